@@ -54,7 +54,7 @@
 //! | [`demux`]: BSD, move-to-front, send/receive and Sequent lookups of PCBs, and their equations | *Efficient demultiplexing* |
 //! | [`hash::source_index`], [`threaded`], [`dml`] | *Trading packet headers for packet processing* |
 //! | [`ephemeral::esp`]: packets that compute with ephemeral state | *Ephemeral state processing* |
-//! | [`schedule`]: proportional share, queue estimator, batching throttle | *Scheduling computations* |
+//! | [`schedule`]: proportional share, queue estimator, batching throttle, a pipeline of threads | *Scheduling computations* |
 //! | [`eviction`]: LRU, CLOCK and the garbage collection of TRASH, O(1) over slot numbers | *TRASH* |
 //!
 //! Each module describes its structure, its invariants, its costs and its paper.

@@ -1,17 +1,20 @@
 //! Qie, Bavier, Peterson and Karlin, *Scheduling computations on a software-based router*,
 //! SIGMETRICS 2001.
 //!
-//! The testbed is not available: its measurements are calculated from its costs, or simulated with
-//! the scheduler, the queues and the estimator of the crate. The simulation of the paper is
+//! The testbed is not available: its measurements are simulated, by the pipeline of the crate with
+//! its costs. The simulation of the paper is
 //! repeated. All of that is in integers or from seeds, and does not depend on the machine; the last
 //! table does.
 
 mod analysis;
 mod costs;
+mod data_dependent;
 mod granularity;
 mod phases;
 mod polling;
+mod rates;
 mod simulation;
+mod testbed;
 mod turns;
 mod verdicts;
 
@@ -40,30 +43,27 @@ pub(crate) const ABOUT: About = About {
         along a path need shares that fit each other, input must not poll empty queues, and a \
         throttle, by which flows wait for as many packets as a switch is worth, bounds what \
         switches cost without losing packets of flows that keep to their share.",
-    ours: "The module schedule has the scheduler, the estimator of queues, the throttle and the \
-        paper's simulator.",
+    ours: "The module schedule has the scheduler, the estimator of queues, the throttle, a \
+        pipeline of input, forwarding and output threads, and the paper's simulator.",
     outcome: "The throttle does what the paper states, to the packet. Figures 7, 8 and 10 to 15 \
         depend on details that it leaves open.",
     modules: &["schedule", "share"],
-    caution: "The testbed is gone. What it measured is calculated from its published costs, or \
-        simulated with them.",
+    caution: "The testbed is gone. What it measured is simulated, with its published costs.",
 };
 
 pub(crate) fn run(report: &mut Report, quick: bool) -> Outcome {
     analysis::costs(report)?;
-    analysis::rates(report)?;
-    analysis::overload(report)?;
+    rates::processes(report, quick)?;
+    rates::overload(report, quick)?;
     polling::shares(report, quick)?;
     polling::idle_ports(report, quick)?;
-    granularity::polling(report, quick)?;
+    granularity::livelock(report, quick)?;
     granularity::figures(report, quick)?;
     simulation::figures(report)?;
     phases::phases(report, quick)?;
+    data_dependent::data_dependent(report)?;
     costs::costs(report, quick)?;
     report.record(Finding::no_data("figures 1 to 3", "what they show"));
-    let why = "It compares polling with interrupts, of which a crate has none.";
-    let what = "a peak at 48 Kpps and livelock, with interrupts";
-    report.record(Finding::not_measured("figure 4", what, why));
     states(report)?;
     let why = "It names the symbols; each is a parameter of the module schedule.";
     report.record(Finding::not_measured("table 4", "notation", why));

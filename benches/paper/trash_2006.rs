@@ -9,6 +9,7 @@ mod cache;
 mod cache_size;
 mod flow_cache;
 mod forwarder;
+mod gc_goal;
 mod production;
 mod rdos;
 mod shapes;
@@ -46,7 +47,9 @@ pub(crate) fn run(report: &mut Report, quick: bool) -> Outcome {
     shapes::doubling_steps(report)?;
     rdos::denial_of_service(report, quick)?;
     rdos::single_flow(report, quick)?;
+    gc_goal::gc_goal(report, quick)?;
     cache_size::cache_size(report, quick)?;
+    cache_size::random_flows(report, quick)?;
     production::production(report, quick)?;
     report.record(Finding::no_data("figures 1 to 3", "what they show"));
     let why = "They count the cycles of functions of a kernel of 2006.";

@@ -4,6 +4,9 @@
 pub mod any_prefix;
 pub mod bits;
 mod convert;
+mod fin_watch;
 pub mod flow;
 mod name;
 pub mod prefix;
+
+pub use fin_watch::FinWatch;

@@ -89,6 +89,8 @@ pub struct QueueEstimator {
     gain_shift: u32,
     low: u32,
     high: u32,
+    /// The number of packets that a poll should read at least: the range begins there or above.
+    least: u32,
     step: u64,
     longest: u64,
     /// The moving average of packets per poll, in units of 2⁻¹⁶.
@@ -114,7 +116,8 @@ impl QueueEstimator {
         let step = (longest / 64).max(1);
         // The middle of the range: no sleep and no change before the first polls.
         let average = u64::from(batch) << FRACTION >> 1;
-        Ok(Self { batch, gain_shift: 3, low, high, step, longest, average, sleep: 0 })
+        let (gain_shift, least, sleep) = (3, 1, 0);
+        Ok(Self { batch, gain_shift, low, high, least, step, longest, average, sleep })
     }
 
     /// Sets the weight of a poll to `2^-gain_shift`: 3 is 1/8.
@@ -172,6 +175,27 @@ impl QueueEstimator {
         Ok(Self { step, ..self })
     }
 
+    /// Sets the number of packets that a poll should read at least: the threshold `B_i` of the
+    /// thread, at most one less than a batch. The range begins there, or above.
+    ///
+    /// Paper: Qie et al., section 4.2.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use flowtable::schedule::{QueueEstimator, longest_sleep};
+    ///
+    /// let mut port = QueueEstimator::new(64, longest_sleep(64, 148_800))?.with_range(2, 4)?;
+    /// // 19 packets are worth a switch. The card has two for each poll: it sleeps longer.
+    /// port.set_least(19);
+    /// assert!((0..40).map(|_| port.polled(2)).last() > Some(Duration::from_micros(400)));
+    /// # Ok::<(), flowtable::schedule::EstimatorError>(())
+    /// ```
+    pub fn set_least(&mut self, packets: u32) {
+        self.least = packets.min(self.batch - 1);
+    }
+
     /// Records the number of packets of a poll, at most a batch. Returns the time to sleep before
     /// the next one.
     pub fn polled(&mut self, packets: u32) -> Duration {
@@ -179,9 +203,10 @@ impl QueueEstimator {
         // Each term rounds down, so that the average can reach zero.
         self.average = self.average - self.average.div_ceil(1 << self.gain_shift)
             + (packets >> self.gain_shift);
-        if self.average < u64::from(self.low) << FRACTION {
+        let [low, high] = [self.low, self.high].map(|end| u64::from(end.max(self.least)));
+        if self.average < low << FRACTION {
             self.sleep = self.sleep.saturating_mul(2).clamp(self.step, self.longest);
-        } else if self.average > u64::from(self.high) << FRACTION {
+        } else if self.average > high << FRACTION {
             let half = self.sleep / 2;
             self.sleep = if half < self.step { 0 } else { half };
         }

@@ -27,6 +27,8 @@
 //! | [`Adaptive`] | the throttle for a demand; admission of flows |
 //! | [`QueueEstimator`] | the polling interval of an input port |
 //! | [`SwitchingPath`], [`BoundedQueue`] | the queues |
+//! | [`LinkScheduler`] | the queue that sends next on a link |
+//! | [`pipeline`] | input, forwarding and output threads with the queues between them |
 //! | [`simulator`] | simulated flows, to evaluate a policy |
 //!
 //! Shares are those of [`share`].
@@ -53,12 +55,13 @@
 //!
 //! A router that gives priority to reading packets has no time left to forward them. Here input
 //! threads are ordinary threads: with a share, and with a [`QueueEstimator`] so that idle ports
-//! cost nothing. Packets beyond the share are lost in the network card, before they have cost
-//! anything.
+//! cost nothing. The estimator determines the timeout of the thread
+//! ([`with_polling`](ThreadConfig::with_polling)), and under a throttle aims at its threshold.
+//! Packets beyond the share are lost in the network card, before they have cost anything.
 //!
 //! # Cost
 //!
-//! O(log n) for each call, and 236 bytes per thread, all of it allocated by the constructor. Time
+//! O(log n) for each call, and 244 bytes per thread, all of it allocated by the constructor. Time
 //! is an argument.
 //!
 //! # Example
@@ -111,10 +114,13 @@ use core::fmt;
 
 use crate::schedule::share::ShareError;
 
+mod account;
 mod adaptive;
 mod budget;
 mod estimator;
+mod link;
 mod path;
+pub mod pipeline;
 mod queue;
 mod scheduler;
 pub mod share;
@@ -123,12 +129,14 @@ mod thread;
 mod throttle;
 
 pub use crate::schedule::share::Thread;
+pub use account::Account;
 pub use adaptive::{Adaptive, Demand, Inadmissible};
 pub use budget::{Budget, Policy, Turn};
 pub use estimator::{EstimatorError, QueueEstimator, longest_sleep};
+pub use link::LinkScheduler;
 pub use path::SwitchingPath;
 pub use queue::BoundedQueue;
-pub use scheduler::{Account, ForeignTurn, Scheduler};
+pub use scheduler::{ForeignTurn, Scheduler};
 pub use thread::{Occupancy, State, ThreadConfig};
 pub use throttle::{Overhead, Throttle, ThrottleError};
 

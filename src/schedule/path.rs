@@ -120,18 +120,26 @@ impl<I, O> SwitchingPath<I, O> {
         mut spent: impl FnMut(u32) -> Duration,
     ) -> u32 {
         let mut packets = 0;
-        while self.output.remaining_capacity() > 0 {
-            let Some(packet) = self.input.pop() else { break };
-            if let Some(packet) = forward(packet) {
-                let pushed = self.output.push(packet);
-                debug_assert!(pushed.is_ok(), "the queue was not full");
-            }
+        while self.forward(&mut forward) {
             packets += 1;
             if !turn.allows_more(packets, spent(packets)) {
                 break;
             }
         }
         packets
+    }
+
+    /// Forwards a packet. Returns false if there is none, or no room for it.
+    pub(super) fn forward(&mut self, forward: impl FnOnce(I) -> Option<O>) -> bool {
+        if self.output.remaining_capacity() == 0 {
+            return false;
+        }
+        let Some(packet) = self.input.pop() else { return false };
+        if let Some(packet) = forward(packet) {
+            let pushed = self.output.push(packet);
+            debug_assert!(pushed.is_ok(), "the queue was not full");
+        }
+        true
     }
 
     /// Updates the average cost with the measured time of a turn, which has a weight of 1/8.

@@ -63,6 +63,22 @@ impl<P> BoundedQueue<P> {
         self.packets.pop_front()
     }
 
+    /// Returns the first packet.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::schedule::BoundedQueue;
+    ///
+    /// let mut queue = BoundedQueue::new(2)?;
+    /// assert_eq!((queue.push('a'), queue.push('b'), queue.front()), (Ok(()), Ok(()), Some(&'a')));
+    /// # Ok::<(), flowtable::schedule::ScheduleError>(())
+    /// ```
+    #[must_use]
+    pub fn front(&self) -> Option<&P> {
+        self.packets.front()
+    }
+
     /// Returns the number of packets in the queue.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -7,54 +7,12 @@ use core::fmt;
 use core::time::Duration;
 
 use super::ScheduleError;
+use super::account::Account;
 use super::budget::{Policy, Turn};
 use super::thread::{Entry, Occupancy, State, ThreadConfig};
 use crate::invariant::{InvariantError, ensure};
-use crate::schedule::share::{IndexedHeap, ProportionalShare, ShareError, Thread};
+use crate::schedule::share::{IndexedHeap, Order, ProportionalShare, ShareError, Thread};
 use crate::timestamp::{Timestamp, nanos};
-
-/// The accounting of a scheduler: time spent since its creation.
-///
-/// Paper: Qie et al., section 4.1: the efficiency index.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub struct Account {
-    /// The time that threads spent on packets.
-    pub processing: Duration,
-    /// The time of switches, one for each turn.
-    pub switching: Duration,
-    /// The number of finished turns.
-    pub turns: u64,
-}
-
-impl Account {
-    /// Returns the efficiency index: the fraction of the busy time that was processing. `None`
-    /// before the first turn.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use core::time::Duration;
-    /// use flowtable::Timestamp;
-    /// use flowtable::schedule::{Budget, Occupancy, Policy, Scheduler, ThreadConfig};
-    ///
-    /// let (us, now) = (Duration::from_micros, Timestamp::ZERO);
-    /// let mut scheduler = Scheduler::new(1, 100, us(3), Policy::Budget(Budget::packets(16)))?;
-    /// let thread = scheduler.add(ThreadConfig::new(50, us(9)))?;
-    /// assert_eq!(scheduler.account().efficiency(), None);
-    /// scheduler.set_occupancy(thread, Occupancy::queued(1), now)?;
-    /// let turn = scheduler.next(now).unwrap();
-    /// scheduler.finish(turn, us(9), Occupancy::queued(0), now + us(12))?;
-    /// assert_eq!(scheduler.account().efficiency(), Some(9.0 / 12.0));
-    /// # Ok::<(), Box<dyn core::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn efficiency(&self) -> Option<f64> {
-        let busy = self.processing.saturating_add(self.switching);
-        (!busy.is_zero()).then(|| self.processing.as_nanos() as f64 / busy.as_nanos() as f64)
-    }
-}
 
 /// The error of [`Scheduler::finish`] for the turn of another scheduler, which is returned.
 ///
@@ -156,7 +114,36 @@ impl Scheduler {
         switch: Duration,
         policy: Policy,
     ) -> Result<Self, ScheduleError> {
-        let shares = ProportionalShare::new(threads, whole)?;
+        Self::with_order(threads, whole, switch, policy, Order::default())
+    }
+
+    /// Creates a scheduler whose shares are by this order of turns.
+    ///
+    /// # Errors
+    ///
+    /// If `threads` or `whole` is zero, `threads` is too large, or the allocation fails.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use flowtable::schedule::share::Order;
+    /// use flowtable::schedule::{Budget, Policy, Scheduler};
+    ///
+    /// let policy = Policy::Budget(Budget::packets(16));
+    /// let switch = Duration::from_micros(3);
+    /// let scheduler = Scheduler::with_order(8, 100, switch, policy, Order::StartTime)?;
+    /// assert_eq!(scheduler.policy(), &policy);
+    /// # Ok::<(), flowtable::schedule::ScheduleError>(())
+    /// ```
+    pub fn with_order(
+        threads: usize,
+        whole: u32,
+        switch: Duration,
+        policy: Policy,
+        order: Order,
+    ) -> Result<Self, ScheduleError> {
+        let shares = ProportionalShare::with_order(threads, whole, order)?;
         let (mut entries, mut changed) = (Vec::new(), Vec::new());
         entries.try_reserve_exact(threads).map_err(|_| ScheduleError::NoMemory)?;
         changed.try_reserve_exact(threads).map_err(|_| ScheduleError::NoMemory)?;
@@ -372,6 +359,31 @@ impl Scheduler {
         }
         entry.config.cost = nanos(cost);
         self.set_threshold(thread);
+        Ok(())
+    }
+
+    /// Sets the timeout of a thread, or removes it. If the thread waits, the timeout counts from
+    /// the time when it became eligible. O(log n).
+    ///
+    /// For a [polled](ThreadConfig::with_polling) thread this is the time until its next poll.
+    ///
+    /// # Errors
+    ///
+    /// If the thread does not exist.
+    ///
+    /// Paper: Qie et al., section 4.2: `D_i`.
+    pub fn set_timeout(
+        &mut self,
+        thread: Thread,
+        timeout: Option<Duration>,
+    ) -> Result<(), ScheduleError> {
+        let entry = self.entry_mut(thread)?;
+        entry.config.timeout = timeout.map(nanos);
+        if !entry.is_running {
+            entry.is_overdue = false; // `next` decides by the new deadline
+            self.update_timeout(thread);
+            self.mark_changed(thread);
+        }
         Ok(())
     }
 

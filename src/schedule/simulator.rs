@@ -11,6 +11,7 @@
 //!
 //! Decisions that the paper leaves open:
 //!
+//! - *Order.* WF²Q+, which its prototype has, or start-time fair queueing.
 //! - *Phases.* All flows begin at time zero unless [configured otherwise](Flow::with_phase). That
 //!   has a large effect: see the bench `paper`, scheduling 2001.
 //! - *Ties* go to the later flow of the list. For the other order reverse the flows.
@@ -23,12 +24,13 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use super::account::Account;
 use super::budget::Policy;
 use super::queue::BoundedQueue;
-use super::scheduler::{Account, Scheduler};
+use super::scheduler::Scheduler;
 use super::thread::{Occupancy, ThreadConfig};
 use super::{ScheduleError, Turn};
-use crate::schedule::share::Thread;
+use crate::schedule::share::{Order, Thread};
 use crate::timestamp::Timestamp;
 
 /// The default number of buffers of a flow.
@@ -109,6 +111,7 @@ impl Flow {
 ///
 /// ```
 /// use core::time::Duration;
+/// use flowtable::schedule::share::Order;
 /// use flowtable::schedule::simulator::{Flow, Simulation};
 /// use flowtable::schedule::{Budget, Policy};
 ///
@@ -120,6 +123,7 @@ impl Flow {
 ///     switch: us(3),
 ///     whole: 100,
 ///     duration: Duration::from_millis(100),
+///     order: Order::default(),
 /// }
 /// .run()?;
 /// // A switch per packet.
@@ -141,6 +145,8 @@ pub struct Simulation<'a> {
     pub whole: u32,
     /// The end of the simulation. No packets arrive after it; a packet in process is finished.
     pub duration: Duration,
+    /// The order of turns.
+    pub order: Order,
 }
 
 /// The outcome of a [`Simulation`].
@@ -185,13 +191,53 @@ impl Simulation<'_> {
     /// If the scheduler rejects a flow: its share, cost or buffers are zero, or the shares exceed
     /// the whole.
     pub fn run(&self) -> Result<Outcome, ScheduleError> {
+        self.run_with(|flow, _| self.flows[flow].cost)
+    }
+
+    /// Runs the simulation with costs that depend on the data of packets: `cost` returns that of a
+    /// packet, by the index of its flow and its index among the forwarded packets of the flow. The
+    /// scheduler has only the estimate, the [cost of the flow](Flow::cost).
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    ///
+    /// Paper: Qie et al., section 4.3: all packets of a flow cost the same, and data-dependent
+    /// costs are future work.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use flowtable::schedule::share::Order;
+    /// use flowtable::schedule::simulator::{Flow, Simulation};
+    /// use flowtable::schedule::{Budget, Policy};
+    ///
+    /// let us = Duration::from_micros;
+    /// let outcome = Simulation {
+    ///     flows: &[Flow::new(10_000, us(10), 100)],
+    ///     policy: Policy::Budget(Budget::packets(1)),
+    ///     switch: us(3),
+    ///     whole: 100,
+    ///     duration: Duration::from_millis(10),
+    ///     order: Order::default(),
+    /// }
+    /// // Every tenth packet takes 55 µs, the others 5.
+    /// .run_with(|_, packet| us(if packet % 10 == 9 { 55 } else { 5 }))?;
+    /// assert_eq!((outcome.account.processing, outcome.flows[0].longest_run), (us(1000), us(55)));
+    /// # Ok::<(), flowtable::schedule::ScheduleError>(())
+    /// ```
+    pub fn run_with(
+        &self,
+        mut cost: impl FnMut(usize, u64) -> Duration,
+    ) -> Result<Outcome, ScheduleError> {
         let mut router = Router::new(self)?;
         let (mut now, end) = (Timestamp::ZERO, Timestamp::from(self.duration));
         let mut idle = Duration::ZERO;
         while now < end {
             router.deliver(now)?;
             if let Some(turn) = router.scheduler.next(now) {
-                now = router.run(turn, now)?;
+                now = router.run(turn, now, &mut cost)?;
             } else {
                 let next = router.next_event().map_or(end, |next| next.min(end));
                 idle += next.since(now);
@@ -223,7 +269,8 @@ struct Router {
 impl Router {
     fn new(setup: &Simulation<'_>) -> Result<Self, ScheduleError> {
         let (flows, end) = (setup.flows, Timestamp::from(setup.duration));
-        let mut scheduler = Scheduler::new(flows.len(), setup.whole, setup.switch, setup.policy)?;
+        let Simulation { whole, switch, policy, order, .. } = *setup;
+        let mut scheduler = Scheduler::with_order(flows.len(), whole, switch, policy, order)?;
         let mut paths = Vec::new();
         for &flow in flows {
             let config = ThreadConfig::new(flow.share, flow.cost);
@@ -252,12 +299,18 @@ impl Router {
     }
 
     /// Runs a turn. Returns the time of its end.
-    fn run(&mut self, turn: Turn, now: Timestamp) -> Result<Timestamp, ScheduleError> {
+    fn run(
+        &mut self,
+        turn: Turn,
+        now: Timestamp,
+        cost: &mut impl FnMut(usize, u64) -> Duration,
+    ) -> Result<Timestamp, ScheduleError> {
         let index = turn.thread().index();
-        let cost = self.paths[index].flow.cost;
+        let first = self.paths[index].outcome.forwarded;
         let (mut now, mut packets, mut spent) = (now + self.switch, 0, Duration::ZERO);
         self.deliver(now)?;
         loop {
+            let cost = cost(index, first + u64::from(packets));
             now = now + cost;
             spent += cost;
             packets += 1;

@@ -68,13 +68,16 @@ pub struct ThreadConfig {
     pub(super) cost: u64,
     pub(super) timeout: Option<u64>,
     pub(super) buffers: u32,
+    /// Whether only the timeout makes the thread active.
+    pub(super) is_polled: bool,
 }
 
 impl ThreadConfig {
     /// Creates a configuration with this share of the whole, and an estimated cost per packet.
     #[must_use]
     pub fn new(share: u32, cost: Duration) -> Self {
-        Self { share, cost: nanos(cost), timeout: None, buffers: u32::MAX }
+        let (timeout, buffers, is_polled) = (None, u32::MAX, false);
+        Self { share, cost: nanos(cost), timeout, buffers, is_polled }
     }
 
     /// Makes the thread privileged: after this time it may have a turn with fewer packets than its
@@ -82,6 +85,44 @@ impl ThreadConfig {
     #[must_use]
     pub fn with_timeout(self, timeout: Duration) -> Self {
         Self { timeout: Some(nanos(timeout)), ..self }
+    }
+
+    /// Makes the thread one that polls: the length of its input queue is not known, so only its
+    /// timeout makes it active, and no threshold. The timeout is the time between the end of a poll
+    /// and the next poll; it is zero until it is [set](super::Scheduler::set_timeout).
+    ///
+    /// Paper: Qie et al., sections 3.2 and 4.2: the estimator of an input queue determines the
+    /// timeout `D_i` of its thread.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use flowtable::Timestamp;
+    /// use flowtable::schedule::{
+    ///     Budget, Occupancy, Policy, QueueEstimator, Scheduler, ThreadConfig, longest_sleep,
+    /// };
+    ///
+    /// let us = Duration::from_micros;
+    /// let mut scheduler = Scheduler::new(1, 100, us(1), Policy::Budget(Budget::packets(16)))?;
+    /// let thread = scheduler.add(ThreadConfig::new(50, us(2)).with_polling())?;
+    /// let mut estimator = QueueEstimator::new(16, longest_sleep(64, 148_800))?;
+    /// // It may have packets, and is polled at once: it has none.
+    /// let mut now = Timestamp::ZERO;
+    /// scheduler.set_occupancy(thread, Occupancy::queued(1), now)?;
+    /// for _ in 0..20 {
+    ///     let turn = scheduler.next(now).unwrap();
+    ///     scheduler.set_timeout(thread, Some(estimator.polled(0)))?;
+    ///     scheduler.finish(turn, us(1), Occupancy::queued(1), now)?;
+    ///     now = scheduler.wake_at().unwrap_or(now);
+    /// }
+    /// // Polls are 430 µs apart in the end.
+    /// assert!(now > Timestamp::from_micros(4 * 430));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn with_polling(self) -> Self {
+        Self { timeout: Some(0), is_polled: true, ..self }
     }
 
     /// Sets the capacities of queues that are shared with other threads: one that fills the input
@@ -147,7 +188,8 @@ impl Entry {
     /// Returns whether the thread may have a turn.
     pub(super) fn may_run(&self) -> bool {
         let work = self.occupancy.work();
-        work > 0 && (work >= self.threshold || self.is_overdue)
+        let is_enough = work >= self.threshold && !self.config.is_polled;
+        work > 0 && (is_enough || self.is_overdue)
     }
 
     /// Returns the deadline of the timeout, if it is pending.

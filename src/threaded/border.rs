@@ -5,6 +5,8 @@ use super::table::{Hop, Port, Table};
 use crate::cache::{CacheError, SourceHashCache, Statistics};
 
 /// A route of a border router: the result of its conventional lookup.
+///
+/// Paper: Chandranmenon and Varghese, section 4: a bit of the packet distinguishes areas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BorderRoute {
     /// The destination is in the area: this router's own [label](Table::label) for it.

@@ -10,6 +10,8 @@ pub type RouterId = u32;
 /// Of two states of a router the greater one is valid. The sequence number decides; a router that
 /// restarts may send two states with one number before it receives its earlier one, and then all
 /// routers must choose the same.
+///
+/// Paper: Chandranmenon and Varghese, section 4.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RouterState<D> {
     /// The router that originated the state.

@@ -1,5 +1,6 @@
 //! Bounds of turns: their length, their switching overhead, and the waiting time before them.
 
+use flowtable::schedule::share::Order;
 use flowtable::schedule::simulator::{Flow, Simulation};
 use flowtable::schedule::{Budget, Occupancy, Policy, Scheduler, Thread, ThreadConfig};
 use proptest::collection::vec;
@@ -24,9 +25,10 @@ proptest! {
         limit in 1..50_u32,
     ) {
         let policy = Policy::Budget(Budget::both(limit, us(slice)));
-        let (switch, duration) = (us(3), us(10_000));
-        let outcome =
-            Simulation { flows: &flows, policy, switch, whole: 200, duration }.run().unwrap();
+        let (switch, duration, order) = (us(3), us(10_000), Order::default());
+        let simulation =
+            Simulation { flows: &flows, policy, switch, whole: 200, duration, order };
+        let outcome = simulation.run().unwrap();
         for (flow, outcome) in flows.iter().zip(&outcome.flows) {
             prop_assert!(outcome.longest_run < us(slice) + flow.cost);
             prop_assert!(outcome.longest_run <= flow.cost * limit);
@@ -43,9 +45,10 @@ proptest! {
     ) {
         let slice = 300_u64.div_ceil(percent.into()) + more;
         let policy = Policy::Throttle(throttle(percent, slice).with_strict_thresholds());
-        let (switch, duration) = (us(3), us(10_000));
-        let outcome =
-            Simulation { flows: &flows, policy, switch, whole: 200, duration }.run().unwrap();
+        let (switch, duration, order) = (us(3), us(10_000), Order::default());
+        let simulation =
+            Simulation { flows: &flows, policy, switch, whole: 200, duration, order };
+        let outcome = simulation.run().unwrap();
         // The end of the simulation may truncate the last turn.
         let switching = outcome.account.switching.saturating_sub(switch);
         let allowed = outcome.account.processing * percent / 100;

@@ -1,7 +1,7 @@
 //! Proportional shares compared with a reference model that scans all threads, with the invariants
 //! checked after each step; and the guarantees of shares for any behaviour of the threads.
 
-use flowtable::schedule::share::{ProportionalShare, ShareError, Thread};
+use flowtable::schedule::share::{Order, ProportionalShare, ShareError, Thread};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -26,9 +26,12 @@ enum Activity {
 /// A reference model: each operation scans all threads.
 #[derive(Debug)]
 struct Model {
+    order: Order,
     whole: u32,
     capacity: usize,
     now: u128,
+    /// The latest finish of all runs.
+    latest: u128,
     threads: Vec<Option<ModelThread>>,
     /// The indices of removed threads, the last one at the end.
     removed: Vec<usize>,
@@ -37,8 +40,8 @@ struct Model {
 const SCALE: u128 = 720_720;
 
 impl Model {
-    fn new(capacity: usize, whole: u32) -> Self {
-        Self { whole, capacity, now: 0, threads: vec![], removed: vec![] }
+    fn new(capacity: usize, whole: u32, order: Order) -> Self {
+        Self { order, whole, capacity, now: 0, latest: 0, threads: vec![], removed: vec![] }
     }
 
     fn after(&self, thread: &ModelThread, run: u64) -> u128 {
@@ -107,9 +110,23 @@ impl Model {
             _ => None,
         };
         let waiting: Vec<_> = self.threads.iter().enumerate().filter_map(waits).collect();
-        self.now = self.now.max(*waiting.iter().map(|(start, _, _)| start).min()?);
-        let eligible = waiting.iter().filter(|(start, _, _)| *start <= self.now);
-        let first = eligible.min_by_key(|(_, finish, number)| (*finish, usize::MAX - number));
+        let Some(least) = waiting.iter().map(|(start, _, _)| *start).min() else {
+            let mut threads = self.threads.iter().flatten();
+            let is_idle = threads.all(|thread| thread.activity == Activity::Idle);
+            if is_idle && self.order == Order::StartTime {
+                self.now = self.now.max(self.latest);
+            }
+            return None;
+        };
+        self.now = self.now.max(least);
+        let eligible = waiting.iter().filter(|(start, _, _)| match self.order {
+            Order::Wf2qPlus => *start <= self.now,
+            Order::StartTime => *start == least,
+        });
+        let first = eligible.min_by_key(|(_, finish, number)| {
+            let tag = if self.order == Order::StartTime { 0 } else { *finish };
+            (tag, usize::MAX - number)
+        });
         let number = first?.2;
         self.get(number).ok()?.activity = Activity::Runs;
         Some(number)
@@ -125,7 +142,10 @@ impl Model {
         let finish = self.after(&thread, run);
         let activity = more.map_or(Activity::Idle, Activity::Waits);
         *self.get(number)? = ModelThread { start: finish, finish, activity, ..thread };
-        self.now += SCALE * u128::from(run);
+        match self.order {
+            Order::Wf2qPlus => self.now += SCALE * u128::from(run),
+            Order::StartTime => self.latest = self.latest.max(finish),
+        }
         Ok(())
     }
 }
@@ -162,9 +182,9 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// Applies each step to both and compares the results.
-fn compare(capacity: usize, whole: u32, steps: &[Step]) {
-    let mut shares = ProportionalShare::new(capacity, whole).unwrap();
-    let mut model = Model::new(capacity, whole);
+fn compare(capacity: usize, whole: u32, order: Order, steps: &[Step]) {
+    let mut shares = ProportionalShare::with_order(capacity, whole, order).unwrap();
+    let mut model = Model::new(capacity, whole, order);
     let allocated = shares.allocation_size();
     // All threads ever added, including removed ones.
     let mut given: Vec<Thread> = vec![];
@@ -242,8 +262,8 @@ fn workload(always: bool) -> impl Strategy<Value = Workload> {
 }
 
 /// The work done by each thread before each step. An idle thread becomes active after three steps.
-fn simulate(whole: u32, workloads: &[Workload], steps: usize) -> Vec<Vec<u64>> {
-    let mut shares = ProportionalShare::new(workloads.len(), whole).unwrap();
+fn simulate(order: Order, whole: u32, workloads: &[Workload], steps: usize) -> Vec<Vec<u64>> {
+    let mut shares = ProportionalShare::with_order(workloads.len(), whole, order).unwrap();
     let threads: Vec<Thread> =
         workloads.iter().map(|workload| shares.add(workload.share).unwrap()).collect();
     let mut turns = vec![0; workloads.len()];
@@ -283,6 +303,10 @@ fn longest(workloads: &[Workload], but: usize) -> u64 {
     others.flat_map(|(_, workload)| &workload.runs).copied().max().unwrap_or(0)
 }
 
+fn order() -> impl Strategy<Value = Order> {
+    prop_oneof![Just(Order::Wf2qPlus), Just(Order::StartTime)]
+}
+
 /// The number of cases from the environment, or else one that takes a second or two.
 fn config() -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
@@ -296,9 +320,10 @@ proptest! {
     fn shares_equal_their_reference_model(
         capacity in 1..12_usize,
         whole in prop_oneof![Just(100_u32), 1..300_u32, Just(u32::MAX)],
+        order in order(),
         steps in vec(step(), 1..250),
     ) {
-        compare(capacity, whole, &steps);
+        compare(capacity, whole, order, &steps);
     }
 
     #[test]
@@ -311,7 +336,7 @@ proptest! {
         let whole = workloads.iter().map(|workload| workload.share).sum::<u32>() + free;
         let share = f64::from(workloads[0].share) / f64::from(whole);
         let bound = (workloads[0].runs.iter().max().unwrap() + longest(&workloads, 0)) as f64;
-        let done = simulate(whole, &workloads, 400);
+        let done = simulate(Order::Wf2qPlus, whole, &workloads, 400);
         // From any step on.
         for (from, begin) in done.iter().enumerate().step_by(37) {
             for end in &done[from..] {
@@ -327,7 +352,7 @@ proptest! {
     #[test]
     fn no_thread_exceeds_its_share_when_all_have_work(workloads in vec(workload(true), 2..8)) {
         let whole = workloads.iter().map(|workload| workload.share).sum::<u32>();
-        for work in simulate(whole, &workloads, 400) {
+        for work in simulate(Order::Wf2qPlus, whole, &workloads, 400) {
             let all = work.iter().sum::<u64>() as f64;
             for (workload, work) in workloads.iter().zip(work) {
                 let share = f64::from(workload.share) / f64::from(whole);
@@ -337,13 +362,63 @@ proptest! {
         }
     }
 
+    /// Theorem 1 of start-time fair queueing: while two threads have work, their work by their
+    /// shares differs by at most a longest run of each, from any step on.
+    #[test]
+    fn by_starts_two_threads_with_work_stay_close(
+        first in workload(true),
+        second in workload(true),
+        others in vec(workload(false), 0..7),
+        free in 0..20_u32,
+    ) {
+        let workloads: Vec<Workload> = [first, second].into_iter().chain(others).collect();
+        let whole = workloads.iter().map(|workload| workload.share).sum::<u32>() + free;
+        let done = simulate(Order::StartTime, whole, &workloads, 400);
+        // In exact fractions: all is multiplied by both shares.
+        let by_share = |thread: usize, work: u64| work * u64::from(workloads[1 - thread].share);
+        let longest = |thread: usize| *workloads[thread].runs.iter().max().unwrap();
+        let bound = by_share(0, longest(0)) + by_share(1, longest(1));
+        for (from, begin) in done.iter().enumerate().step_by(23) {
+            for end in &done[from..] {
+                let [a, b] = [0, 1].map(|thread| by_share(thread, end[thread] - begin[thread]));
+                prop_assert!(a.abs_diff(b) <= bound, "{a} and {b}: {bound}");
+            }
+        }
+    }
+
+    /// Theorem 2: a thread with work gets what a CPU of its share does, less a longest run, and
+    /// less its share of a longest run of each thread; from any step on.
+    #[test]
+    fn by_starts_a_thread_that_always_has_work_gets_its_share(
+        first in workload(true),
+        others in vec(workload(false), 0..8),
+        free in 0..20_u32,
+    ) {
+        let workloads: Vec<Workload> = [first].into_iter().chain(others).collect();
+        let whole = workloads.iter().map(|workload| workload.share).sum::<u32>() + free;
+        let longest = |workload: &Workload| *workload.runs.iter().max().unwrap();
+        let [share, whole] = [workloads[0].share, whole].map(u64::from);
+        let bound = share * workloads.iter().map(longest).sum::<u64>()
+            + whole * longest(&workloads[0]);
+        let done = simulate(Order::StartTime, whole as u32, &workloads, 400);
+        for (from, begin) in done.iter().enumerate().step_by(37) {
+            let all = |work: &[u64]| work.iter().sum::<u64>();
+            for end in &done[from..] {
+                let fluid = share * (all(end) - all(begin));
+                let work = whole * (end[0] - begin[0]);
+                prop_assert!(work + bound >= fluid, "{work} of {fluid}: {bound}");
+            }
+        }
+    }
+
     #[test]
     fn an_idle_thread_accumulates_no_credit(
+        order in order(),
         idle in 1..400_usize,
         share in 1..99_u32,
         run in 1..50_u64,
     ) {
-        let mut shares = ProportionalShare::new(2, 100).unwrap();
+        let mut shares = ProportionalShare::with_order(2, 100, order).unwrap();
         let (sleeper, worker) = (shares.add(share).unwrap(), shares.add(100 - share).unwrap());
         shares.activate(worker, run).unwrap();
         for _ in 0..idle {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use flowtable::eviction::PassiveGc;
-use flowtable::flow_cache::FinWatch;
+use flowtable::key::FinWatch;
 use flowtable::key::bits::Headed;
 use flowtable::trie::unicache::Unicache;
 use flowtable::{DefaultHashBuilder, TcpFlags};
@@ -163,4 +163,55 @@ fn the_end_of_a_connection() {
     // The sockets are reused: the acknowledgement of the new handshake ends nothing.
     assert!(!a.observe(TcpFlags::SYN) && !b.observe(TcpFlags::SYN | ack) && !a.observe(ack));
     assert!(!a.is_closed() && !b.is_closed());
+}
+
+/// A packet of one direction of a connection.
+fn segment() -> impl Strategy<Value = (u8, bool, TcpFlags)> {
+    let flags = prop_oneof![
+        4 => Just(TcpFlags::ACK),
+        3 => Just(TcpFlags::FIN | TcpFlags::ACK),
+        1 => Just(TcpFlags::SYN),
+        1 => Just(TcpFlags::RST),
+        1 => Just(TcpFlags::PSH),
+    ];
+    (0..6_u8, any::<bool>(), flags)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 3 } else { 200 }))]
+
+    /// The rule of the paper, by a map: a FIN marks the direction; an ACK of a marked direction
+    /// removes both.
+    #[test]
+    fn the_end_of_a_connection_removes_both_directions(segments in vec(segment(), 0..200)) {
+        let mut cache = Unicache::new(PassiveGc::new(100, 1).unwrap());
+        let mut marked: BTreeMap<u8, bool> = BTreeMap::new();
+        for (connection, is_back, flags) in segments {
+            let [key, reverse] = [is_back, !is_back].map(|side| 2 * connection + u8::from(side));
+            let was_marked = marked.get(&key).copied();
+            let ends = flags == TcpFlags::RST
+                || flags == TcpFlags::ACK && was_marked == Some(true);
+            let mut removed = vec![];
+            let ended =
+                cache.observe(&key, &reverse, flags, |watch| watch, |key, _| removed.push(key));
+            prop_assert_eq!(ended, ends);
+            if ends {
+                let mut expected = vec![key, reverse];
+                expected.retain(|key| marked.remove(key).is_some());
+                prop_assert_eq!(removed, expected);
+            } else if was_marked.is_none() {
+                prop_assert!(removed.is_empty());
+                let mut watch = FinWatch::default();
+                prop_assert!(!watch.observe(flags));
+                cache.insert(key, watch, |_, _| Some(0), |_, _| unreachable!("it is not full"));
+                marked.insert(key, watch.is_closed());
+            } else {
+                let mark = flags != TcpFlags::SYN
+                    && (flags.contains(TcpFlags::FIN) || was_marked == Some(true));
+                marked.insert(key, mark);
+            }
+            let entries = cache.iter().map(|(key, watch)| (*key, watch.is_closed()));
+            prop_assert!(entries.eq(marked.iter().map(|(key, is_marked)| (*key, *is_marked))));
+        }
+    }
 }

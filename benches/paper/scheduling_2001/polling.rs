@@ -1,28 +1,20 @@
 //! Table 3 and the idle ports: input threads that poll, with and without the estimator.
 //!
-//! There is one busy port, possibly idle ones, and one forwarding thread. The scheduler and the
-//! estimator are those of the crate.
+//! There is one busy port, possibly idle ones, and one forwarding thread, which consumes packets.
 
+use std::error::Error;
 use std::time::Duration;
 
-use flowtable::Timestamp;
-use flowtable::schedule::{
-    Budget, Occupancy, Policy, QueueEstimator, Scheduler, Thread, ThreadConfig, longest_sleep,
-};
+use flowtable::schedule::pipeline::{Input, Path, Pipeline, Polling};
+use flowtable::schedule::{Budget, Policy, ThreadConfig};
 
+use super::testbed::{BATCH, Costs, LINE_RATE, QUEUE, READ, Testbed, estimator};
 use crate::causes::{Cause, Evidence};
 use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table, two};
 
-const BATCH: u32 = 16;
-/// Capacity of the card, and of the queue between input and forwarding.
-const CARD: u32 = 64;
-const QUEUE: u32 = 128;
-const LINE_RATE: u64 = 148_800;
 /// The sum of all shares.
 const WHOLE: u32 = 1000;
-/// The cost to read a packet.
-const READ: Duration = Duration::from_nanos(1_600);
 const SWITCH: Duration = Duration::from_micros(1);
 
 /// Parameters of a simulation.
@@ -44,109 +36,34 @@ struct Setup {
     duration: Duration,
 }
 
-/// An input thread.
-struct Port {
-    thread: Thread,
-    estimator: Option<QueueEstimator>,
-    /// The time of its next poll.
-    wakes: Timestamp,
-    card: u32,
-    is_busy: bool,
-}
-
-struct Router {
-    setup: Setup,
-    scheduler: Scheduler,
-    ports: Vec<Port>,
-    forwarder: Thread,
-    queued: u32,
-    arrived: u64,
-    forwarded: u64,
-    now: Timestamp,
-}
-
-impl Router {
-    fn new(setup: Setup) -> Result<Self, Box<dyn std::error::Error>> {
-        let policy = Policy::Budget(Budget::packets(BATCH));
-        let mut scheduler = Scheduler::new(setup.idle_ports + 2, WHOLE, SWITCH, policy)?;
-        let [input, forwarding] = setup.shares;
-        let forwarder = scheduler.add(ThreadConfig::new(forwarding, setup.forwarding))?;
-        let mut ports = vec![];
-        for port in 0..=setup.idle_ports {
-            let thread = scheduler.add(ThreadConfig::new(input, READ))?;
-            let estimator = QueueEstimator::new(BATCH, longest_sleep(CARD, LINE_RATE))?;
-            let estimator = setup.estimates.then_some(estimator);
-            let is_busy = port == 0;
-            ports.push(Port { thread, estimator, wakes: Timestamp::ZERO, card: 0, is_busy });
-        }
-        let (queued, arrived, forwarded, now) = (0, 0, 0, Timestamp::ZERO);
-        Ok(Self { setup, scheduler, ports, forwarder, queued, arrived, forwarded, now })
-    }
-
+impl Setup {
     /// Runs the simulation. Returns the forwarded packets per second, in thousands.
-    fn run(mut self) -> Result<f64, Box<dyn std::error::Error>> {
-        let end = Timestamp::from(self.setup.duration);
-        while self.now < end {
-            self.arrive();
-            for index in 0..self.ports.len() {
-                let (thread, occupancy) = (self.ports[index].thread, self.poll(index));
-                self.scheduler.set_occupancy(thread, occupancy, self.now)?;
-            }
-            let Some(turn) = self.scheduler.next(self.now) else {
-                // All threads sleep: skip to the first that wakes.
-                self.now = self.ports.iter().map(|port| port.wakes).min().unwrap_or(end);
-                continue;
+    fn run(self) -> Result<f64, Box<dyn Error>> {
+        let policy = Policy::Budget(Budget::packets(BATCH));
+        let mut pipeline = Pipeline::new(self.idle_ports + 2, WHOLE, SWITCH, policy)?;
+        let [input, forwarding] = self.shares;
+        let path = Path::new(ThreadConfig::new(forwarding, self.forwarding), QUEUE);
+        let path = pipeline.add_path(path)?;
+        for port in 0..=self.idle_ports {
+            let polling = match self.estimates {
+                true => Polling::Estimated(estimator()?),
+                false => Polling::Always,
             };
-            self.now = self.now + SWITCH;
-            if turn.thread() == self.forwarder {
-                let packets = self.queued.min(BATCH);
-                let spent = self.setup.forwarding * packets;
-                self.now = self.now + spent;
-                self.queued -= packets;
-                self.forwarded += u64::from(packets);
-                let occupancy = Occupancy::queued(self.queued);
-                self.scheduler.finish(turn, spent, occupancy, self.now)?;
-            } else {
-                let read = |port: &&mut Port| port.thread == turn.thread();
-                let port = self.ports.iter_mut().find(read).expect("all others are ports");
-                let room = if self.setup.needs_room { QUEUE - self.queued } else { BATCH };
-                let packets = port.card.min(BATCH).min(room);
-                let spent = if packets == 0 { self.setup.empty } else { READ * packets };
-                self.now = self.now + spent;
-                let is_charged = packets == 0 && self.setup.charges_polls;
-                let spent = if is_charged { spent + SWITCH } else { spent };
-                port.card -= packets;
-                // Input cannot classify a packet before it has read it: without the rule about
-                // room, excess packets are dropped here.
-                self.queued = QUEUE.min(self.queued + packets);
-                let sleep = port.estimator.as_mut().map(|estimator| estimator.polled(packets));
-                port.wakes = self.now + sleep.unwrap_or_default();
-                let index = turn.thread().index() - 1;
-                self.scheduler.finish(turn, spent, self.poll(index), self.now)?;
-                let occupancy = Occupancy::queued(self.queued);
-                self.scheduler.set_occupancy(self.forwarder, occupancy, self.now)?;
-            }
+            let thread = ThreadConfig::new(input, READ);
+            let input = Input::new(thread).with_polling(polling);
+            // Idle ports have queues of their own, which are empty.
+            let is_limited = self.needs_room && port == 0;
+            pipeline.add_input(if is_limited { input.with_only_path(path) } else { input })?;
         }
-        Ok(self.forwarded as f64 / self.setup.duration.as_secs_f64() / 1000.0)
-    }
-
-    fn arrive(&mut self) {
-        let due = self.now.as_nanos() * self.setup.offered / 1_000_000_000;
-        let packets = (due - self.arrived) as u32;
-        self.arrived = due;
-        for port in self.ports.iter_mut().filter(|port| port.is_busy) {
-            port.card = (port.card + packets).min(CARD);
-        }
-    }
-
-    /// Returns the occupancy of a port. A port that is awake may be polled even if it is empty.
-    fn poll(&self, index: usize) -> Occupancy {
-        let is_awake = self.ports[index].wakes <= self.now;
-        let queued = if is_awake { self.ports[index].card.max(1) } else { 0 };
-        // Idle ports have queues of their own, which are empty.
-        let is_limited = self.setup.needs_room && self.ports[index].is_busy;
-        let free = if is_limited { QUEUE - self.queued } else { u32::MAX };
-        Occupancy { queued, free }
+        let costs = Costs {
+            empty: self.empty,
+            charges_polls: self.charges_polls,
+            consumes: true,
+            ..Costs::new(&[self.forwarding], SWITCH)
+        };
+        let testbed = Testbed::new(costs, self.idle_ports + 1)?;
+        let mut testbed = testbed.with_flow(self.offered, 0, path);
+        Ok(testbed.run(&mut pipeline, self.duration)?[path])
     }
 }
 
@@ -187,7 +104,7 @@ pub(crate) fn shares(report: &mut Report, quick: bool) -> Outcome {
             let model = model(cost as f64, shares, estimates);
             let estimator = if estimates { "yes" } else { "no" };
             let setup = row_of_table_3(forwarding, shares, estimates, quick);
-            let simulated = Router::new(setup)?.run()?;
+            let simulated = setup.run()?;
             table.row(&[&cost, &name, &estimator, &paper, &two(model), &two(simulated)]);
             let with = if estimates { "with" } else { "without" };
             let what = format!("{cost} µs, shares {name}, {with} estimator: Kpps of 140");
@@ -239,7 +156,7 @@ pub(crate) fn idle_ports(report: &mut Report, quick: bool) -> Outcome {
     for micros in EMPTY {
         for (name, estimates, paper) in [("no", false, 91), ("yes", true, 130)] {
             let setup = with_idle_ports(Duration::from_micros(micros), estimates, quick);
-            let simulated = Router::new(setup)?.run()?;
+            let simulated = setup.run()?;
             if micros == EMPTY[0] {
                 of_first[usize::from(estimates)] = simulated;
             }
@@ -265,14 +182,14 @@ fn judge_idle_ports(report: &mut Report, [without, with]: [f64; 2]) {
 }
 
 /// Varies which thread pays for the switch to an empty port, and what input may read.
-pub(crate) fn explain_empty_polls(quick: bool) -> Result<Evidence, Box<dyn std::error::Error>> {
+pub(crate) fn explain_empty_polls(quick: bool) -> Result<Evidence, Box<dyn Error>> {
     let mut ports = Table::new(&["switch of an empty poll", "poll, us", "without", "with"]);
     ports.row(&[&"printed", &"-", &"91", &"130"]);
     for (name, charges_polls) in [("charged to no thread", false), ("charged to the port", true)] {
         for micros in EMPTY {
-            let rate = |estimates| -> Result<String, Box<dyn std::error::Error>> {
+            let rate = |estimates| -> Result<String, Box<dyn Error>> {
                 let setup = with_idle_ports(Duration::from_micros(micros), estimates, quick);
-                Ok(two(Router::new(Setup { charges_polls, ..setup })?.run()?))
+                Ok(two(Setup { charges_polls, ..setup }.run()?))
             };
             ports.row(&[&name, &micros, &rate(false)?, &rate(true)?]);
         }
@@ -281,11 +198,11 @@ pub(crate) fn explain_empty_polls(quick: bool) -> Result<Evidence, Box<dyn std::
     rows.row(&[&"printed", &"-", &"35", &"38"]);
     for (name, needs_room) in [("reads into a full queue", false), ("waits for room", true)] {
         for micros in [1, 10] {
-            let rate = |estimates| -> Result<String, Box<dyn std::error::Error>> {
+            let rate = |estimates| -> Result<String, Box<dyn Error>> {
                 let cost = Duration::from_micros(24);
                 let setup = row_of_table_3(cost, [90, 900], estimates, quick);
                 let empty = Duration::from_micros(micros);
-                Ok(two(Router::new(Setup { needs_room, empty, ..setup })?.run()?))
+                Ok(two(Setup { needs_room, empty, ..setup }.run()?))
             };
             rows.row(&[&name, &micros, &rate(false)?, &rate(true)?]);
         }

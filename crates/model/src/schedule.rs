@@ -37,6 +37,8 @@ pub enum Expected {
 pub struct SimulationModel {
     pub rule: Rule,
     pub expected: Expected,
+    /// Whether the least start is next, by start-time fair queueing, and not WF2Q+.
+    pub is_by_start: bool,
     pub is_lower_first: bool,
     pub switch: u64,
     pub whole: u64,
@@ -183,7 +185,9 @@ impl SimulationModel {
             flow.since = now;
             flow.finish = flow.after(run, self);
             flow.start = flow.finish;
-            virtual_time += SCALE * u128::from(run);
+            if !self.is_by_start {
+                virtual_time += SCALE * u128::from(run);
+            }
         }
         outcome.dropped = live.iter().map(|flow| flow.dropped).collect();
         outcome.longest = live.iter().map(|flow| flow.longest).collect();
@@ -200,11 +204,20 @@ impl SimulationModel {
             flow.is_active = may_run;
         }
         let active = || live.iter().enumerate().filter(|(_, flow)| flow.is_active);
-        *virtual_time = active().map(|(_, flow)| flow.start).min()?.max(*virtual_time);
+        let Some(least) = active().map(|(_, flow)| flow.start).min() else {
+            if self.is_by_start {
+                let latest = live.iter().map(|flow| flow.finish).max();
+                *virtual_time = latest.unwrap_or(0).max(*virtual_time);
+            }
+            return None;
+        };
+        *virtual_time = least.max(*virtual_time);
         let eligible = active().filter(|(_, flow)| flow.start <= *virtual_time);
         let first = eligible.min_by_key(|(index, flow)| {
             let tie = if self.is_lower_first { *index } else { live.len() - index };
-            (flow.after(flow.expected(self), self), tie)
+            let tag =
+                if self.is_by_start { flow.start } else { flow.after(flow.expected(self), self) };
+            (tag, tie)
         });
         first.map(|(index, _)| index)
     }

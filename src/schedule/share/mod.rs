@@ -15,17 +15,29 @@
 //!     heap by finish           heap by start
 //! ```
 //!
+//! That is WF²Q+. The other [order](Order) is start-time fair queueing: the thread with the least
+//! start, whether it is reached or not, and V is the start of the thread that runs. It needs no
+//! estimate of runs, and one heap.
+//!
 //! Guarantees:
 //!
 //! 1. The virtual time never decreases, and a thread is eligible once its start is reached.
-//! 2. A thread that always has work gets its share of the total work, less one run of its own and
-//!    one of another thread, if runs are as long as expected. While all threads have work and
-//!    shares add up to the whole, it gets at most its share and one run of its own.
+//! 2. By WF²Q+, a thread that always has work gets its share of the total work, less one run of its
+//!    own and one of another thread, if runs are as long as expected. While all threads have work
+//!    and shares add up to the whole, it gets at most its share and one run of its own.
 //! 3. Shares do not accumulate. A thread that was idle starts at the current virtual time: unused
 //!    share is lost.
 //! 4. Unclaimed share is divided among the threads that have work, by their shares.
 //! 5. Shares add up to at most the whole; more is an error.
 //! 6. Ties of finishes are broken by the higher index. So the order is deterministic.
+//!
+//! By start-time fair queueing, instead of 2 (Goyal, Vin and Cheng, theorems 1 and 2):
+//!
+//! 7. While two threads have work, the work of one by its share differs from that of the other by
+//!    at most a longest run of each, by its share.
+//! 8. A thread that always has work gets its share of the total work, less a longest run of its
+//!    own, and less its share of one longest run of each thread. With many threads that is more
+//!    than by WF²Q+: all others may run before it.
 //!
 //! The length of the next run is the caller's estimate, the *expected run*; it only affects the
 //! order. A thread is charged for its actual run. A thread with a far too large estimate lets all
@@ -50,10 +62,11 @@
 //! from the waiting heap to the eligible one at most once per run, so `pick` is O(log n) amortised
 //! over the runs.
 //!
-//! Paper: Qie, Bavier, Peterson and Karlin, *Scheduling computations on a software-based router*
+//! Papers: Qie, Bavier, Peterson and Karlin, *Scheduling computations on a software-based router*
 //! (2001), section 3.1, for the shares of threads; Bennett and Zhang, *Hierarchical packet fair
-//! queueing algorithms* (1996), for the algorithm, WF²Q+. They schedule packets, whose length is
-//! known; the length of runs is estimated.
+//! queueing algorithms* (1996), for WF²Q+. They schedule packets, whose length is known; the length
+//! of runs is estimated. Goyal, Vin and Cheng, *Start-time fair queueing* (1996), for the other
+//! order.
 
 use core::error::Error;
 use core::fmt;
@@ -63,6 +76,24 @@ mod proportional;
 
 pub(crate) use heap::IndexedHeap;
 pub use proportional::ProportionalShare;
+
+/// The order of turns.
+///
+/// | | picks | needs the length of runs | a thread waits for |
+/// |---|---|---|---|
+/// | WF²Q+ | of the threads that are due, the earliest finish | before they begin | its share, and one run |
+/// | start-time | the earliest start | when they end | up to one run of each other thread |
+///
+/// Paper: Qie et al., section 3.1, use WF²Q+, and cite start-time fair queueing for its bounds on a
+/// link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// WF²Q+, of Bennett and Zhang.
+    #[default]
+    Wf2qPlus,
+    /// Start-time fair queueing, of Goyal, Vin and Cheng.
+    StartTime,
+}
 
 /// The handle of a thread.
 ///

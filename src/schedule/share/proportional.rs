@@ -1,10 +1,10 @@
-//! WF²Q+: threads with virtual starts and finishes, in two heaps.
+//! Proportional shares: threads with virtual starts and finishes, in two heaps.
 
 use alloc::format;
 use alloc::vec::Vec;
 
 use super::heap::IndexedHeap;
-use super::{ShareError, Thread};
+use super::{Order, ShareError, Thread};
 use crate::invariant::{InvariantError, ensure};
 
 /// Units of virtual time per unit of work: the least common multiple of 1 to 16.
@@ -44,13 +44,14 @@ impl Entry {
     }
 }
 
-/// A proportional-share scheduler: WF²Q+ in integers.
+/// A proportional-share scheduler: WF²Q+ or start-time fair queueing, in integers.
 ///
 /// See the [module](crate::schedule::share) for the algorithm. A thread is idle, active (it has
 /// work and waits for its turn) or running (it was [picked](Self::pick) and is not yet
 /// [charged](Self::charge)). Several may run at once. Operations are O(1) unless stated otherwise.
 ///
-/// Paper: Qie et al., section 3.1; the algorithm is that of Bennett and Zhang 1996.
+/// Paper: Qie et al., section 3.1; the algorithms are those of Bennett and Zhang 1996, and of
+/// Goyal, Vin and Cheng 1996.
 ///
 /// # Example
 ///
@@ -73,28 +74,64 @@ impl Entry {
 /// ```
 #[derive(Clone, Debug)]
 pub struct ProportionalShare {
+    order: Order,
     whole: u32,
     /// The sum of all shares, at most the whole.
     claimed: u32,
     virtual_time: Virtual,
+    /// The latest finish of all runs: the virtual time after a busy period in the order of starts.
+    latest_finish: Virtual,
+    /// The number of running threads.
+    running: usize,
     entries: Vec<Entry>,
     /// The unused indices below the length of `entries`.
     free: Vec<u32>,
     capacity: usize,
-    /// Active threads whose start is reached, by expected finish.
+    /// Active threads whose start is reached, by expected finish. None in the order of starts.
     eligible: IndexedHeap<Virtual>,
     /// All other active threads, by start.
     waiting: IndexedHeap<Virtual>,
 }
 
 impl ProportionalShare {
-    /// Creates a scheduler with the maximum number of threads, and the `whole` that shares are
-    /// parts of, for example 100 if they are percentages. O(capacity).
+    /// Creates a scheduler by WF²Q+ with the maximum number of threads, and the `whole` that shares
+    /// are parts of, for example 100 if they are percentages. O(capacity).
     ///
     /// # Errors
     ///
     /// If either is zero, the capacity is 2^32 - 1 or more, or the allocation fails.
     pub fn new(capacity: usize, whole: u32) -> Result<Self, ShareError> {
+        Self::with_order(capacity, whole, Order::default())
+    }
+
+    /// Creates a scheduler by this order of turns.
+    ///
+    /// # Errors
+    ///
+    /// If the capacity or the whole is zero, the capacity is 2^32 - 1 or more, or the allocation
+    /// fails.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::schedule::share::{Order, ProportionalShare};
+    ///
+    /// let mut shares = ProportionalShare::with_order(2, 100, Order::StartTime)?;
+    /// let (slow, fast) = (shares.add(25)?, shares.add(75)?);
+    /// for thread in [slow, fast] {
+    ///     shares.activate(thread, 0)?; // no estimate of its run is needed
+    /// }
+    /// let mut work = [0; 2];
+    /// for _ in 0..8 {
+    ///     let next = shares.pick().unwrap();
+    ///     work[next.index()] += 10;
+    ///     shares.charge(next, 10, Some(0))?;
+    /// }
+    /// assert_eq!((work[slow.index()], work[fast.index()]), (20, 60));
+    /// assert_eq!(shares.order(), Order::StartTime);
+    /// # Ok::<(), flowtable::schedule::share::ShareError>(())
+    /// ```
+    pub fn with_order(capacity: usize, whole: u32, order: Order) -> Result<Self, ShareError> {
         if capacity == 0 || whole == 0 {
             return Err(ShareError::Empty);
         }
@@ -106,7 +143,26 @@ impl ProportionalShare {
         free.try_reserve_exact(capacity).map_err(|_| ShareError::NoMemory)?;
         let heap = || IndexedHeap::new(capacity).ok_or(ShareError::NoMemory);
         let (eligible, waiting) = (heap()?, heap()?);
-        Ok(Self { whole, claimed: 0, virtual_time: 0, entries, free, capacity, eligible, waiting })
+        let (claimed, running, virtual_time, latest_finish) = (0, 0, 0, 0);
+        Ok(Self {
+            order,
+            whole,
+            claimed,
+            virtual_time,
+            latest_finish,
+            running,
+            entries,
+            free,
+            capacity,
+            eligible,
+            waiting,
+        })
+    }
+
+    /// Returns the order of turns.
+    #[must_use]
+    pub const fn order(&self) -> Order {
+        self.order
     }
 
     /// Returns the number of threads.
@@ -311,9 +367,33 @@ impl ProportionalShare {
         Ok(())
     }
 
-    /// Picks the eligible thread with the earliest finish, which runs until it is
+    /// Picks the next thread by the [order](Order), which runs until it is
     /// [charged](Self::charge). `None` if no thread is active. O(log n) on average.
     pub fn pick(&mut self) -> Option<Thread> {
+        let index = match self.order {
+            Order::Wf2qPlus => self.pick_by_finish(),
+            Order::StartTime => self.pick_by_start(),
+        }?;
+        self.entries[index as usize].state = State::Running;
+        self.running += 1;
+        Some(Thread(index))
+    }
+
+    /// Picks the thread with the earliest start. The virtual time is that start, or after a busy
+    /// period the latest finish.
+    fn pick_by_start(&mut self) -> Option<u32> {
+        let Some((start, index)) = self.waiting.pop() else {
+            if self.running == 0 {
+                self.virtual_time = self.virtual_time.max(self.latest_finish);
+            }
+            return None;
+        };
+        self.virtual_time = self.virtual_time.max(start);
+        Some(index)
+    }
+
+    /// Picks the eligible thread with the earliest finish.
+    fn pick_by_finish(&mut self) -> Option<u32> {
         if self.eligible.is_empty() {
             let (start, _) = self.waiting.first()?;
             self.virtual_time = self.virtual_time.max(start);
@@ -326,9 +406,7 @@ impl ProportionalShare {
             let entry = &self.entries[index as usize];
             self.eligible.set(index, entry.finish_after(entry.expected));
         }
-        let (_, index) = self.eligible.pop()?;
-        self.entries[index as usize].state = State::Running;
-        Some(Thread(index))
+        self.eligible.pop().map(|(_, index)| index)
     }
 
     /// Charges a running thread for its run, at least one unit: else it could have all turns. It
@@ -367,8 +445,15 @@ impl ProportionalShare {
         entry.finish = entry.finish_after(run);
         entry.start = entry.finish;
         entry.state = State::Idle;
-        let passed = Virtual::from(run) * Virtual::from(SCALE);
-        self.virtual_time = self.virtual_time.saturating_add(passed);
+        let finish = entry.finish;
+        self.running -= 1;
+        match self.order {
+            Order::Wf2qPlus => {
+                let passed = Virtual::from(run) * Virtual::from(SCALE);
+                self.virtual_time = self.virtual_time.saturating_add(passed);
+            }
+            Order::StartTime => self.latest_finish = self.latest_finish.max(finish),
+        }
         if let Some(expected_run) = more {
             self.enqueue(thread, expected_run);
         }
@@ -400,7 +485,9 @@ impl ProportionalShare {
             let is_valid = match (entry.state, waiting, eligible) {
                 (State::Active, Some(start), None) => start == entry.start,
                 (State::Active, None, Some(finish)) => {
-                    entry.start <= self.virtual_time && finish == entry.finish_after(entry.expected)
+                    self.order == Order::Wf2qPlus
+                        && entry.start <= self.virtual_time
+                        && finish == entry.finish_after(entry.expected)
                 }
                 (state, None, None) => state != State::Active,
                 _ => false,
@@ -411,6 +498,8 @@ impl ProportionalShare {
         ensure(claimed == u64::from(self.claimed), || "the sum of the shares is wrong")?;
         ensure(self.claimed <= self.whole, || "the sum of the shares exceeds the whole")?;
         let is_free = |entry: &&Entry| entry.state == State::Free;
+        let running = self.entries.iter().filter(|entry| entry.state == State::Running).count();
+        ensure(running == self.running, || "the number of running threads is wrong")?;
         let is_valid = self.free.len() == self.entries.iter().filter(is_free).count()
             && self.free.iter().all(|index| is_free(&&self.entries[*index as usize]));
         ensure(is_valid, || "the list of unused indices is wrong")
@@ -431,7 +520,7 @@ impl ProportionalShare {
         let entry = &mut self.entries[thread.index()];
         entry.expected = expected;
         entry.state = State::Active;
-        if entry.start <= self.virtual_time {
+        if self.order == Order::Wf2qPlus && entry.start <= self.virtual_time {
             self.eligible.set(thread.0, entry.finish_after(expected));
         } else {
             self.waiting.set(thread.0, entry.start);

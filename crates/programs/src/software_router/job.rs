@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use flowtable::schedule::ThreadConfig;
 
-use super::cards::{Receiver, Sender};
+use super::cards::RING;
 use super::{Costs, Function, PathId, Port};
 
 /// Capacity of a queue of a path.
@@ -24,20 +24,8 @@ impl Job {
     /// The sum of all shares.
     pub const WHOLE: u32 = 1000;
 
-    /// Iterates over all jobs: input, then paths, then output.
-    pub fn all() -> impl Iterator<Item = Self> {
-        let reads = Port::ALL.into_iter().map(Self::Read);
-        reads.chain(PathId::all().map(Self::Forward)).chain(Port::ALL.into_iter().map(Self::Write))
-    }
-
-    /// Returns its index among all jobs.
-    pub fn index(self) -> usize {
-        match self {
-            Self::Read(port) => port as usize,
-            Self::Forward(path) => Port::ALL.len() + path.index(),
-            Self::Write(port) => Port::ALL.len() + PathId::COUNT + port as usize,
-        }
-    }
+    /// The number of jobs.
+    pub const COUNT: usize = 2 * Port::ALL.len() + PathId::COUNT;
 
     /// Returns the cost per packet.
     pub fn cost(self, costs: &Costs) -> Duration {
@@ -69,11 +57,10 @@ impl Job {
         let config = ThreadConfig::new(self.share(), self.cost(costs));
         let config = match self {
             // Its packets come from a card, and no thread waits for it.
-            Self::Read(_) => config.with_unshared_buffers(Receiver::RING, u32::MAX),
-            Self::Forward(_) => config.with_buffers(QUEUE_LEN as u32, QUEUE_LEN as u32),
-            Self::Write(_) => {
-                config.with_buffers((Function::ALL.len() * QUEUE_LEN) as u32, Sender::RING)
-            }
+            Self::Read(_) => config.with_unshared_buffers(RING, u32::MAX),
+            // The pipeline sets the sizes of its queues.
+            Self::Forward(_) => config,
+            Self::Write(_) => config.with_buffers((Function::ALL.len() * QUEUE_LEN) as u32, RING),
         };
         match self {
             Self::Forward(PathId { function: Function::Proxy | Function::Active, .. }) => config,

@@ -35,8 +35,7 @@ impl fmt::Display for Report<'_> {
 const NOTES: &str = "
 E: the efficiency index, processing / (processing + switching)
 kpps: thousands of packets in a second; us: microseconds
-drops: at the card, whose ring was full; at the input queue of a path; at its output queue,
-    where only interrupts enqueue packets without checking the capacity
+drops: at the card, whose ring was full; at the input queue of a path
 refused: malformed header, no route, TTL expired, or repeated too often
 interrupts: no schedule; each arrival is read and classified before anything else
 ";
@@ -104,13 +103,13 @@ fn schedule(f: &mut fmt::Formatter<'_>, outcome: &Outcome, costs: &Costs) -> fmt
     )?;
     writeln!(
         f,
-        "    {:<11} {:>8} {:>8} {:>7} {:>7} {:>7} {:>7} {:>7} {:>8} {:>8}",
-        "path", "arrived", "sent", "kpps", "in", "out", "refused", "left", "longest", "longest"
+        "    {:<11} {:>8} {:>8} {:>7} {:>7} {:>7} {:>7} {:>8} {:>8}",
+        "path", "arrived", "sent", "kpps", "drops", "refused", "left", "longest", "longest"
     )?;
     writeln!(
         f,
-        "    {:<11} {:>8} {:>8} {:>7} {:>7} {:>7} {:>7} {:>7} {:>8} {:>8}",
-        "", "", "", "", "drops", "drops", "", "", "input", "output"
+        "    {:<11} {:>8} {:>8} {:>7} {:>7} {:>7} {:>7} {:>8} {:>8}",
+        "", "", "", "", "", "", "", "input", "output"
     )?;
     for function in Function::ALL {
         path(f, function.name(), &outcome.functions[function as usize], outcome)?;
@@ -124,11 +123,11 @@ fn path(
     tally: &PathTally,
     outcome: &Outcome,
 ) -> fmt::Result {
-    let PathTally { arrived, sent, input_drops, output_drops, refused, queued, .. } = tally;
+    let PathTally { arrived, sent, input_drops, refused, queued, .. } = tally;
     let rate = outcome.rate(*sent) / 1e3;
     let (input, output) = (tally.longest_input, tally.longest_output);
     write!(f, "    {name:<11} {arrived:>8} {sent:>8} {rate:>7.1} {input_drops:>7}")?;
-    writeln!(f, " {output_drops:>7} {refused:>7} {queued:>7} {input:>8} {output:>8}")
+    writeln!(f, " {refused:>7} {queued:>7} {input:>8} {output:>8}")
 }
 
 fn kpps(rate: u64) -> String {

@@ -14,8 +14,6 @@ pub struct PathTally {
     pub arrived: u64,
     /// Packets dropped since the input queue was full.
     pub input_drops: u64,
-    /// Packets dropped since the output queue was full.
-    pub output_drops: u64,
     /// Packets that the function refused.
     pub refused: u64,
     /// Frames sent.
@@ -29,7 +27,7 @@ pub struct PathTally {
 
 impl PathTally {
     pub fn adds_up(&self) -> bool {
-        let lost = self.input_drops + self.output_drops + self.refused;
+        let lost = self.input_drops + self.refused;
         self.arrived == self.sent + lost + self.queued
     }
 }
@@ -41,7 +39,6 @@ impl Add for PathTally {
         Self {
             arrived: self.arrived + other.arrived,
             input_drops: self.input_drops + other.input_drops,
-            output_drops: self.output_drops + other.output_drops,
             refused: self.refused + other.refused,
             sent: self.sent + other.sent,
             queued: self.queued + other.queued,

@@ -69,10 +69,9 @@ fn no_packet_is_lost_without_being_counted() {
         assert_eq!(offered, made().packets.len() as u64, "{plan:?}");
         let mut arrived = 0;
         for path in outcome.functions {
-            let PathTally { input_drops, output_drops, refused, sent, queued, .. } = path;
-            assert_eq!(path.arrived, sent + input_drops + output_drops + refused + queued);
+            let PathTally { input_drops, refused, sent, queued, .. } = path;
+            assert_eq!(path.arrived, sent + input_drops + refused + queued);
             assert!(path.longest_input <= 128 && path.longest_output <= 128);
-            assert!(output_drops == 0 || plan == Plan::Interrupts);
             arrived += path.arrived;
         }
         assert_eq!(offered, arrived + card_drops + unread + unclassified, "{plan:?}");
@@ -94,7 +93,6 @@ fn a_missing_packet_is_detected() {
         PathTally { arrived: path.arrived + 1, ..path },
         PathTally { sent: path.sent - 1, ..path },
         PathTally { input_drops: path.input_drops - 1, ..path },
-        PathTally { output_drops: 1, ..path },
         PathTally { refused: 1 + path.refused, ..path },
         PathTally { queued: path.queued + 1, ..path },
     ] {

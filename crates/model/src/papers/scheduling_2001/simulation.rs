@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use flowtable::schedule::share::Order;
 use flowtable::schedule::simulator::{Flow, Outcome, Simulation};
 use flowtable::schedule::{Budget, Overhead, Policy, Throttle};
 
@@ -44,10 +45,15 @@ pub fn flows(cost_13: u64) -> Vec<Flow> {
 }
 
 pub fn run(flows: &[Flow], policy: Policy) -> Outcome {
-    let (switch, whole, duration) = (SWITCH, WHOLE, DURATION);
-    Simulation { flows, policy, switch, whole, duration }
-        .run()
-        .expect("the paper's flows are right")
+    run_in(Order::default(), flows, policy)
+}
+
+pub fn run_in(order: Order, flows: &[Flow], policy: Policy) -> Outcome {
+    simulation(order, flows, policy).run().expect("the paper's flows are right")
+}
+
+pub fn simulation(order: Order, flows: &[Flow], policy: Policy) -> Simulation<'_> {
+    Simulation { flows, policy, switch: SWITCH, whole: WHOLE, duration: DURATION, order }
 }
 
 pub const LIMITS: [u32; 5] = [1, 8, 16, 32, 64];
