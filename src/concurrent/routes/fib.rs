@@ -1,0 +1,311 @@
+//! The forwarding table: what readers access.
+//!
+//! A lookup reads one word that changes, besides pointers to tables. All the rest that it reads
+//! never changes: so its answer is that of the routes at the moment at which it reads the word, or
+//! at which the table or word that it reads was replaced by another one, which is later than the
+//! beginning of the lookup.
+#![allow(unsafe_code)]
+
+use core::marker::PhantomData;
+
+use super::arena::{Arena, NONE};
+use super::block::{BlockRef, RouteHeader};
+use crate::concurrent::sync::{AtomicPtr, AtomicU64, IS_CHECKED, Ordering};
+use crate::key::bits::Address;
+use crate::raw::bit_ops::detect;
+use crate::raw::prefetch::{BURST, prefetch};
+use crate::routes::{COVERS, STRIDE, first_slot};
+
+/// Regions, by the first six bits of an address.
+pub(super) const REGIONS: usize = 1 << STRIDE;
+
+/// Bits of a wide region after the first six.
+const WIDE_BITS: u32 = if IS_CHECKED { STRIDE } else { 2 * STRIDE };
+
+/// Words of a wide region.
+pub(super) const WIDTH: usize = 1 << WIDE_BITS;
+
+/// The position of the nodes in the words of a wide region.
+pub(super) const WIDE_END: u32 = STRIDE + WIDE_BITS;
+
+/// The words of a wide region.
+pub(super) type Wide = [AtomicU64; WIDTH];
+
+/// A word: a node, and the longest route above it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Word {
+    pub(super) node: u32,
+    pub(super) route: u32,
+}
+
+impl Word {
+    pub(super) const EMPTY: Self = Self { node: NONE, route: NONE };
+
+    #[inline(always)]
+    const fn from_bits(bits: u64) -> Self {
+        Self { node: (bits >> 32) as u32, route: bits as u32 }
+    }
+
+    const fn bits(self) -> u64 {
+        (self.node as u64) << 32 | self.route as u64
+    }
+
+    /// Loads the word.
+    #[inline(always)]
+    pub(super) fn load(from: &AtomicU64) -> Self {
+        // Acquire: pairs with the Release in `store`; the blocks are complete.
+        Self::from_bits(from.load(Ordering::Acquire))
+    }
+
+    /// Publishes the word.
+    pub(super) fn store(self, to: &AtomicU64) {
+        // Release: pairs with the Acquire in `load`; publishes the blocks.
+        to.store(self.bits(), Ordering::Release);
+    }
+}
+
+/// The addresses with the same first six bits: a word at bit 6, or many of them at bit 18.
+///
+/// While there is a wide table, the narrow word does not change. So a reader that has found no wide
+/// table may read it at any later time.
+pub(super) struct Region {
+    pub(super) wide: AtomicPtr<Wide>,
+    pub(super) narrow: AtomicU64,
+}
+
+/// The forwarding table.
+pub(super) struct Fib<V> {
+    pub(super) regions: [Region; REGIONS],
+    pub(super) arena: Arena,
+    is_fast: bool,
+    values: PhantomData<V>,
+}
+
+/// The longest match: its length, and its value.
+pub(super) type Found<'f, V> = Option<(u32, &'f V)>;
+
+/// The slot of these bits in a wide region.
+#[inline(always)]
+pub(super) const fn slot_in_wide(word: u64) -> usize {
+    (word >> (u64::BITS - WIDE_END)) as usize % WIDTH
+}
+
+impl<V> Fib<V> {
+    /// Creates a table without routes.
+    pub(super) fn new() -> Self {
+        let region = |_| Region {
+            wide: AtomicPtr::new(core::ptr::null_mut()),
+            narrow: AtomicU64::new(Word::EMPTY.bits()),
+        };
+        Self {
+            regions: core::array::from_fn(region),
+            arena: Arena::new(),
+            is_fast: detect(),
+            values: PhantomData,
+        }
+    }
+
+    /// Returns the wide table of a region.
+    #[inline(always)]
+    pub(super) fn wide(&self, region: usize) -> Option<&Wide> {
+        // Acquire: pairs with the Release of the writer; the words are complete.
+        let wide = self.regions[region].wide.load(Ordering::Acquire);
+        // SAFETY: null, or a table that is freed after all pins of its readers, or with `self`.
+        unsafe { wide.as_ref() }
+    }
+
+    /// Returns the word of an address with these first bits, and its position.
+    #[inline(always)]
+    pub(super) fn cell(&self, word: u64) -> (&AtomicU64, u32) {
+        let region = first_slot(word) as usize;
+        match self.wide(region) {
+            Some(wide) => (&wide[slot_in_wide(word)], WIDE_END),
+            None => (&self.regions[region].narrow, STRIDE),
+        }
+    }
+
+    /// Returns a block.
+    #[inline(always)]
+    pub(super) fn block(&self, id: u32) -> BlockRef<'_, V> {
+        // SAFETY: numbers in words and blocks are of blocks of this arena, which are freed after
+        // all pins of their readers.
+        unsafe { BlockRef::new(&self.arena, id) }
+    }
+
+    /// Returns a route of a word.
+    #[inline(always)]
+    pub(super) fn route(&self, id: u32) -> (RouteHeader, &V) {
+        // SAFETY: words have routes there.
+        unsafe { self.block(id).route() }
+    }
+
+    /// Returns the longest route of an address.
+    #[inline(always)]
+    pub(super) fn longest(&self, address: &impl Address) -> Found<'_, V> {
+        let word = address.window(0);
+        let (cell, pos) = self.cell(word);
+        let found = Word::load(cell);
+        if self.is_fast {
+            // SAFETY: the CPU has the instructions.
+            unsafe { self.longest_by_word::<true>(found, pos, word, address) }
+        } else {
+            self.longest_without_instructions(found, pos, word, address)
+        }
+    }
+
+    /// [`longest_by_word`](Self::longest_by_word) on a CPU without the instructions of `bit_ops`.
+    #[inline(never)]
+    fn longest_without_instructions(
+        &self,
+        found: Word,
+        pos: u32,
+        word: u64,
+        address: &impl Address,
+    ) -> Found<'_, V> {
+        // SAFETY: this copy needs no instructions.
+        unsafe { self.longest_by_word::<false>(found, pos, word, address) }
+    }
+
+    /// Returns the longest route of an address with these first bits, and this word at `pos`.
+    ///
+    /// # Safety
+    ///
+    /// If `FAST`, the CPU has the instructions of `bit_ops`.
+    #[inline(always)]
+    unsafe fn longest_by_word<const FAST: bool>(
+        &self,
+        Word { node, route }: Word,
+        pos: u32,
+        word: u64,
+        address: &impl Address,
+    ) -> Found<'_, V> {
+        if node != NONE {
+            let (block, slot) = (self.block(node), first_slot(word << pos));
+            // SAFETY: words have nodes and paths.
+            let found = if unsafe { block.header() }.has_child(slot) {
+                self.descend(node, pos, address)
+            } else {
+                // SAFETY: it is a node, since paths have all children; and by the contract.
+                unsafe { block.longest::<FAST>(pos, slot) }
+            };
+            if found.is_some() {
+                return found;
+            }
+        }
+        if route == NONE {
+            return None;
+        }
+        let (header, value) = self.route(route);
+        Some((header.len, value))
+    }
+
+    /// Returns the longest route in a node at `pos` or below it.
+    #[inline(never)]
+    fn descend(&self, mut node: u32, mut pos: u32, address: &impl Address) -> Found<'_, V> {
+        let mut best = None;
+        loop {
+            let (block, window) = (self.block(node), address.window(pos));
+            // SAFETY: children are nodes and paths.
+            let header = unsafe { block.header() };
+            if header.is_path() {
+                // SAFETY: it is a path.
+                let path = unsafe { block.path() };
+                if !path.agrees(window) {
+                    break;
+                }
+                (node, pos) = (path.child, pos + path.strides * STRIDE);
+                continue;
+            }
+            let slot = first_slot(window);
+            if header.outer >> slot & 1 | header.inner & COVERS[slot as usize] != 0 {
+                best = Some((block, pos, slot));
+            }
+            if !header.has_child(slot) {
+                break;
+            }
+            // SAFETY: it has a child there.
+            (node, pos) = (unsafe { block.child(slot) }, pos + STRIDE);
+        }
+        let (block, pos, slot) = best?;
+        if self.is_fast {
+            // SAFETY: it is a node, and the CPU has the instructions.
+            unsafe { block.longest::<true>(pos, slot) }
+        } else {
+            // SAFETY: it is a node, and this copy needs no instructions.
+            unsafe { block.longest::<false>(pos, slot) }
+        }
+    }
+
+    /// Looks up addresses in bursts, and writes to `found` what `result` returns for each of them.
+    #[inline(always)]
+    pub(super) fn bursts<'f, A: Address, R>(
+        &'f self,
+        addresses: &[A],
+        found: &mut [R],
+        result: impl Fn(&A, Found<'f, V>) -> R,
+    ) {
+        let bursts = addresses.chunks(BURST).zip(found.chunks_mut(BURST));
+        if self.is_fast {
+            for (addresses, found) in bursts {
+                // SAFETY: the CPU has the instructions.
+                unsafe { self.burst::<true, _, _>(addresses, found, &result) };
+            }
+        } else {
+            for (addresses, found) in bursts {
+                // SAFETY: this copy needs no instructions.
+                unsafe { self.burst::<false, _, _>(addresses, found, &result) };
+            }
+        }
+    }
+
+    /// Looks up a burst: first all words, then all blocks are prefetched.
+    ///
+    /// # Safety
+    ///
+    /// If `FAST`, the CPU has the instructions of `bit_ops`.
+    #[inline(always)]
+    unsafe fn burst<'f, const FAST: bool, A: Address, R>(
+        &'f self,
+        addresses: &[A],
+        found: &mut [R],
+        result: impl Fn(&A, Found<'f, V>) -> R,
+    ) {
+        let mut cells = [(&self.regions[0].narrow, STRIDE); BURST];
+        for (cell, address) in cells.iter_mut().zip(addresses) {
+            *cell = self.cell(address.window(0));
+            prefetch(cell.0);
+        }
+        let mut words = [Word::EMPTY; BURST];
+        for (word, (cell, _)) in words.iter_mut().zip(&cells[..addresses.len().min(BURST)]) {
+            *word = Word::load(cell);
+            let block = self.block(if word.node == NONE { word.route } else { word.node });
+            prefetch(block.as_ptr());
+            prefetch(block.as_ptr().wrapping_add(64));
+        }
+        let words = words.into_iter().zip(cells);
+        for ((address, (word, (_, pos))), found) in addresses.iter().zip(words).zip(found) {
+            let bits = address.window(0);
+            // SAFETY: by the contract of this function.
+            let longest = unsafe { self.longest_by_word::<FAST>(word, pos, bits, address) };
+            *found = result(address, longest);
+        }
+    }
+
+    /// Returns the bytes of the table, of its wide regions and of its arena.
+    pub(super) fn allocation_size(&self) -> usize {
+        let wide = (0..REGIONS).filter(|&region| self.wide(region).is_some()).count();
+        size_of::<Self>() + wide * size_of::<Wide>() + self.arena.allocation_size()
+    }
+}
+
+impl<V> Drop for Fib<V> {
+    fn drop(&mut self) {
+        for region in &self.regions {
+            let wide = region.wide.load(Ordering::Relaxed);
+            if !wide.is_null() {
+                // SAFETY: from a box; readers have ended, and it is freed once.
+                drop(unsafe { alloc::boxed::Box::from_raw(wide) });
+            }
+        }
+    }
+}
