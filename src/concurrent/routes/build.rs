@@ -17,7 +17,7 @@ use super::arena::NONE;
 use super::block::{BlockRef, Blocks, Header, Path};
 use crate::key::bits::Address;
 use crate::routes::nodes::NodeRef;
-use crate::routes::{Key, STRIDE};
+use crate::routes::{Key, STRIDE, first_slot};
 
 /// A position in the former blocks: a block, and the strides of it that have been passed, if it is
 /// a path.
@@ -134,7 +134,7 @@ impl<A: Address> Builder<'_, '_, A> {
         match self.shape::<V>(id) {
             Shape::Path(path) => {
                 let rest = path.skip(skipped);
-                if crate::routes::first_slot(rest.bits) != slot {
+                if first_slot(rest.bits) != slot {
                     None
                 } else if rest.strides == 1 {
                     Former::of(path.child)
@@ -155,7 +155,7 @@ impl<A: Address> Builder<'_, '_, A> {
     /// Returns the position at the end of a path.
     fn along<V>(&mut self, former: Option<Former>, path: Path) -> Option<Former> {
         (0..path.strides).fold(former, |former, nth| {
-            self.below::<V>(former, crate::routes::first_slot(path.bits << (nth * STRIDE)))
+            self.below::<V>(former, first_slot(path.bits << (nth * STRIDE)))
         })
     }
 
@@ -165,15 +165,18 @@ impl<A: Address> Builder<'_, '_, A> {
         let mut id = top;
         while id != NONE && pos <= self.end && !self.kept.contains(&id) {
             self.opened.push(id);
+            // Read once, as an inconsistent address type may return other bits the second time.
+            let window = self.key.window(pos);
+            let slot = first_slot(window);
             match self.shape::<V>(id) {
-                Shape::Path(path) if path.agrees(self.key.window(pos)) => {
+                Shape::Path(path) if path.agrees(window) => {
                     (id, pos) = (path.child, pos + path.strides * STRIDE);
                 }
-                Shape::Node(header) if header.has_child(self.key.slot(pos)) => {
+                Shape::Node(header) if header.has_child(slot) => {
                     // SAFETY: the former blocks are not freed yet.
                     let block = unsafe { BlockRef::<V>::new(self.blocks.arena, id) };
                     // SAFETY: it has the child.
-                    id = unsafe { block.child(self.key.slot(pos)) };
+                    id = unsafe { block.child(slot) };
                     pos += STRIDE;
                 }
                 _ => break,

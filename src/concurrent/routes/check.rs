@@ -33,10 +33,10 @@ impl<A: Address, V: Copy + PartialEq> ConcurrentRoutes<A, V> {
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), InvariantError> {
         let state = self.writer.lock();
-        ensure(self.len() == state.writer.table.len(), || "the number of routes")?;
         if state.is_dirty {
             return Ok(());
         }
+        ensure(self.len() == state.writer.table.len(), || "the number of routes")?;
         state.writer.table.validate()?;
         state.writer.validate(self.fib())
     }

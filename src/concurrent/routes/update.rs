@@ -277,6 +277,9 @@ impl<A: Address, V: Copy> ConcurrentRoutes<A, V> {
         self.admit(&pin)?;
         let mut state = self.writer.lock();
         if state.is_dirty {
+            // The panic may have left nodes without routes.
+            let routes = state.writer.table.iter().map(|(prefix, &value)| (prefix, value));
+            state.writer.table = routes.collect();
             self.rebuild(&mut state);
         }
         state.is_dirty = true;

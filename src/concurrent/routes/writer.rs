@@ -251,7 +251,11 @@ impl<A: Address, V: Copy> Writer<A, V> {
         };
         let new = blocks.route(route, value);
         if let Some(old) = self.routes.insert(*prefix, new) {
-            return self.replace_route(fib, old, new);
+            // Always, unless the address type is inconsistent.
+            if fib.route(old).0 == route {
+                return self.replace_route(fib, old, new);
+            }
+            self.replace_route(fib, old, NONE);
         }
         each_cell(fib, route, |cell| {
             let word = Word::load(cell);
