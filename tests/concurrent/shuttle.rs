@@ -8,6 +8,7 @@
 
 mod routes;
 mod table;
+mod trie;
 
 use flowtable::ConcurrentMap;
 use flowtable::concurrent::{Compute, Pinned};

@@ -7,7 +7,7 @@ use shuttle::sync::Arc;
 use shuttle::sync::atomic::{AtomicUsize, Ordering};
 use shuttle::thread;
 
-use super::both;
+use super::{EXECUTIONS, both};
 
 type Routes = ConcurrentRoutes<u32, u64>;
 type Update = (Prefix<u32>, Option<u64>);
@@ -90,7 +90,7 @@ fn lookups() {
 
 #[test]
 fn routes_lookups_are_of_a_moment() {
-    both(lookups);
+    both(EXECUTIONS, lookups);
 }
 
 fn writers() {
@@ -116,5 +116,5 @@ fn writers() {
 
 #[test]
 fn routes_writers_take_turns() {
-    both(writers);
+    both(EXECUTIONS, writers);
 }
