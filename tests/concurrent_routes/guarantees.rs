@@ -29,7 +29,7 @@ fn updates() -> impl Iterator<Item = Update> {
             // A region of 1500 routes, of which nearly all are withdrawn again.
             0 => {
                 let nth = now as u128 / 4 % 3000;
-                let beside = prefix(ADDRESS ^ (nth % 1500 + 1) << 100, 28 + nth as u32 % 1);
+                let beside = prefix(ADDRESS ^ (nth % 1500 + 1) << 100, 28);
                 (beside, (nth < 1500).then_some(0))
             }
             _ => {

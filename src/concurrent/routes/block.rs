@@ -14,7 +14,7 @@ use core::marker::PhantomData;
 use core::ptr;
 
 use super::arena::{Arena, Unit, units};
-use super::space::{Block, Space};
+use super::space::Space;
 use crate::raw::bit_ops::count_ones;
 use crate::routes::{RouteMatch, STRIDE, search};
 
@@ -310,9 +310,11 @@ impl Blocks<'_> {
 
     /// Retires a node or path, which readers do not find any more.
     pub(super) fn retire_node<V>(&mut self, id: u32) {
-        // SAFETY: a node or path that is retired once, and not freed before.
-        let block: Block = (id, unsafe { BlockRef::<V>::new(self.arena, id).units() });
-        self.space.retire(block);
+        // SAFETY: it is retired once, and not freed before.
+        let block = unsafe { BlockRef::<V>::new(self.arena, id) };
+        // SAFETY: a node or path.
+        let units = unsafe { block.units() };
+        self.space.retire((id, units));
     }
 
     /// Retires a route.

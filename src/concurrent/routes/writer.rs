@@ -131,7 +131,7 @@ impl<A: Address, V: Copy> Writer<A, V> {
             memory: Vec::new(),
         };
         let mut short = Vec::new();
-        for (prefix, &value) in writer.table.iter() {
+        for (prefix, &value) in &writer.table {
             let key = Key::from(&prefix);
             match prefix.len() {
                 ..=STRIDE => short.push((prefix, key, value)),

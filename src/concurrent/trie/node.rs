@@ -200,7 +200,9 @@ impl<K: BitString, V> Node<K, V> {
         };
         count(&self.used, !old.is_empty(), !new.is_empty());
         // SAFETY: by the contract.
-        let (was, is) = unsafe { (old.is_full(self.end()), new.is_full(self.end())) };
+        let was = unsafe { old.is_full(self.end()) };
+        // SAFETY: by the contract.
+        let is = unsafe { new.is_full(self.end()) };
         count(&self.full, was, is);
         slot.store(new);
     }

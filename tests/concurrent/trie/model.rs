@@ -6,7 +6,7 @@ use std::ops::Bound;
 
 use ::model::counted::{Counted, alive};
 use flowtable::LcTrieMap;
-use flowtable::concurrent::ConcurrentLcTrie;
+use flowtable::concurrent::{ConcurrentLcTrie, PinnedTrie};
 use flowtable::trie::Tuning;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -80,7 +80,7 @@ fn run(ops: Vec<Op>, tuning: Tuning) {
                 twin.clear();
             }
             Op::Hold => held.push(trie.pin()),
-            Op::Repin => held.iter_mut().for_each(|pin| pin.repin()),
+            Op::Repin => held.iter_mut().for_each(PinnedTrie::repin),
             Op::LetGo => drop(held.pop()),
         }
         trie.validate().unwrap();
