@@ -19,7 +19,7 @@ impl RouteMatch {
     pub(crate) const NONE: Self = Self(u32::MAX as u64);
 
     #[inline(always)]
-    pub(super) const fn new(value: u32, len: u32) -> Self {
+    pub(crate) const fn new(value: u32, len: u32) -> Self {
         Self((len as u64) << 32 | value as u64)
     }
 

@@ -15,7 +15,8 @@ use core::ptr;
 
 use super::arena::{Arena, Unit, units};
 use super::space::Space;
-use crate::raw::bit_ops::count_ones;
+use crate::raw::bit_ops::{count_ones, ones, select_ptr};
+use crate::raw::prefetch::prefetch;
 use crate::routes::{RouteMatch, STRIDE, search};
 
 /// The first three words of a block.
@@ -128,10 +129,28 @@ impl<'a, V> BlockRef<'a, V> {
         Self { start: arena.at(id), arena: PhantomData }
     }
 
-    /// Returns a pointer for a prefetch.
+    /// Returns a block by its number, as [`new`](Self::new).
+    ///
+    /// # Safety
+    ///
+    /// As for `new`. If `FAST`, the CPU has the instructions of `bit_ops`.
     #[inline(always)]
-    pub(super) const fn as_ptr(self) -> *const u8 {
-        self.start.cast()
+    pub(super) unsafe fn new_by<const FAST: bool>(arena: &'a Arena, id: u32) -> Self {
+        // SAFETY: by the contract of this function.
+        Self { start: unsafe { arena.at_by::<FAST>(id) }, arena: PhantomData }
+    }
+
+    /// Prefetches the first two cache lines: those of most blocks.
+    #[inline(always)]
+    pub(super) fn prefetch(self) {
+        prefetch(self.start);
+        self.prefetch_second();
+    }
+
+    /// Prefetches the second cache line, which may have the value that a lookup finds.
+    #[inline(always)]
+    pub(super) fn prefetch_second(self) {
+        prefetch(self.start.wrapping_byte_add(64));
     }
 
     /// Reads something at an offset.
@@ -192,9 +211,47 @@ impl<'a, V> BlockRef<'a, V> {
     /// It is a node with that many routes and one more.
     #[inline(always)]
     pub(super) unsafe fn value(self, index: u32) -> &'a V {
+        // SAFETY: by the contract; blocks never change.
+        unsafe { &*self.value_ptr(index) }
+    }
+
+    /// Returns a pointer to the value of a node by its index, which may not exist.
+    #[inline(always)]
+    const fn value_ptr(self, index: u32) -> *const V {
         let offset = values_at::<V>(size_of::<Header>()) + index as usize * size_of::<V>();
+        self.start.wrapping_byte_add(offset).cast()
+    }
+
+    /// Returns the longest route of a node that covers a slot, or else `inherited`: its length, and
+    /// a pointer to its value; and a word that is zero if it is the inherited one. Branch-free,
+    /// since that is unpredictable.
+    ///
+    /// # Safety
+    ///
+    /// It is a node. If `FAST`, the CPU has the instructions of `bit_ops`.
+    #[inline(always)]
+    pub(super) unsafe fn longest_or<const FAST: bool>(
+        self,
+        pos: u32,
+        slot: u32,
+        inherited: (u32, *const V),
+    ) -> (u32, *const V, u64) {
         // SAFETY: by the contract.
-        unsafe { self.at(offset) }
+        let Header { inner, outer, .. } = *unsafe { self.header() };
+        // SAFETY: by the contract.
+        let first_outer = unsafe { ones::<FAST>(inner) };
+        let none = RouteMatch::new(RouteMatch::NONE.value(), inherited.0);
+        // SAFETY: by the contract.
+        let found = unsafe { search::<FAST>((inner, outer, first_outer), 0, pos, slot, none) };
+        let is_here = u64::from(found.value() ^ none.value());
+        let value = select_ptr(is_here, self.value_ptr(found.value()), inherited.1);
+        (found.len(), value, is_here)
+    }
+
+    /// Returns a pointer to the value of a route.
+    #[inline(always)]
+    pub(super) const fn route_value(self) -> *const V {
+        self.start.wrapping_byte_add(values_at::<V>(ROUTE_BYTES)).cast()
     }
 
     /// Returns the longest route of a node that covers a slot: its length, and its value.
@@ -211,7 +268,7 @@ impl<'a, V> BlockRef<'a, V> {
         // SAFETY: by the contract.
         let Header { inner, outer, .. } = *unsafe { self.header() };
         // SAFETY: by the contract.
-        let first_outer = unsafe { crate::raw::bit_ops::ones::<FAST>(inner) };
+        let first_outer = unsafe { ones::<FAST>(inner) };
         let bits = (inner, outer, first_outer);
         // SAFETY: by the contract.
         let found = unsafe { search::<FAST>(bits, 0, pos, slot, RouteMatch::NONE) }.exists()?;

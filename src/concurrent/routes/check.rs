@@ -92,7 +92,10 @@ impl<A: Address, V: Copy + PartialEq> Writer<A, V> {
         let routes: Vec<_> = self.routes.matches(&slot).collect();
         let longest = routes.into_iter().rfind(|(prefix, _)| prefix.len() <= pos);
         let expected = longest.map_or(NONE, |(_, &id)| id);
-        ensure(word.route == expected, || format!("the route of the word at {bits:#x}"))?;
+        let len = longest.map_or(0, |(prefix, _)| prefix.len());
+        ensure((word.route, word.len) == (expected, len), || {
+            format!("the route of the word at {bits:#x}")
+        })?;
         match node_at(&self.table, bits, pos) {
             Some(node) => {
                 let mut comparison = Comparison { fib, units: 0 };

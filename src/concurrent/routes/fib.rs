@@ -8,7 +8,7 @@
 
 use core::marker::PhantomData;
 
-use super::arena::{Arena, NONE};
+use super::arena::{Arena, ID_BITS, NONE};
 use super::block::{BlockRef, RouteHeader};
 use crate::concurrent::sync::{AtomicPtr, AtomicU64, IS_CHECKED, Ordering};
 use crate::key::bits::Address;
@@ -31,23 +31,34 @@ pub(super) const WIDE_END: u32 = STRIDE + WIDE_BITS;
 /// The words of a wide region.
 pub(super) type Wide = [AtomicU64; WIDTH];
 
-/// A word: a node, and the longest route above it.
+/// A word: a node, and the longest route above it, with its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Word {
     pub(super) node: u32,
     pub(super) route: u32,
+    pub(super) len: u32,
 }
 
+/// Bits of a length in a word: of up to 18.
+const LEN_BITS: u32 = u64::BITS - 2 * ID_BITS;
+
 impl Word {
-    pub(super) const EMPTY: Self = Self { node: NONE, route: NONE };
+    pub(super) const EMPTY: Self = Self { node: NONE, route: NONE, len: 0 };
 
     #[inline(always)]
     const fn from_bits(bits: u64) -> Self {
-        Self { node: (bits >> 32) as u32, route: bits as u32 }
+        let (ids, lens) = ((1 << ID_BITS) - 1, (1 << LEN_BITS) - 1);
+        Self {
+            node: (bits >> (u64::BITS - ID_BITS)) as u32,
+            route: (bits >> LEN_BITS & ids) as u32,
+            len: (bits & lens) as u32,
+        }
     }
 
     const fn bits(self) -> u64 {
-        (self.node as u64) << 32 | self.route as u64
+        (self.node as u64) << (u64::BITS - ID_BITS)
+            | (self.route as u64) << LEN_BITS
+            | self.len as u64
     }
 
     /// Loads the word.
@@ -132,6 +143,17 @@ impl<V> Fib<V> {
         unsafe { BlockRef::new(&self.arena, id) }
     }
 
+    /// Returns a block, as [`block`](Self::block).
+    ///
+    /// # Safety
+    ///
+    /// If `FAST`, the CPU has the instructions of `bit_ops`.
+    #[inline(always)]
+    unsafe fn block_by<const FAST: bool>(&self, id: u32) -> BlockRef<'_, V> {
+        // SAFETY: as for `block`, and by the contract of this function.
+        unsafe { BlockRef::new_by::<FAST>(&self.arena, id) }
+    }
+
     /// Returns a route of a word.
     #[inline(always)]
     pub(super) fn route(&self, id: u32) -> (RouteHeader, &V) {
@@ -147,7 +169,7 @@ impl<V> Fib<V> {
         let found = Word::load(cell);
         if self.is_fast {
             // SAFETY: the CPU has the instructions.
-            unsafe { self.longest_by_word::<true>(found, pos, word, address) }
+            unsafe { self.longest_by_word::<true, false>(found, pos, word, address) }
         } else {
             self.longest_without_instructions(found, pos, word, address)
         }
@@ -163,7 +185,7 @@ impl<V> Fib<V> {
         address: &impl Address,
     ) -> Found<'_, V> {
         // SAFETY: this copy needs no instructions.
-        unsafe { self.longest_by_word::<false>(found, pos, word, address) }
+        unsafe { self.longest_by_word::<false, false>(found, pos, word, address) }
     }
 
     /// Returns the longest route of an address with these first bits, and this word at `pos`.
@@ -172,31 +194,36 @@ impl<V> Fib<V> {
     ///
     /// If `FAST`, the CPU has the instructions of `bit_ops`.
     #[inline(always)]
-    unsafe fn longest_by_word<const FAST: bool>(
+    unsafe fn longest_by_word<const FAST: bool, const IS_PREFETCHED: bool>(
         &self,
-        Word { node, route }: Word,
+        Word { node, route, len }: Word,
         pos: u32,
         word: u64,
         address: &impl Address,
     ) -> Found<'_, V> {
-        if node != NONE {
-            let (block, slot) = (self.block(node), first_slot(word << pos));
-            // SAFETY: words have nodes and paths.
-            let found = if unsafe { block.header() }.has_child(slot) {
-                self.descend(node, pos, address)
-            } else {
-                // SAFETY: it is a node, since paths have all children; and by the contract.
-                unsafe { block.longest::<FAST>(pos, slot) }
-            };
-            if found.is_some() {
-                return found;
-            }
+        // SAFETY: by the contract of this function.
+        let block = unsafe { self.block_by::<FAST>(node) };
+        if !IS_PREFETCHED {
+            block.prefetch_second();
         }
-        if route == NONE {
+        // SAFETY: as above.
+        let above = unsafe { self.block_by::<FAST>(route) }.route_value();
+        let slot = first_slot(word << pos);
+        // SAFETY: words have nodes and paths, of which `NONE` is one.
+        if unsafe { block.header() }.has_child(slot) {
+            if let Some(found) = self.descend(node, pos, address) {
+                return Some(found);
+            }
+            // SAFETY: a value that exists, if the route does.
+            return (route != NONE).then(|| (len, unsafe { &*above }));
+        }
+        // SAFETY: it is a node, since paths have all children; and by the contract.
+        let (len, value, is_here) = unsafe { block.longest_or::<FAST>(pos, slot, (len, above)) };
+        if is_here | u64::from(route) == 0 {
             return None;
         }
-        let (header, value) = self.route(route);
-        Some((header.len, value))
+        // SAFETY: the value of a route of the node, or of the one above it, which exists.
+        Some((len, unsafe { &*value }))
     }
 
     /// Returns the longest route in a node at `pos` or below it.
@@ -276,17 +303,17 @@ impl<V> Fib<V> {
             prefetch(cell.0);
         }
         let mut words = [Word::EMPTY; BURST];
-        for (word, (cell, _)) in words.iter_mut().zip(&cells[..addresses.len().min(BURST)]) {
+        for (word, (cell, _)) in words.iter_mut().zip(&cells).take(addresses.len()) {
             *word = Word::load(cell);
-            let block = self.block(if word.node == NONE { word.route } else { word.node });
-            prefetch(block.as_ptr());
-            prefetch(block.as_ptr().wrapping_add(64));
+            let id = if word.node == NONE { word.route } else { word.node };
+            // SAFETY: by the contract of this function.
+            unsafe { self.block_by::<FAST>(id) }.prefetch();
         }
-        let words = words.into_iter().zip(cells);
-        for ((address, (word, (_, pos))), found) in addresses.iter().zip(words).zip(found) {
+        let words = words.iter().zip(&cells);
+        for ((address, (&word, &(_, pos))), found) in addresses.iter().zip(words).zip(found) {
             let bits = address.window(0);
             // SAFETY: by the contract of this function.
-            let longest = unsafe { self.longest_by_word::<FAST>(word, pos, bits, address) };
+            let longest = unsafe { self.longest_by_word::<FAST, true>(word, pos, bits, address) };
             *found = result(address, longest);
         }
     }

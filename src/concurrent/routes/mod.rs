@@ -35,16 +35,16 @@
 //! - **R3, order of visibility.** When a call has returned, its update is visible to every lookup
 //!   that begins later, in pins of any age. Updates of one address become visible in the order in
 //!   which they were made, and lookups of one address are monotonic.
-//! - **R4, bounded.** Replaced blocks that readers delay take no more bytes than the limit and those
-//!   of one update and one batch for each writing thread. Above, an update is refused and returned,
-//!   and nothing has changed. No update is refused because of the number of updates before it, or
-//!   in the same call.
+//! - **R4, bounded.** Replaced blocks that readers delay take no more bytes than the limit and
+//!   those of one step of updates for each writing thread. Above, an update is refused and
+//!   returned, and nothing has changed. No update is refused because of the number of updates
+//!   before it, or in the same call.
 //! - **R5, progress.** To pin and to look up take no lock, never wait and never retry. A writer
 //!   waits for other writers, none of which waits for a reader. An update is visible without any
 //!   later call.
 //! - **R6, code of the caller.** Under the lock only methods of addresses run. If one panics, so
-//!   does the call, and the update may have been made or not; the next writer computes the
-//!   forwarding table anew. Values are [`Copy`], so they have no destructors.
+//!   does the call, and the update may have been made or not; the next writer recomputes
+//!   the forwarding table. Values are [`Copy`], so they have no destructors.
 //!
 //! # Cost
 //!
@@ -58,13 +58,13 @@
 //!
 //! Values are copied with their node, which has up to 126: so store indices or references rather
 //! than large values. Memory is that of a [`RouteTable`], and for readers about as much again.
-//! Memory of removed routes is reused for others; [`shrink_to_fit`](ConcurrentRoutes::shrink_to_fit)
-//! releases it.
+//! Memory of removed routes is reused for others;
+//! [`shrink_to_fit`](ConcurrentRoutes::shrink_to_fit) releases it.
 //!
 //! # Alternatives
 //!
-//! [`SnapshotRoutes`](super::SnapshotRoutes): a pin is a snapshot of all routes, with all methods of
-//! a [`RouteTable`], and values are of any type that is [`Clone`]. Its readers are slower beside
+//! [`SnapshotRoutes`](super::SnapshotRoutes): a pin is a snapshot of all routes, with all methods
+//! of a [`RouteTable`], and values are of any type that is [`Clone`]. Its readers are slower beside
 //! many updates, as each update moves them to another copy, and a reader that stays pinned delays
 //! the visibility of updates.
 //!
@@ -178,8 +178,8 @@ impl<A: Address, V: Copy> ConcurrentRoutes<A, V> {
         Self::from(RouteTable::new())
     }
 
-    /// Sets the limit on garbage in bytes: above it, a writer helps the collector, yields to readers
-    /// `patience` times, and then refuses its update.
+    /// Sets the limit on garbage in bytes: above it, a writer helps the collector, yields to
+    /// readers `patience` times, and then refuses its update.
     ///
     /// # Example
     ///

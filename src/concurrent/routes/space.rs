@@ -12,7 +12,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::arena::{Arena, Unit, bounds};
+use super::arena::{Arena, ID_BITS, Unit, bounds};
 use crate::concurrent::sync::{Arc, AtomicBool, IS_CHECKED, Ordering};
 
 /// A block: its number and units.
@@ -67,7 +67,7 @@ impl Space {
     ///
     /// # Panics
     ///
-    /// If there are 2^32 units.
+    /// If there are 2^29 units.
     pub(super) fn alloc(&mut self, arena: &Arena, units: u32) -> u32 {
         self.used += u64::from(units);
         self.reclaim();
@@ -86,7 +86,7 @@ impl Space {
             self.end = chunk_end;
             self.chunk += 1;
         }
-        assert!(self.end < 1 << u32::BITS, "an arena has at most 2^32 units");
+        assert!(self.end < 1 << ID_BITS, "an arena has at most 2^29 units");
         arena.make_chunk(self.chunk);
         let id = self.end as u32;
         self.end += u64::from(units);

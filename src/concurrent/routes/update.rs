@@ -207,7 +207,7 @@ impl<A: Address, V: Copy> ConcurrentRoutes<A, V> {
         let (new, fib) = Writer::new(table);
         let mut state = self.writer.lock();
         let old = self.swap_in(&mut state, new, fib);
-        // All of it is computed anew.
+        // All of it is new.
         state.is_dirty = false;
         let retired = state.writer.take_retired();
         drop(state);
@@ -215,7 +215,7 @@ impl<A: Address, V: Copy> ConcurrentRoutes<A, V> {
         Ok(old.table)
     }
 
-    /// Releases the memory of removed routes: computes what readers access anew. O(routes), with
+    /// Releases the memory of removed routes: recomputes what readers access. O(routes), with
     /// the lock of the writers.
     ///
     /// # Errors
@@ -303,7 +303,7 @@ impl<A: Address, V: Copy> ConcurrentRoutes<A, V> {
         Err(WouldExceed { refused: (), retired: garbage.retired(), limit: garbage.limit })
     }
 
-    /// Computes the forwarding table anew, with the routes of the writers.
+    /// Recomputes the forwarding table, with the routes of the writers.
     fn rebuild(&self, state: &mut LockGuard<'_, State<A, V>>) {
         let table = core::mem::take(&mut state.writer.table);
         let (new, fib) = Writer::new(table);

@@ -259,18 +259,19 @@ impl<A: Address, V: Copy> Writer<A, V> {
         }
         each_cell(fib, route, |cell| {
             let word = Word::load(cell);
-            if word.route == NONE || fib.route(word.route).0.len < route.len {
-                Word { route: new, ..word }.store(cell);
+            if word.route == NONE || word.len < route.len {
+                Word { route: new, len: route.len, ..word }.store(cell);
             }
         });
     }
 
     /// Replaces a route in the words that have it.
     fn replace_route(&mut self, fib: &Fib<V>, old: u32, new: u32) {
+        let len = if new == NONE { 0 } else { fib.route(new).0.len };
         each_cell(fib, fib.route(old).0, |cell| {
             let word = Word::load(cell);
             if word.route == old {
-                Word { route: new, ..word }.store(cell);
+                Word { route: new, len, ..word }.store(cell);
             }
         });
         Blocks { arena: &fib.arena, space: &mut self.space }.retire_route::<V>(old);
@@ -293,7 +294,7 @@ impl<A: Address, V: Copy> Writer<A, V> {
                 let count = WIDTH >> (route.len - STRIDE);
                 // Longer ones follow shorter ones.
                 words[slot_in_wide(route.bits)..][..count].iter_mut().for_each(|word| {
-                    word.route = id;
+                    (word.route, word.len) = (id, route.len);
                 });
             }
         }
@@ -356,7 +357,9 @@ impl<A: Address, V: Copy> Writer<A, V> {
         let route = above.map_or(NONE, |(_, &id)| id);
         // Always, unless the address type is inconsistent.
         let covers = route != NONE && fib.route(route).0.covers(here);
-        Word { node, route: if covers { route } else { NONE } }.store(cell);
+        let route = if covers { route } else { NONE };
+        let len = if covers { fib.route(route).0.len } else { 0 };
+        Word { node, route, len }.store(cell);
         let wide = fib.regions[region].wide.load(Ordering::Relaxed);
         // Release: pairs with the Acquire of readers; the narrow word is current.
         fib.regions[region].wide.store(core::ptr::null_mut(), Ordering::Release);

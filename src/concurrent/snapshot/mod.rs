@@ -1,5 +1,5 @@
-//! Concurrent longest-prefix match on snapshots: wait-free readers, and writers that do not block on
-//! readers.
+//! Concurrent longest-prefix match on snapshots: wait-free readers, and writers that do not block
+//! on readers.
 //!
 //! ```text
 //!     readers                    ┌──────────── active = 0

@@ -32,9 +32,9 @@
 //!   changed. Removals are not refused: they retire what has been inserted.
 //! - **T6, progress.** A lookup takes no lock, never waits and never retries. A writer waits for
 //!   other writers, none of which waits for a reader.
-//! - **T7, code of the caller.** Under the lock only methods of keys run. If one panics, so does the
-//!   call: the trie is valid, and the entry may have been inserted or not. Values are dropped
-//!   without the lock, by any thread.
+//! - **T7, code of the caller.** Under the lock only methods of keys run. If one panics, so does
+//!   the call: lookups go on, the entry may have been inserted or not, and what the call has
+//!   replaced is leaked. Values are dropped without the lock, by any thread.
 //!
 //! # Cost
 //!
@@ -49,6 +49,7 @@
 //! methods for dynamic tries* (2002).
 
 mod check;
+mod iter;
 #[cfg(all(test, crossbeam_loom))]
 mod loom_models;
 mod node;
@@ -64,7 +65,7 @@ use crate::key::bits::BitString;
 use crate::trie::Tuning;
 use node::{Child, Kind, Slot};
 
-pub use order::TrieIter;
+pub use iter::TrieIter;
 pub use pinned::PinnedTrie;
 
 /// A concurrent ordered map of bit strings: the dynamic LC-trie under read-copy-update.
@@ -216,8 +217,8 @@ impl<K: BitString, V> ConcurrentLcTrie<K, V> {
     /// let guard = pin();
     /// here.pinned(&guard).insert(7_u8, 9_u16)?;
     /// there.pinned(&guard).insert(9_u16, 'b')?;
-    /// let found = here.pinned(&guard).get(&7).and_then(|at| there.pinned(&guard).get(at).copied());
-    /// assert_eq!(found, Some('b'));
+    /// let (here, there) = (here.pinned(&guard), there.pinned(&guard));
+    /// assert_eq!(here.get(&7).and_then(|at| there.get(at)), Some(&'b'));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]

@@ -1,12 +1,9 @@
-//! Entries in the order of their keys.
+//! The first entry from a bound on.
 #![allow(unsafe_code)]
 
-use core::borrow::Borrow;
 use core::ops::Bound;
 
 use super::node::{Child, Kind, Leaf, Slot};
-use super::pinned::PinnedTrie;
-use crate::concurrent::guard::Guard;
 use crate::key::bits::BitString;
 
 /// Returns the first leaf below a child within a bound.
@@ -45,28 +42,5 @@ pub(super) unsafe fn first_from<'t, K: BitString, V>(
             // SAFETY: as above.
             later.into_iter().find_map(|child| unsafe { first_from(child, from) })
         }
-    }
-}
-
-/// An iterator over the entries of a [`ConcurrentLcTrie`](super::ConcurrentLcTrie) in the order of
-/// their keys. Each step descends from the root. Created by [`PinnedTrie::iter`].
-pub struct TrieIter<'p, K, V, G = Guard> {
-    pinned: &'p PinnedTrie<'p, K, V, G>,
-    from: Bound<K>,
-}
-
-impl<'p, K: BitString, V, G: Borrow<Guard>> TrieIter<'p, K, V, G> {
-    pub(super) const fn new(pinned: &'p PinnedTrie<'p, K, V, G>, from: Bound<K>) -> Self {
-        Self { pinned, from }
-    }
-}
-
-impl<'p, K: BitString, V, G: Borrow<Guard>> Iterator for TrieIter<'p, K, V, G> {
-    type Item = (K, &'p V);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let (key, value) = self.pinned.first(self.from)?;
-        self.from = Bound::Excluded(key);
-        Some((key, value))
     }
 }

@@ -10,7 +10,7 @@ use std::panic::catch_unwind;
 
 use super::ConcurrentLcTrie;
 use super::node::{Child, Kind, Leaf};
-use super::order::{TrieIter, first_from};
+use super::order::first_from;
 use super::write::Writer;
 use crate::concurrent::error::WouldExceed;
 use crate::concurrent::garbage::{forget_panic, help};
@@ -120,37 +120,6 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
     #[must_use]
     pub fn after(&self, key: &K) -> Option<(K, &V)> {
         self.first(Bound::Excluded(*key))
-    }
-
-    /// Returns an iterator over all entries, in the order of their keys.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// let trie = flowtable::ConcurrentLcTrie::<u32, ()>::new();
-    /// let pinned = trie.pin();
-    /// [3, 1, 2].into_iter().for_each(|key| assert!(pinned.insert(key, ()).is_ok()));
-    /// assert!(pinned.iter().map(|(key, ())| key).eq([1, 2, 3]));
-    /// ```
-    pub fn iter(&self) -> TrieIter<'_, K, V, G> {
-        self.iter_from(Bound::Unbounded)
-    }
-
-    /// Returns an iterator over the entries from a bound on, in the order of their keys.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use std::ops::Bound;
-    ///
-    /// let trie = flowtable::ConcurrentLcTrie::<u32, ()>::new();
-    /// let pinned = trie.pin();
-    /// (0..9).for_each(|key| assert!(pinned.insert(key, ()).is_ok()));
-    /// assert_eq!(pinned.iter_from(Bound::Included(7)).count(), 2);
-    /// assert_eq!(pinned.iter_from(Bound::Excluded(7)).count(), 1);
-    /// ```
-    pub fn iter_from(&self, from: Bound<K>) -> TrieIter<'_, K, V, G> {
-        TrieIter::new(self, from)
     }
 
     pub(super) fn first(&self, from: Bound<K>) -> Option<(K, &V)> {

@@ -8,9 +8,9 @@
 //!                                                        └─▕ b │ c ▏
 //! ```
 //!
-//! The policy is that of the sequential trie, [`Tuning`], and so are the shapes. A node whose number
-//! of slots changes is copied, with the children that are split or made; one store of the slot of
-//! its parent publishes the copy.
+//! The policy is that of the sequential trie, [`Tuning`], and so are the shapes. A node whose
+//! number of slots changes is copied, with the children that are split or made; one store of the
+//! slot of its parent publishes the copy.
 #![allow(unsafe_code)]
 
 use alloc::boxed::Box;

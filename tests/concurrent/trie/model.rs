@@ -46,25 +46,25 @@ fn op() -> impl Strategy<Value = Op> {
 
 fn run(ops: Vec<Op>, tuning: Tuning) {
     let trie = ConcurrentLcTrie::with_tuning(tuning).with_garbage_limit(usize::MAX, 0);
-    let (mut model, mut twin) = (BTreeMap::new(), LcTrieMap::with_tuning(tuning));
+    let (mut model, mut sequential) = (BTreeMap::new(), LcTrieMap::with_tuning(tuning));
     let mut held = Vec::new();
     for op in ops {
         let pinned = trie.pin();
         let mut insert = |key, value| {
             assert_eq!(pinned.insert(key, value).unwrap().copied(), model.insert(key, value));
-            twin.insert(key, value);
+            sequential.insert(key, value);
         };
         match op {
             Op::Insert(key, value) => insert(key, value),
             Op::Fill(from) => (0..70).for_each(|nth| insert(from.wrapping_add(nth), nth)),
             Op::Remove(key) => {
                 assert_eq!(pinned.remove(&key).copied(), model.remove(&key));
-                twin.remove(&key);
+                sequential.remove(&key);
             }
             Op::Drain(from, count) => {
                 for key in (0..count).map(|nth| from.wrapping_add(nth)) {
                     assert_eq!(pinned.remove(&key).copied(), model.remove(&key));
-                    twin.remove(&key);
+                    sequential.remove(&key);
                 }
             }
             Op::Get(key) => {
@@ -77,7 +77,7 @@ fn run(ops: Vec<Op>, tuning: Tuning) {
             Op::Clear => {
                 pinned.clear();
                 model.clear();
-                twin.clear();
+                sequential.clear();
             }
             Op::Hold => held.push(trie.pin()),
             Op::Repin => held.iter_mut().for_each(PinnedTrie::repin),
@@ -89,7 +89,7 @@ fn run(ops: Vec<Op>, tuning: Tuning) {
     let pinned = trie.pin();
     assert!(pinned.iter().eq(model.iter().map(|(&key, value)| (key, value))));
     // The shape is that of the sequential trie.
-    let mut depths = twin.shape().leaves_by_depth;
+    let mut depths = sequential.shape().leaves_by_depth;
     depths.truncate(depths.iter().rposition(|&count| count > 0).map_or(0, |at| at + 1));
     assert_eq!(trie.depths(), depths);
 }
