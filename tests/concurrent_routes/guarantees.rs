@@ -26,11 +26,11 @@ fn updates() -> impl Iterator<Item = Update> {
     (0..MANY).map(move |now| {
         let random = (now as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33;
         match now % 4 {
-            // A region of 1500 routes, of which nearly all are withdrawn again.
+            // A region of 2500 routes, of which nearly all are withdrawn again.
             0 => {
-                let nth = now as u128 / 4 % 3000;
-                let beside = prefix(ADDRESS ^ (nth % 1500 + 1) << 100, 28);
-                (beside, (nth < 1500).then_some(0))
+                let nth = now as u128 / 4 % 5000;
+                let beside = prefix(ADDRESS ^ (nth % 2500 + 1) << 100, 28);
+                (beside, (nth < 2500).then_some(0))
             }
             _ => {
                 let at = prefix(ADDRESS, lens[random as usize % lens.len()]);

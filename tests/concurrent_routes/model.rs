@@ -89,7 +89,7 @@ struct Checked<'r, A: Address + Hash + Debug> {
 }
 
 /// Routes that fill a region: more than make it wide.
-const FILLED: u64 = if cfg!(miri) { 4 } else { 1100 };
+const FILLED: u64 = if cfg!(miri) { 4 } else { 2200 };
 
 /// Returns the routes of a region, of 12 bits and more.
 fn filling<A: Address>(seed: Seed) -> impl Iterator<Item = Prefix<A>> {

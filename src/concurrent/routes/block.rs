@@ -16,7 +16,6 @@ use core::ptr;
 use super::arena::{Arena, Unit, units};
 use super::space::Space;
 use crate::raw::bit_ops::{count_ones, ones, select_ptr};
-use crate::raw::prefetch::prefetch;
 use crate::routes::{RouteMatch, STRIDE, search};
 
 /// The first three words of a block.
@@ -32,6 +31,9 @@ pub(super) struct Header {
 }
 
 impl Header {
+    /// That of a node without routes and children.
+    pub(super) const EMPTY: Self = Self { inner: 0, outer: 0, branches: 0 };
+
     #[inline(always)]
     pub(super) const fn is_path(&self) -> bool {
         self.inner & 1 != 0
@@ -140,19 +142,6 @@ impl<'a, V> BlockRef<'a, V> {
         Self { start: unsafe { arena.at_by::<FAST>(id) }, arena: PhantomData }
     }
 
-    /// Prefetches the first two cache lines: those of most blocks.
-    #[inline(always)]
-    pub(super) fn prefetch(self) {
-        prefetch(self.start);
-        self.prefetch_second();
-    }
-
-    /// Prefetches the second cache line, which may have the value that a lookup finds.
-    #[inline(always)]
-    pub(super) fn prefetch_second(self) {
-        prefetch(self.start.wrapping_byte_add(64));
-    }
-
     /// Reads something at an offset.
     ///
     /// # Safety
@@ -222,7 +211,7 @@ impl<'a, V> BlockRef<'a, V> {
         self.start.wrapping_byte_add(offset).cast()
     }
 
-    /// Returns the longest route of a node that covers a slot, or else `inherited`: its length, and
+    /// Returns the longest route of a node with this header that covers a slot, or else `inherited`: its length, and
     /// a pointer to its value; and a word that is zero if it is the inherited one. Branch-free,
     /// since that is unpredictable.
     ///
@@ -232,12 +221,12 @@ impl<'a, V> BlockRef<'a, V> {
     #[inline(always)]
     pub(super) unsafe fn longest_or<const FAST: bool>(
         self,
+        header: Header,
         pos: u32,
         slot: u32,
         inherited: (u32, *const V),
     ) -> (u32, *const V, u64) {
-        // SAFETY: by the contract.
-        let Header { inner, outer, .. } = *unsafe { self.header() };
+        let Header { inner, outer, .. } = header;
         // SAFETY: by the contract.
         let first_outer = unsafe { ones::<FAST>(inner) };
         let none = RouteMatch::new(RouteMatch::NONE.value(), inherited.0);

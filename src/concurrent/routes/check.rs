@@ -62,13 +62,11 @@ impl<A: Address, V: Copy + PartialEq> Writer<A, V> {
         for region in 0..REGIONS {
             let bits = (region as u64) << (u64::BITS - STRIDE);
             units += match fib.wide(region) {
-                None => {
-                    self.check_word(fib, Word::load(&fib.regions[region].narrow), bits, STRIDE)?
-                }
+                None => self.check_word(fib, fib.regions[region].narrow.load(), bits, STRIDE)?,
                 Some(wide) => {
                     let step = 1 << (u64::BITS - WIDE_END);
                     (0..WIDTH as u64).zip(wide).try_fold(0, |units, (nth, cell)| {
-                        let word = Word::load(cell);
+                        let word = cell.load();
                         let word = self.check_word(fib, word, bits + nth * step, WIDE_END)?;
                         Ok(units + word)
                     })?

@@ -1,18 +1,37 @@
 //! The forwarding table: what readers access.
 //!
-//! A lookup reads one word that changes, besides pointers to tables. All the rest that it reads
-//! never changes: so its answer is that of the routes at the moment at which it reads the word, or
-//! at which the table or word that it reads was replaced by another one, which is later than the
-//! beginning of the lookup.
+//! ```text
+//!     slot   ▕ node │ route, length │ word    ▏ inner │ outer │ branches ▏    32 bytes
+//!                                      └ changing?      └ a copy of the header of the node
+//! ```
+//!
+//! What a lookup answers depends on one word that changes, besides pointers to tables: the word of
+//! a slot. The blocks that it refers to never change. So the answer is that of the routes at the
+//! moment at which the lookup reads the word, or at which the table that has the word was replaced
+//! by another one, which is later than the beginning of the lookup.
+//!
+//! *The copy of the header* saves the cache miss between the word and the value. Another word is
+//! published in three steps: the new word with the flag [`CHANGING`], the copy, the word without
+//! the flag. A reader that has read the word, the copy, and the same word again without the flag,
+//! has the copy that belongs to the word:
+//!
+//! 1. It has observed at least the copy that was stored before the word, since the store of the word
+//!    is Release and its first load is Acquire.
+//! 2. If it had observed a part of a later copy, the fence between that copy and the later word, and
+//!    that of the reader, would have made the later word visible to its second load.
+//! 3. The later word is another one: it has another node, whose number is not reused while the
+//!    reader is pinned. Only a word without a node may come again, whose header is known.
+//!
+//! Otherwise it reads the header in the block of its word, which is as good, and farther away.
 #![allow(unsafe_code)]
 
 use core::marker::PhantomData;
 
 use super::arena::{Arena, ID_BITS, NONE};
-use super::block::{BlockRef, RouteHeader};
-use crate::concurrent::sync::{AtomicPtr, AtomicU64, IS_CHECKED, Ordering};
+use super::block::{BlockRef, Header, RouteHeader};
+use crate::concurrent::sync::{AtomicPtr, AtomicU64, IS_CHECKED, Ordering, fence};
 use crate::key::bits::Address;
-use crate::raw::bit_ops::detect;
+use crate::raw::bit_ops::{detect, select};
 use crate::raw::prefetch::{BURST, prefetch};
 use crate::routes::{COVERS, STRIDE, first_slot};
 
@@ -28,8 +47,8 @@ pub(super) const WIDTH: usize = 1 << WIDE_BITS;
 /// The position of the nodes in the words of a wide region.
 pub(super) const WIDE_END: u32 = STRIDE + WIDE_BITS;
 
-/// The words of a wide region.
-pub(super) type Wide = [AtomicU64; WIDTH];
+/// The slots of a wide region.
+pub(super) type Wide = [Slot; WIDTH];
 
 /// A word: a node, and the longest route above it, with its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +59,77 @@ pub(super) struct Word {
 }
 
 /// Bits of a length in a word: of up to 18.
-const LEN_BITS: u32 = u64::BITS - 2 * ID_BITS;
+const LEN_BITS: u32 = 5;
+
+/// The bit of a word whose copy of a header is not complete.
+const CHANGING: u64 = 1 << (LEN_BITS + ID_BITS);
+
+const _: () = assert!(LEN_BITS + 2 * ID_BITS + 1 == u64::BITS);
+
+/// A word, with a copy of the header of its node.
+#[repr(C, align(32))]
+pub(super) struct Slot {
+    word: AtomicU64,
+    inner: AtomicU64,
+    outer: AtomicU64,
+    branches: AtomicU64,
+}
+
+impl Slot {
+    pub(super) fn new(word: Word, Header { inner, outer, branches }: Header) -> Self {
+        Self {
+            word: AtomicU64::new(word.bits()),
+            inner: AtomicU64::new(inner),
+            outer: AtomicU64::new(outer),
+            branches: AtomicU64::new(branches),
+        }
+    }
+
+    /// Loads the word.
+    #[inline(always)]
+    pub(super) fn load(&self) -> Word {
+        // Acquire: pairs with the Release of a writer; the blocks are complete.
+        Word::from_bits(self.word.load(Ordering::Acquire))
+    }
+
+    /// Publishes a word with the same node.
+    pub(super) fn set_route(&self, word: Word) {
+        // Release: pairs with the Acquire of readers; publishes the route.
+        self.word.store(word.bits(), Ordering::Release);
+    }
+
+    /// Publishes a word with another node, which has this header.
+    pub(super) fn set_node(&self, word: Word, Header { inner, outer, branches }: Header) {
+        // Release: pairs with the Acquire of readers; publishes the node.
+        self.word.store(word.bits() | CHANGING, Ordering::Release);
+        // Release: pairs with the fence of readers, step 2 above.
+        fence(Ordering::Release);
+        self.inner.store(inner, Ordering::Relaxed);
+        self.outer.store(outer, Ordering::Relaxed);
+        self.branches.store(branches, Ordering::Relaxed);
+        // Release: pairs with the Acquire of readers, step 1 above.
+        self.word.store(word.bits(), Ordering::Release);
+    }
+
+    /// Loads the word, and the copy of the header, if that belongs to it.
+    #[inline(always)]
+    fn read(&self) -> (Word, Option<Header>) {
+        // Acquire: pairs with the Release of a writer; the blocks are complete.
+        let bits = self.word.load(Ordering::Acquire);
+        let inner = self.inner.load(Ordering::Relaxed);
+        let outer = self.outer.load(Ordering::Relaxed);
+        let branches = self.branches.load(Ordering::Relaxed);
+        // Acquire: pairs with the fence of a writer, step 2 above.
+        fence(Ordering::Acquire);
+        let again = self.word.load(Ordering::Relaxed);
+        let is_copy = (bits ^ again) | bits & CHANGING == 0;
+        let word = Word::from_bits(bits);
+        // Step 3 above: the copy may be of a node that was there meanwhile.
+        let mask = select(word.node.into(), u64::MAX, 0);
+        let [inner, outer, branches] = [inner, outer, branches].map(|bits| bits & mask);
+        (word, is_copy.then_some(Header { inner, outer, branches }))
+    }
+}
 
 impl Word {
     pub(super) const EMPTY: Self = Self { node: NONE, route: NONE, len: 0 };
@@ -60,19 +149,6 @@ impl Word {
             | (self.route as u64) << LEN_BITS
             | self.len as u64
     }
-
-    /// Loads the word.
-    #[inline(always)]
-    pub(super) fn load(from: &AtomicU64) -> Self {
-        // Acquire: pairs with the Release in `store`; the blocks are complete.
-        Self::from_bits(from.load(Ordering::Acquire))
-    }
-
-    /// Publishes the word.
-    pub(super) fn store(self, to: &AtomicU64) {
-        // Release: pairs with the Acquire in `load`; publishes the blocks.
-        to.store(self.bits(), Ordering::Release);
-    }
 }
 
 /// The addresses with the same first six bits: a word at bit 6, or many of them at bit 18.
@@ -81,7 +157,7 @@ impl Word {
 /// table may read it at any later time.
 pub(super) struct Region {
     pub(super) wide: AtomicPtr<Wide>,
-    pub(super) narrow: AtomicU64,
+    pub(super) narrow: Slot,
 }
 
 /// The forwarding table.
@@ -106,7 +182,7 @@ impl<V> Fib<V> {
     pub(super) fn new() -> Self {
         let region = |_| Region {
             wide: AtomicPtr::new(core::ptr::null_mut()),
-            narrow: AtomicU64::new(Word::EMPTY.bits()),
+            narrow: Slot::new(Word::EMPTY, Header::EMPTY),
         };
         Self {
             regions: core::array::from_fn(region),
@@ -127,7 +203,7 @@ impl<V> Fib<V> {
 
     /// Returns the word of an address with these first bits, and its position.
     #[inline(always)]
-    pub(super) fn cell(&self, word: u64) -> (&AtomicU64, u32) {
+    pub(super) fn cell(&self, word: u64) -> (&Slot, u32) {
         let region = first_slot(word) as usize;
         match self.wide(region) {
             Some(wide) => (&wide[slot_in_wide(word)], WIDE_END),
@@ -154,6 +230,12 @@ impl<V> Fib<V> {
         unsafe { BlockRef::new_by::<FAST>(&self.arena, id) }
     }
 
+    /// Returns the header of a node or a path.
+    pub(super) fn header(&self, id: u32) -> Header {
+        // SAFETY: words have nodes and paths, of which `NONE` is one.
+        *unsafe { self.block(id).header() }
+    }
+
     /// Returns a route of a word.
     #[inline(always)]
     pub(super) fn route(&self, id: u32) -> (RouteHeader, &V) {
@@ -166,59 +248,59 @@ impl<V> Fib<V> {
     pub(super) fn longest(&self, address: &impl Address) -> Found<'_, V> {
         let word = address.window(0);
         let (cell, pos) = self.cell(word);
-        let found = Word::load(cell);
         if self.is_fast {
             // SAFETY: the CPU has the instructions.
-            unsafe { self.longest_by_word::<true, false>(found, pos, word, address) }
+            unsafe { self.longest_by_slot::<true>(cell, pos, word, address) }
         } else {
-            self.longest_without_instructions(found, pos, word, address)
+            self.longest_without_instructions(cell, pos, word, address)
         }
     }
 
-    /// [`longest_by_word`](Self::longest_by_word) on a CPU without the instructions of `bit_ops`.
+    /// [`longest_by_slot`](Self::longest_by_slot) on a CPU without the instructions of `bit_ops`.
     #[inline(never)]
     fn longest_without_instructions(
         &self,
-        found: Word,
+        slot: &Slot,
         pos: u32,
         word: u64,
         address: &impl Address,
     ) -> Found<'_, V> {
         // SAFETY: this copy needs no instructions.
-        unsafe { self.longest_by_word::<false, false>(found, pos, word, address) }
+        unsafe { self.longest_by_slot::<false>(slot, pos, word, address) }
     }
 
-    /// Returns the longest route of an address with these first bits, and this word at `pos`.
+    /// Returns the longest route of an address with these first bits, whose slot is at `pos`.
     ///
     /// # Safety
     ///
     /// If `FAST`, the CPU has the instructions of `bit_ops`.
     #[inline(always)]
-    unsafe fn longest_by_word<const FAST: bool, const IS_PREFETCHED: bool>(
+    unsafe fn longest_by_slot<const FAST: bool>(
         &self,
-        Word { node, route, len }: Word,
+        slot: &Slot,
         pos: u32,
         word: u64,
         address: &impl Address,
     ) -> Found<'_, V> {
+        let (Word { node, route, len }, header) = slot.read();
         // SAFETY: by the contract of this function.
         let block = unsafe { self.block_by::<FAST>(node) };
-        if !IS_PREFETCHED {
-            block.prefetch_second();
-        }
-        // SAFETY: as above.
+        // SAFETY: words have nodes and paths, of which `NONE` is one.
+        let header = header.unwrap_or_else(|| unsafe { far_header(block) });
+        // SAFETY: by the contract of this function.
         let above = unsafe { self.block_by::<FAST>(route) }.route_value();
         let slot = first_slot(word << pos);
-        // SAFETY: words have nodes and paths, of which `NONE` is one.
-        if unsafe { block.header() }.has_child(slot) {
+        if header.has_child(slot) {
             if let Some(found) = self.descend(node, pos, address) {
                 return Some(found);
             }
             // SAFETY: a value that exists, if the route does.
             return (route != NONE).then(|| (len, unsafe { &*above }));
         }
-        // SAFETY: it is a node, since paths have all children; and by the contract.
-        let (len, value, is_here) = unsafe { block.longest_or::<FAST>(pos, slot, (len, above)) };
+        let inherited = (len, above);
+        // SAFETY: it is the header of a node, since paths have all children; and by the contract.
+        let (len, value, is_here) =
+            unsafe { block.longest_or::<FAST>(header, pos, slot, inherited) };
         if is_here | u64::from(route) == 0 {
             return None;
         }
@@ -285,7 +367,7 @@ impl<V> Fib<V> {
         }
     }
 
-    /// Looks up a burst: first all words, then all blocks are prefetched.
+    /// Looks up a burst: first all slots, then all values are prefetched.
     ///
     /// # Safety
     ///
@@ -297,23 +379,18 @@ impl<V> Fib<V> {
         found: &mut [R],
         result: impl Fn(&A, Found<'f, V>) -> R,
     ) {
-        let mut cells = [(&self.regions[0].narrow, STRIDE); BURST];
-        for (cell, address) in cells.iter_mut().zip(addresses) {
-            *cell = self.cell(address.window(0));
-            prefetch(cell.0);
+        let mut slots = [(&self.regions[0].narrow, STRIDE); BURST];
+        for (slot, address) in slots.iter_mut().zip(addresses) {
+            *slot = self.cell(address.window(0));
+            prefetch(slot.0);
         }
-        let mut words = [Word::EMPTY; BURST];
-        for (word, (cell, _)) in words.iter_mut().zip(&cells).take(addresses.len()) {
-            *word = Word::load(cell);
-            let id = if word.node == NONE { word.route } else { word.node };
+        for ((address, &(slot, pos)), found) in addresses.iter().zip(&slots).zip(found) {
+            let word = address.window(0);
             // SAFETY: by the contract of this function.
-            unsafe { self.block_by::<FAST>(id) }.prefetch();
-        }
-        let words = words.iter().zip(&cells);
-        for ((address, (&word, &(_, pos))), found) in addresses.iter().zip(words).zip(found) {
-            let bits = address.window(0);
-            // SAFETY: by the contract of this function.
-            let longest = unsafe { self.longest_by_word::<FAST, true>(word, pos, bits, address) };
+            let longest = unsafe { self.longest_by_slot::<FAST>(slot, pos, word, address) };
+            if let Some((_, value)) = longest {
+                prefetch(value);
+            }
             *found = result(address, longest);
         }
     }
@@ -335,4 +412,16 @@ impl<V> Drop for Fib<V> {
             }
         }
     }
+}
+
+/// Reads the header of a node or a path in its block, as that in the slot is changing.
+///
+/// # Safety
+///
+/// It is one of these.
+#[cold]
+#[inline(never)]
+unsafe fn far_header<V>(block: BlockRef<'_, V>) -> Header {
+    // SAFETY: by the contract.
+    *unsafe { block.header() }
 }

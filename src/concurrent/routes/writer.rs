@@ -12,22 +12,22 @@ use core::ptr::NonNull;
 use super::arena::NONE;
 use super::block::{Blocks, Header, RouteHeader};
 use super::build::{Builder, Former};
-use super::fib::{Fib, REGIONS, WIDE_END, WIDTH, Wide, Word, slot_in_wide};
+use super::fib::{Fib, REGIONS, Slot, WIDE_END, WIDTH, Wide, Word, slot_in_wide};
 use super::space::{Deferred, Space};
-use crate::concurrent::sync::{AtomicU64, IS_CHECKED, Ordering};
+use crate::concurrent::sync::{IS_CHECKED, Ordering};
 use crate::key::bits::{Address, with_bits};
 use crate::key::prefix::Prefix;
 use crate::routes::nodes::NodeRef;
 use crate::routes::{Key, RouteTable, STRIDE, first_slot, node_pos};
 
-/// Routes of more than six bits at which a region becomes wide: its words are then 32 bytes for
+/// Routes of more than six bits at which a region becomes wide: its slots are then 64 bytes for
 /// each of them. Fewer in fuzzing and under checkers, whose tables are small.
 const WIDE_AT: u32 = if IS_CHECKED {
     2
 } else if cfg!(fuzzing) {
     24
 } else {
-    1024
+    2048
 };
 
 /// Routes below which a region becomes narrow. A quarter, so that it does not change in turns.
@@ -90,7 +90,7 @@ pub(super) fn header_of<A: Address>(key: &Key<A>, len: u32) -> RouteHeader {
 }
 
 /// Calls a function with all words that a route covers which is a block of its own.
-fn each_cell<V>(fib: &Fib<V>, route: RouteHeader, mut each: impl FnMut(&AtomicU64)) {
+fn each_cell<V>(fib: &Fib<V>, route: RouteHeader, mut each: impl FnMut(&Slot)) {
     let first = first_slot(route.bits) as usize;
     if route.len > STRIDE {
         let Some(wide) = fib.wide(first) else { return };
@@ -147,7 +147,7 @@ impl<A: Address, V: Copy> Writer<A, V> {
                 let cell = &fib.regions[region].narrow;
                 let mut blocks = Blocks { arena: &fib.arena, space: &mut writer.space };
                 let node = blocks.copy_all(node);
-                Word { node, ..Word::load(cell) }.store(cell);
+                cell.set_node(Word { node, ..cell.load() }, fib.header(node));
             }
             if writer.counts[region] >= WIDE_AT {
                 writer.widen(&fib, region);
@@ -218,7 +218,7 @@ impl<A: Address, V: Copy> Writer<A, V> {
     /// Makes a change of a node visible, by one store.
     fn publish_node(&mut self, fib: &Fib<V>, key: &Key<A>, route: RouteHeader) {
         let (cell, pos) = fib.cell(key.word());
-        let word = Word::load(cell);
+        let word = cell.load();
         let mut blocks = Blocks { arena: &fib.arena, space: &mut self.space };
         let mut builder = Builder {
             blocks: &mut blocks,
@@ -229,7 +229,7 @@ impl<A: Address, V: Copy> Writer<A, V> {
         };
         let node = node_at(&self.table, key.word(), pos);
         let node = node.map_or(NONE, |node| builder.changed(node, pos, Former::of(word.node)));
-        Word { node, ..word }.store(cell);
+        cell.set_node(Word { node, ..word }, fib.header(node));
         builder.retire_former::<V>(word.node, pos);
     }
 
@@ -258,9 +258,9 @@ impl<A: Address, V: Copy> Writer<A, V> {
             self.replace_route(fib, old, NONE);
         }
         each_cell(fib, route, |cell| {
-            let word = Word::load(cell);
+            let word = cell.load();
             if word.route == NONE || word.len < route.len {
-                Word { route: new, len: route.len, ..word }.store(cell);
+                cell.set_route(Word { route: new, len: route.len, ..word });
             }
         });
     }
@@ -269,9 +269,9 @@ impl<A: Address, V: Copy> Writer<A, V> {
     fn replace_route(&mut self, fib: &Fib<V>, old: u32, new: u32) {
         let len = if new == NONE { 0 } else { fib.route(new).0.len };
         each_cell(fib, fib.route(old).0, |cell| {
-            let word = Word::load(cell);
+            let word = cell.load();
             if word.route == old {
-                Word { route: new, len, ..word }.store(cell);
+                cell.set_route(Word { route: new, len, ..word });
             }
         });
         Blocks { arena: &fib.arena, space: &mut self.space }.retire_route::<V>(old);
@@ -279,7 +279,7 @@ impl<A: Address, V: Copy> Writer<A, V> {
 
     /// Makes a region wide, whose routes do not change.
     fn widen(&mut self, fib: &Fib<V>, region: usize) {
-        let narrow = Word::load(&fib.regions[region].narrow);
+        let narrow = fib.regions[region].narrow.load();
         let mut words = alloc::vec![Word { node: NONE, ..narrow }; WIDTH];
         let mut opened = Vec::new();
         self.blocks_below(fib, narrow.node, &mut opened, &mut words);
@@ -298,14 +298,8 @@ impl<A: Address, V: Copy> Writer<A, V> {
                 });
             }
         }
-        let wide: Box<[AtomicU64]> = words
-            .into_iter()
-            .map(|word| {
-                let cell = AtomicU64::new(0);
-                word.store(&cell);
-                cell
-            })
-            .collect();
+        let slot = |word: Word| Slot::new(word, fib.header(word.node));
+        let wide: Box<[Slot]> = words.into_iter().map(slot).collect();
         let wide = Box::into_raw(wide).cast::<Wide>();
         // Release: pairs with the Acquire of readers; the words are complete.
         fib.regions[region].wide.store(wide, Ordering::Release);
@@ -359,7 +353,7 @@ impl<A: Address, V: Copy> Writer<A, V> {
         let covers = route != NONE && fib.route(route).0.covers(here);
         let route = if covers { route } else { NONE };
         let len = if covers { fib.route(route).0.len } else { 0 };
-        Word { node, route, len }.store(cell);
+        cell.set_node(Word { node, route, len }, fib.header(node));
         let wide = fib.regions[region].wide.load(Ordering::Relaxed);
         // Release: pairs with the Acquire of readers; the narrow word is current.
         fib.regions[region].wide.store(core::ptr::null_mut(), Ordering::Release);
@@ -371,9 +365,9 @@ impl<A: Address, V: Copy> Writer<A, V> {
 
 impl Blocks<'_> {
     /// Returns a block for the node of a region, with the blocks of the words of a wide table.
-    fn join<V: Copy>(&mut self, node: NodeRef<'_, V>, words: &[AtomicU64]) -> u32 {
+    fn join<V: Copy>(&mut self, node: NodeRef<'_, V>, words: &[Slot]) -> u32 {
         if let [word] = words {
-            return match Word::load(word).node {
+            return match word.load().node {
                 NONE => self.copy_all(node),
                 block => block,
             };
