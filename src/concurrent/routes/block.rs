@@ -15,7 +15,7 @@ use core::ptr;
 
 use super::arena::{Arena, Unit, units};
 use super::space::Space;
-use crate::raw::bit_ops::{count_ones, ones, select_ptr};
+use crate::raw::bit_ops::{count_ones, ones};
 use crate::routes::{RouteMatch, STRIDE, search};
 
 /// The first three words of a block.
@@ -42,6 +42,30 @@ impl Header {
     #[inline(always)]
     pub(super) const fn has_child(&self, slot: u32) -> bool {
         self.branches >> slot & 1 != 0
+    }
+
+    /// Returns the longest route of a node with this header that covers a slot, or else
+    /// `inherited`: its length, and the index of its value; and a word whose top bit is set if it is
+    /// the inherited one. Branch-free, since that is unpredictable.
+    ///
+    /// # Safety
+    ///
+    /// If `FAST`, the CPU has the instructions of `bit_ops`.
+    #[inline(always)]
+    pub(super) unsafe fn longest_or<const FAST: bool>(
+        &self,
+        pos: u32,
+        slot: u32,
+        inherited: (u32, u32),
+    ) -> (u32, u32, u64) {
+        // SAFETY: by the contract.
+        let first_outer = unsafe { ones::<FAST>(self.inner) };
+        let bits = (self.inner, self.outer, first_outer);
+        let inherited = RouteMatch::new(INHERITED | inherited.1, inherited.0);
+        // SAFETY: by the contract.
+        let found = unsafe { search::<FAST>(bits, 0, pos, slot, inherited) };
+        let index = found.value() & !INHERITED;
+        (found.len(), index, u64::from(found.value()) << 32)
     }
 
     /// Returns the number of routes of a node.
@@ -116,8 +140,16 @@ const fn children_at<V>(routes: usize) -> usize {
 /// The bytes of a path: the header, strides, child.
 const PATH_BYTES: usize = size_of::<Header>() + 2 * size_of::<u32>();
 
-/// The bytes of a route without its value.
-const ROUTE_BYTES: usize = size_of::<RouteHeader>();
+/// The bytes of a route without its value: as many as those of a node.
+const ROUTE_BYTES: usize = size_of::<Header>();
+
+/// The index of the value of a route, as if it were a node.
+pub(super) const ROUTE_INDEX: u32 = 0;
+
+const _: () = assert!(size_of::<RouteHeader>() <= ROUTE_BYTES);
+
+/// The flag of an index that is inherited.
+const INHERITED: u32 = 1 << 31;
 
 impl<'a, V> BlockRef<'a, V> {
     /// Returns a block by its number.
@@ -209,38 +241,6 @@ impl<'a, V> BlockRef<'a, V> {
     const fn value_ptr(self, index: u32) -> *const V {
         let offset = values_at::<V>(size_of::<Header>()) + index as usize * size_of::<V>();
         self.start.wrapping_byte_add(offset).cast()
-    }
-
-    /// Returns the longest route of a node with this header that covers a slot, or else `inherited`: its length, and
-    /// a pointer to its value; and a word that is zero if it is the inherited one. Branch-free,
-    /// since that is unpredictable.
-    ///
-    /// # Safety
-    ///
-    /// It is a node. If `FAST`, the CPU has the instructions of `bit_ops`.
-    #[inline(always)]
-    pub(super) unsafe fn longest_or<const FAST: bool>(
-        self,
-        header: Header,
-        pos: u32,
-        slot: u32,
-        inherited: (u32, *const V),
-    ) -> (u32, *const V, u64) {
-        let Header { inner, outer, .. } = header;
-        // SAFETY: by the contract.
-        let first_outer = unsafe { ones::<FAST>(inner) };
-        let none = RouteMatch::new(RouteMatch::NONE.value(), inherited.0);
-        // SAFETY: by the contract.
-        let found = unsafe { search::<FAST>((inner, outer, first_outer), 0, pos, slot, none) };
-        let is_here = u64::from(found.value() ^ none.value());
-        let value = select_ptr(is_here, self.value_ptr(found.value()), inherited.1);
-        (found.len(), value, is_here)
-    }
-
-    /// Returns a pointer to the value of a route.
-    #[inline(always)]
-    pub(super) const fn route_value(self) -> *const V {
-        self.start.wrapping_byte_add(values_at::<V>(ROUTE_BYTES)).cast()
     }
 
     /// Returns the longest route of a node that covers a slot: its length, and its value.

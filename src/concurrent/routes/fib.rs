@@ -22,16 +22,16 @@
 //! 3. The later word is another one: it has another node, whose number is not reused while the
 //!    reader is pinned. Only a word without a node may come again, whose header is known.
 //!
-//! Otherwise it reads the header in the block of its word, which is as good, and farther away.
+//! Otherwise it begins again with a word, without the copy: the header is in the block, too.
 #![allow(unsafe_code)]
 
 use core::marker::PhantomData;
 
 use super::arena::{Arena, ID_BITS, NONE};
-use super::block::{BlockRef, Header, RouteHeader};
+use super::block::{BlockRef, Header, ROUTE_INDEX, RouteHeader};
 use crate::concurrent::sync::{AtomicPtr, AtomicU64, IS_CHECKED, Ordering, fence};
 use crate::key::bits::Address;
-use crate::raw::bit_ops::{detect, select};
+use crate::raw::bit_ops::{detect, select_by_sign};
 use crate::raw::prefetch::{BURST, prefetch};
 use crate::routes::{COVERS, STRIDE, first_slot};
 
@@ -62,9 +62,12 @@ pub(super) struct Word {
 const LEN_BITS: u32 = 5;
 
 /// The bit of a word whose copy of a header is not complete.
-const CHANGING: u64 = 1 << (LEN_BITS + ID_BITS);
+const CHANGING: u64 = 1;
 
-const _: () = assert!(LEN_BITS + 2 * ID_BITS + 1 == u64::BITS);
+/// The first bit of the route in a word, after the length.
+const ROUTE_AT: u32 = 1 + LEN_BITS;
+
+const _: () = assert!(ROUTE_AT + 2 * ID_BITS == u64::BITS);
 
 /// A word, with a copy of the header of its node.
 #[repr(C, align(32))]
@@ -113,7 +116,7 @@ impl Slot {
 
     /// Loads the word, and the copy of the header, if that belongs to it.
     #[inline(always)]
-    fn read(&self) -> (Word, Option<Header>) {
+    fn read(&self) -> (Word, Header, bool) {
         // Acquire: pairs with the Release of a writer; the blocks are complete.
         let bits = self.word.load(Ordering::Acquire);
         let inner = self.inner.load(Ordering::Relaxed);
@@ -121,13 +124,11 @@ impl Slot {
         let branches = self.branches.load(Ordering::Relaxed);
         // Acquire: pairs with the fence of a writer, step 2 above.
         fence(Ordering::Acquire);
-        let again = self.word.load(Ordering::Relaxed);
-        let is_copy = (bits ^ again) | bits & CHANGING == 0;
+        let is_same = self.word.load(Ordering::Relaxed) == bits;
         let word = Word::from_bits(bits);
-        // Step 3 above: the copy may be of a node that was there meanwhile.
-        let mask = select(word.node.into(), u64::MAX, 0);
-        let [inner, outer, branches] = [inner, outer, branches].map(|bits| bits & mask);
-        (word, is_copy.then_some(Header { inner, outer, branches }))
+        // Step 3 above: without a node, the copy may be of one that was there meanwhile.
+        let is_copy = is_same && bits & CHANGING == 0 && word.node != NONE;
+        (word, Header { inner, outer, branches }, is_copy)
     }
 }
 
@@ -139,15 +140,15 @@ impl Word {
         let (ids, lens) = ((1 << ID_BITS) - 1, (1 << LEN_BITS) - 1);
         Self {
             node: (bits >> (u64::BITS - ID_BITS)) as u32,
-            route: (bits >> LEN_BITS & ids) as u32,
-            len: (bits & lens) as u32,
+            route: (bits >> ROUTE_AT & ids) as u32,
+            len: (bits >> 1 & lens) as u32,
         }
     }
 
     const fn bits(self) -> u64 {
         (self.node as u64) << (u64::BITS - ID_BITS)
-            | (self.route as u64) << LEN_BITS
-            | self.len as u64
+            | (self.route as u64) << ROUTE_AT
+            | (self.len as u64) << 1
     }
 }
 
@@ -247,69 +248,60 @@ impl<V> Fib<V> {
     #[inline(always)]
     pub(super) fn longest(&self, address: &impl Address) -> Found<'_, V> {
         let word = address.window(0);
-        let (cell, pos) = self.cell(word);
-        if self.is_fast {
-            // SAFETY: the CPU has the instructions.
-            unsafe { self.longest_by_slot::<true>(cell, pos, word, address) }
-        } else {
-            self.longest_without_instructions(cell, pos, word, address)
+        match self.wide(first_slot(word) as usize) {
+            Some(wide) if self.is_fast => {
+                // SAFETY: the CPU has the instructions.
+                unsafe { self.longest_in_slot::<true>(&wide[slot_in_wide(word)], word, address) }
+            }
+            _ => self.longest_by_block(word, address),
         }
     }
 
-    /// [`longest_by_slot`](Self::longest_by_slot) on a CPU without the instructions of `bit_ops`.
-    #[inline(never)]
-    fn longest_without_instructions(
-        &self,
-        slot: &Slot,
-        pos: u32,
-        word: u64,
-        address: &impl Address,
-    ) -> Found<'_, V> {
-        // SAFETY: this copy needs no instructions.
-        unsafe { self.longest_by_slot::<false>(slot, pos, word, address) }
-    }
-
-    /// Returns the longest route of an address with these first bits, whose slot is at `pos`.
+    /// Returns the longest route of an address with these first bits, by the copy in its slot.
     ///
     /// # Safety
     ///
-    /// If `FAST`, the CPU has the instructions of `bit_ops`.
+    /// The slot is that of the address in a wide table. If `FAST`, the CPU has the instructions of
+    /// `bit_ops`.
     #[inline(always)]
-    unsafe fn longest_by_slot<const FAST: bool>(
+    unsafe fn longest_in_slot<const FAST: bool>(
         &self,
         slot: &Slot,
-        pos: u32,
         word: u64,
         address: &impl Address,
     ) -> Found<'_, V> {
-        let (Word { node, route, len }, header) = slot.read();
-        // SAFETY: by the contract of this function.
-        let block = unsafe { self.block_by::<FAST>(node) };
-        // SAFETY: words have nodes and paths, of which `NONE` is one.
-        let header = header.unwrap_or_else(|| unsafe { far_header(block) });
-        // SAFETY: by the contract of this function.
-        let above = unsafe { self.block_by::<FAST>(route) }.route_value();
-        let slot = first_slot(word << pos);
-        if header.has_child(slot) {
-            if let Some(found) = self.descend(node, pos, address) {
-                return Some(found);
-            }
-            // SAFETY: a value that exists, if the route does.
-            return (route != NONE).then(|| (len, unsafe { &*above }));
+        let (Word { node, route, len }, header, is_copy) = slot.read();
+        let child = first_slot(word << WIDE_END);
+        if !is_copy || header.has_child(child) {
+            return self.longest_by_block(word, address);
         }
-        let inherited = (len, above);
         // SAFETY: it is the header of a node, since paths have all children; and by the contract.
-        let (len, value, is_here) =
-            unsafe { block.longest_or::<FAST>(header, pos, slot, inherited) };
-        if is_here | u64::from(route) == 0 {
+        let (len, index, mark) =
+            unsafe { header.longest_or::<FAST>(WIDE_END, child, (len, ROUTE_INDEX)) };
+        let id = select_by_sign(mark, route.into(), node.into()) as u32;
+        if id == NONE {
             return None;
         }
-        // SAFETY: the value of a route of the node, or of the one above it, which exists.
-        Some((len, unsafe { &*value }))
+        // SAFETY: by the contract of this function.
+        let block = unsafe { self.block_by::<FAST>(id) };
+        // SAFETY: the node has a route with this index, or the block is the route above it.
+        Some((len, unsafe { block.value(index) }))
+    }
+
+    /// Returns the longest route of an address with these first bits, by the blocks alone.
+    #[inline(never)]
+    fn longest_by_block(&self, word: u64, address: &impl Address) -> Found<'_, V> {
+        let (slot, pos) = self.cell(word);
+        let Word { node, route, .. } = slot.load();
+        let found = if node == NONE { None } else { self.descend(node, pos, address) };
+        found.or_else(|| {
+            let (header, value) = (route != NONE).then(|| self.route(route))?;
+            Some((header.len, value))
+        })
     }
 
     /// Returns the longest route in a node at `pos` or below it.
-    #[inline(never)]
+    #[inline(always)]
     fn descend(&self, mut node: u32, mut pos: u32, address: &impl Address) -> Found<'_, V> {
         let mut best = None;
         loop {
@@ -379,15 +371,20 @@ impl<V> Fib<V> {
         found: &mut [R],
         result: impl Fn(&A, Found<'f, V>) -> R,
     ) {
-        let mut slots = [(&self.regions[0].narrow, STRIDE); BURST];
+        let mut slots = [None; BURST];
         for (slot, address) in slots.iter_mut().zip(addresses) {
-            *slot = self.cell(address.window(0));
-            prefetch(slot.0);
-        }
-        for ((address, &(slot, pos)), found) in addresses.iter().zip(&slots).zip(found) {
             let word = address.window(0);
-            // SAFETY: by the contract of this function.
-            let longest = unsafe { self.longest_by_slot::<FAST>(slot, pos, word, address) };
+            let wide = self.wide(first_slot(word) as usize);
+            *slot = wide.map(|wide| &wide[slot_in_wide(word)]);
+            prefetch(slot.unwrap_or(&self.regions[0].narrow));
+        }
+        for ((address, slot), found) in addresses.iter().zip(&slots).zip(found) {
+            let word = address.window(0);
+            let longest = match slot {
+                // SAFETY: by the contract of this function.
+                Some(slot) => unsafe { self.longest_in_slot::<FAST>(slot, word, address) },
+                None => self.longest_by_block(word, address),
+            };
             if let Some((_, value)) = longest {
                 prefetch(value);
             }
@@ -412,16 +409,4 @@ impl<V> Drop for Fib<V> {
             }
         }
     }
-}
-
-/// Reads the header of a node or a path in its block, as that in the slot is changing.
-///
-/// # Safety
-///
-/// It is one of these.
-#[cold]
-#[inline(never)]
-unsafe fn far_header<V>(block: BlockRef<'_, V>) -> Header {
-    // SAFETY: by the contract.
-    *unsafe { block.header() }
 }
