@@ -45,8 +45,8 @@ impl Header {
     }
 
     /// Returns the longest route of a node with this header that covers a slot, or else
-    /// `inherited`: its length, and the index of its value; and a word whose top bit is set if it is
-    /// the inherited one. Branch-free, since that is unpredictable.
+    /// `inherited`: its length, and the index of its value; and a word whose top bit is set if it
+    /// is the inherited one. Branch-free, since that is unpredictable.
     ///
     /// # Safety
     ///

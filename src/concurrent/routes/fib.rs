@@ -15,10 +15,10 @@
 //! the flag. A reader that has read the word, the copy, and the same word again without the flag,
 //! has the copy that belongs to the word:
 //!
-//! 1. It has observed at least the copy that was stored before the word, since the store of the word
-//!    is Release and its first load is Acquire.
-//! 2. If it had observed a part of a later copy, the fence between that copy and the later word, and
-//!    that of the reader, would have made the later word visible to its second load.
+//! 1. It has observed at least the copy that was stored before the word, since the store of the
+//!    word is Release and its first load is Acquire.
+//! 2. If it had observed a part of a later copy, the fence between the flagged word and that copy,
+//!    and that of the reader, would have made a later word visible to its second load.
 //! 3. The later word is another one: it has another node, whose number is not reused while the
 //!    reader is pinned. Only a word without a node may come again, whose header is known.
 //!

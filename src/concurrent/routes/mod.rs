@@ -5,7 +5,7 @@
 //!               │ region│    slot     │ stride│ …
 //!     regions   ▕ ▪ ▪ … ▪ ▏ 64
 //!                 │ └ narrow: one word at bit 6
-//!                 └── wide: words of 4096 slots          word  ▕ node │ route ▏ 64 bits, atomic
+//!                 └── wide: 4096 of them at bit 18       word  ▕ node │ route ▏ 64 bits, atomic
 //!                                                                │      └ the longest route above
 //!                                                                ▼
 //!     blocks    ▕ inner │ outer │ branches ▏ values … ▏ children …      never changed
@@ -19,7 +19,7 @@
 //! The replaced blocks are *retired*, and reused when all earlier pins have ended.
 //!
 //! A route of up to six bits is in the words of all slots that it covers, and so is one of up to 18
-//! bits in a wide region. A region becomes wide when it has a thousand routes.
+//! bits in a wide region. A region becomes wide when it has two thousand routes.
 //!
 //! # Guarantees
 //!
@@ -50,11 +50,17 @@
 //!
 //! | | |
 //! |---|---|
-//! | lookup | two dependent cache misses with IPv4: a word, a block; with IPv6 one for each node |
+//! | lookup | two dependent cache misses with IPv4: a slot, a value; with IPv6 one for each node |
 //! | update | a node and those above it up to the word are copied; a pin, a lock |
 //! | of 7 to 18 bits in a wide region | up to 4096 words are stored |
 //! | of up to 6 bits | all words that it covers: up to 2^18 |
 //! | [`replace`](ConcurrentRoutes::replace), [`From`] a [`RouteTable`] | O(routes) |
+//!
+//! With the routes of the Internet, lookups of IPv4 take 1.3 times as long as in a [`RouteTable`]
+//! that does not change, and bursts 1.2 times, also beside ten thousand updates a second. Those of
+//! IPv6 follow the nodes, which a [`RouteTable`] finds by hashes: they take twice as long, and
+//! bursts, which are not overlapped below the first node, four times.
+//! [`SnapshotRoutes`](super::SnapshotRoutes) is faster for IPv6.
 //!
 //! Values are copied with their node, which has up to 126: so store indices or references rather
 //! than large values. Memory is that of a [`RouteTable`], and for readers about as much again.
