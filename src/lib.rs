@@ -35,6 +35,7 @@
 //! | state by key | [`TrashMap`], [`TrashSet`] | a hash table without pauses, with lookups in bursts |
 //! | entries that are their own keys, hashes of the caller | [`TrashTable`] | the same table, with hash and comparison given |
 //! | state by key, for many threads | [`ConcurrentMap`], [`ConcurrentRoutes`] | readers without locks; feature `concurrent` |
+//! | a snapshot of all routes, for many threads | [`SnapshotRoutes`] | two tables; values of any type |
 //! | plain state by key, for many threads | [`ConcurrentTable`] | entries in one cache line, read by copy; atomic counters |
 //! | the route of an address | [`RouteTable`] | longest-prefix match; an update changes one node |
 //! | the socket of a packet | [`SocketTable`] | connections, listeners, the rules of `bind`, ephemeral ports |
@@ -126,7 +127,8 @@
 //!   and metrics.
 //! - `cidr`, `ipnet`, `ipnetwork`: conversions between [`Prefix`], [`AnyPrefix`] and the types of
 //!   the crate of that name.
-//! - `concurrent`: [`ConcurrentMap`], [`ConcurrentTable`] and [`ConcurrentRoutes`]. Implies `std`.
+//! - `concurrent`: [`ConcurrentMap`], [`ConcurrentTable`], [`ConcurrentRoutes`] and
+//!   [`SnapshotRoutes`]. Implies `std`.
 //! - `huge-pages`: `memory::HugePages`, pages of 2 MiB as the [`memory`] of tables: Linux. Implies
 //!   `std`.
 #![no_std]
@@ -165,7 +167,9 @@ pub mod trie;
 
 pub use cache::{ChainedCache, DuplicateFilter, SourceHashCache};
 #[cfg(feature = "concurrent")]
-pub use concurrent::{ConcurrentMap, ConcurrentRoutes, ConcurrentTable};
+pub use concurrent::{
+    ConcurrentLcTrie, ConcurrentMap, ConcurrentRoutes, ConcurrentTable, SnapshotRoutes,
+};
 pub use ephemeral::EphemeralStore;
 pub use flow_cache::FlowCache;
 pub use hash::DefaultHashBuilder;

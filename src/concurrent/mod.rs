@@ -10,7 +10,9 @@
 //! |---|---|---|
 //! | state by key | [`ConcurrentMap`] | TRASH; growth copies segments; a writers' lock per shard |
 //! | plain state by key | [`ConcurrentTable`] | the same trie, with entries in the index, read by copy |
-//! | the route of an address | [`ConcurrentRoutes`] | two tables, for readers and writer |
+//! | the route of an address | [`ConcurrentRoutes`] | nodes are copied, and published by one word |
+//! | keys in order | [`ConcurrentLcTrie`] | the LC-trie: nodes are copied when they are resized |
+//! | a snapshot of all routes | [`SnapshotRoutes`] | two tables, for readers and writer |
 //!
 //! A reader holds a *pin* while it reads: no lock, no store to shared memory, no retry. A writer
 //! publishes a replacement with one store, of a word that readers load. Removed entries are
@@ -78,11 +80,15 @@ mod loom_hasher;
 pub mod map;
 mod policy;
 pub mod routes;
+pub mod snapshot;
 mod sync;
 pub mod table;
+pub mod trie;
 
 pub use error::WouldExceed;
 pub use guard::{Guard, pin};
 pub use map::{Compute, Computed, ConcurrentMap, Iter, Pinned};
-pub use routes::{ConcurrentRoutes, PinnedRoutes, Publication};
+pub use routes::{ConcurrentRoutes, PinnedRoutes};
+pub use snapshot::{PinnedSnapshot, Publication, SnapshotRoutes};
 pub use table::{ConcurrentTable, NoUninit, PinnedTable, Refused, TableIter};
+pub use trie::{ConcurrentLcTrie, PinnedTrie, TrieIter};

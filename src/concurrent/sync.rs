@@ -6,7 +6,9 @@
 mod chosen {
     use core::cell::Cell;
 
-    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
+    pub(crate) use loom::sync::atomic::{
+        AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence,
+    };
     pub(crate) use loom::sync::{Mutex, MutexGuard};
     pub(crate) use loom::thread::yield_now;
 
@@ -21,7 +23,7 @@ mod chosen {
     use core::cell::Cell;
 
     pub(crate) use shuttle::sync::atomic::{
-        AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize,
+        AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence,
     };
     pub(crate) use shuttle::sync::{Mutex, MutexGuard};
     pub(crate) use shuttle::thread::yield_now;
@@ -36,7 +38,9 @@ mod chosen {
 mod chosen {
     use core::cell::Cell;
 
-    pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
+    pub(crate) use core::sync::atomic::{
+        AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence,
+    };
     pub(crate) use std::sync::{Mutex, MutexGuard};
     pub(crate) use std::thread::yield_now;
 
@@ -50,7 +54,7 @@ mod chosen {
 pub(crate) use alloc::sync::Arc;
 pub(crate) use chosen::{
     AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, HAS_LOCK, IS_FREEING, Mutex,
-    MutexGuard, yield_now,
+    MutexGuard, fence, yield_now,
 };
 pub(crate) use core::sync::atomic::Ordering;
 

@@ -1,4 +1,4 @@
-//! `ConcurrentMap` and `ConcurrentTable`.
+//! `ConcurrentMap`, `ConcurrentTable` and `ConcurrentLcTrie`.
 //!
 //! With `--cfg shuttle` the primitives of the library are those of shuttle, which work only in the
 //! tests of the module `shuttle`.
@@ -21,6 +21,8 @@ mod perform;
 mod shuttle;
 #[cfg(not(shuttle))]
 mod table;
+#[cfg(not(shuttle))]
+mod trie;
 
 #[cfg(not(shuttle))]
 #[global_allocator]

@@ -1,9 +1,10 @@
-//! The operations of a recorded history on a `ConcurrentMap` or a `ConcurrentTable`.
+//! The operations of a recorded history on a `ConcurrentMap`, a `ConcurrentTable` or a
+//! `ConcurrentLcTrie`.
 
 use core::hash::BuildHasher;
 
-use flowtable::concurrent::{Compute, Computed, NoUninit, Pinned, PinnedTable};
-use model::histories::Op;
+use flowtable::concurrent::{Compute, Computed, NoUninit, Pinned, PinnedTable, PinnedTrie};
+use model::histories::{Call, Clock, Op};
 
 /// Performs `op`; closures call `pause`.
 pub(crate) fn perform<S: BuildHasher>(
@@ -103,4 +104,25 @@ pub(crate) fn perform_on_table<V: NoUninit, S: BuildHasher>(
         op => unreachable!("{op:?}"),
     };
     result.map(read)
+}
+
+/// Performs the operation on a trie that is closest to `op`, and returns it: a trie has no updates.
+pub(crate) fn perform_on_trie(
+    pin: &PinnedTrie<'_, u64, u64>,
+    clock: &Clock,
+    key: u64,
+    op: Op,
+) -> Call {
+    let (op, wide) = match op {
+        Op::Insert(value) | Op::GetOrInsert(value) | Op::Compute(value) => (Op::Insert(value), key),
+        Op::Remove => (Op::Remove, key),
+        _ => (Op::Get, key),
+    };
+    // Keys that differ in their first bits, so that they are below different slots.
+    let wide = wide << 62 | wide;
+    clock.call(key, op, || match op {
+        Op::Insert(value) => pin.insert(wide, value).unwrap().copied(),
+        Op::Remove => pin.remove(&wide).copied(),
+        _ => pin.get(&wide).copied(),
+    })
 }

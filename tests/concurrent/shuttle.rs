@@ -6,7 +6,9 @@
 //! also outlives an execution, so all garbage is reclaimed before the execution ends: the counter
 //! of the map belongs to the execution.
 
+mod routes;
 mod table;
+mod trie;
 
 use flowtable::ConcurrentMap;
 use flowtable::concurrent::{Compute, Pinned};

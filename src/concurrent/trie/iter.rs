@@ -1,0 +1,58 @@
+//! Entries in the order of their keys.
+
+use core::borrow::Borrow;
+use core::ops::Bound;
+
+use super::pinned::PinnedTrie;
+use crate::concurrent::guard::Guard;
+use crate::key::bits::BitString;
+
+/// An iterator over the entries of a [`ConcurrentLcTrie`](super::ConcurrentLcTrie) in the order of
+/// their keys. Each step descends from the root. Created by [`PinnedTrie::iter`].
+pub struct TrieIter<'p, K, V, G = Guard> {
+    pinned: &'p PinnedTrie<'p, K, V, G>,
+    from: Bound<K>,
+}
+
+impl<K: BitString, V, G: Borrow<Guard>> PinnedTrie<'_, K, V, G> {
+    /// Returns an iterator over all entries, in the order of their keys.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let trie = flowtable::ConcurrentLcTrie::<u32, ()>::new();
+    /// let pinned = trie.pin();
+    /// [3, 1, 2].into_iter().for_each(|key| assert!(pinned.insert(key, ()).is_ok()));
+    /// assert!(pinned.iter().map(|(key, ())| key).eq([1, 2, 3]));
+    /// ```
+    pub fn iter(&self) -> TrieIter<'_, K, V, G> {
+        self.iter_from(Bound::Unbounded)
+    }
+
+    /// Returns an iterator over the entries from a bound on, in the order of their keys.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use std::ops::Bound;
+    ///
+    /// let trie = flowtable::ConcurrentLcTrie::<u32, ()>::new();
+    /// let pinned = trie.pin();
+    /// (0..9).for_each(|key| assert!(pinned.insert(key, ()).is_ok()));
+    /// assert_eq!(pinned.iter_from(Bound::Included(7)).count(), 2);
+    /// assert_eq!(pinned.iter_from(Bound::Excluded(7)).count(), 1);
+    /// ```
+    pub fn iter_from(&self, from: Bound<K>) -> TrieIter<'_, K, V, G> {
+        TrieIter { pinned: self, from }
+    }
+}
+
+impl<'p, K: BitString, V, G: Borrow<Guard>> Iterator for TrieIter<'p, K, V, G> {
+    type Item = (K, &'p V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (key, value) = self.pinned.first(self.from)?;
+        self.from = Bound::Excluded(key);
+        Some((key, value))
+    }
+}

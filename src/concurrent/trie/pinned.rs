@@ -1,0 +1,278 @@
+//! A pinned trie: the methods of readers and writers.
+#![allow(unsafe_code)]
+
+use alloc::vec::Vec;
+use core::borrow::Borrow;
+use core::fmt;
+use core::ops::Bound;
+use core::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
+
+use super::ConcurrentLcTrie;
+use super::node::{Child, Kind, Leaf};
+use super::order::first_from;
+use super::write::Writer;
+use crate::concurrent::error::WouldExceed;
+use crate::concurrent::garbage::{forget_panic, help};
+use crate::concurrent::guard::Guard;
+use crate::concurrent::sync::Ordering;
+use crate::key::bits::BitString;
+
+/// The cost of retiring in the collector: 64 functions of 32 bytes, one of them used.
+const OVERHEAD: usize = 2304;
+
+/// A pin of a [`ConcurrentLcTrie`], for reads and writes.
+///
+/// It owns its guard, or borrows one of type `G = &Guard` that it shares with other structures.
+///
+/// A reference must not be used after [`repin`](Self::repin):
+///
+/// ```compile_fail,E0502
+/// let trie = flowtable::ConcurrentLcTrie::<u8, char>::new();
+/// let mut pinned = trie.pin();
+/// let value = pinned.get(&7);
+/// pinned.repin();
+/// assert_eq!(value, None);
+/// ```
+pub struct PinnedTrie<'t, K, V, G = Guard> {
+    guard: G,
+    trie: &'t ConcurrentLcTrie<K, V>,
+}
+
+impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
+    #[inline]
+    pub(super) fn new(trie: &'t ConcurrentLcTrie<K, V>, guard: G) -> Self {
+        Self { guard, trie }
+    }
+
+    /// Returns the value of a key.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let trie = flowtable::ConcurrentLcTrie::<u32, char>::new();
+    /// let pinned = trie.pin();
+    /// pinned.insert(7, 'a')?;
+    /// assert_eq!((pinned.get(&7), pinned.get(&8)), (Some(&'a'), None));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn get(&self, key: &K) -> Option<&V> {
+        self.find(key).0
+    }
+
+    /// Returns the value of a key, and the number of nodes that were visited.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let trie = flowtable::ConcurrentLcTrie::<u32, char>::new();
+    /// let pinned = trie.pin();
+    /// pinned.insert(7, 'a')?;
+    /// assert_eq!(pinned.find(&7), (Some(&'a'), 0));
+    /// pinned.insert(8, 'b')?;
+    /// assert_eq!(pinned.find(&7), (Some(&'a'), 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn find(&self, key: &K) -> (Option<&V>, u32) {
+        let (mut child, mut nodes) = (self.trie.root.load(), 0);
+        loop {
+            // SAFETY: it was linked under this pin, and is freed after that.
+            match unsafe { child.kind() } {
+                Kind::Node(node) => child = node.slots[node.slot_of(key)].load(),
+                Kind::Leaf(leaf) => return ((leaf.key == *key).then_some(&leaf.value), nodes),
+                Kind::Empty => return (None, nodes),
+            }
+            nodes += 1;
+        }
+    }
+
+    /// Returns whether there is an entry of a key.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let trie = flowtable::ConcurrentLcTrie::<u32, ()>::new();
+    /// trie.pin().insert(7, ())?;
+    /// assert!(trie.pin().contains_key(&7) && !trie.pin().contains_key(&8));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn contains_key(&self, key: &K) -> bool {
+        self.get(key).is_some()
+    }
+
+    /// Returns the first entry whose key is greater than `key`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let trie = flowtable::ConcurrentLcTrie::<u32, char>::new();
+    /// let pinned = trie.pin();
+    /// pinned.insert(7, 'a')?;
+    /// assert_eq!((pinned.after(&6), pinned.after(&7)), (Some((7, &'a')), None));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn after(&self, key: &K) -> Option<(K, &V)> {
+        self.first(Bound::Excluded(*key))
+    }
+
+    pub(super) fn first(&self, from: Bound<K>) -> Option<(K, &V)> {
+        // SAFETY: children are read under this pin.
+        let leaf = unsafe { first_from(self.trie.root.load(), &from) }?;
+        Some((leaf.key, &leaf.value))
+    }
+
+    /// Inserts an entry, or replaces its value. Returns the former value.
+    ///
+    /// # Errors
+    ///
+    /// If readers have delayed the reclamation of more bytes than the limit. Nothing has changed.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let trie = flowtable::ConcurrentLcTrie::<u32, char>::new();
+    /// let pinned = trie.pin();
+    /// assert_eq!(pinned.insert(7, 'a')?, None);
+    /// assert_eq!(pinned.insert(7, 'b')?, Some(&'a'));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert(&self, key: K, value: V) -> Result<Option<&V>, WouldExceed<(K, V)>>
+    where
+        K: Send + Sync + 'static,
+        V: Send + Sync + 'static,
+    {
+        let (garbage, epoch) = (&self.trie.garbage, self.guard.borrow().epoch());
+        if garbage.is_above_limit() && !garbage.reduce(epoch, || garbage.is_above_limit()) {
+            let (retired, limit) = (garbage.retired(), garbage.limit);
+            return Err(WouldExceed { refused: (key, value), retired, limit });
+        }
+        let old = self.write(|writer| {
+            let old = writer.insert(key, value);
+            (old, isize::from(old.is_none()))
+        });
+        Ok(old.map(|leaf| &leaf.value))
+    }
+
+    /// Removes an entry, and returns its value.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let trie = flowtable::ConcurrentLcTrie::<u32, char>::new();
+    /// let pinned = trie.pin();
+    /// pinned.insert(7, 'a')?;
+    /// assert_eq!((pinned.remove(&7), pinned.remove(&7)), (Some(&'a'), None));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn remove(&self, key: &K) -> Option<&V>
+    where
+        K: Send + Sync + 'static,
+        V: Send + Sync + 'static,
+    {
+        let old = self.write(|writer| {
+            let old = writer.remove(key);
+            (old, -isize::from(old.is_some()))
+        });
+        old.map(|leaf| &leaf.value)
+    }
+
+    /// Removes all entries.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let trie = flowtable::ConcurrentLcTrie::<u32, char>::new();
+    /// trie.pin().insert(7, 'a')?;
+    /// trie.pin().clear();
+    /// assert!(trie.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn clear(&self)
+    where
+        K: Send + Sync + 'static,
+        V: Send + Sync + 'static,
+    {
+        let trie = self.trie;
+        self.write(|writer| {
+            writer.clear();
+            (None, -(trie.len() as isize))
+        });
+    }
+
+    /// Helps the collector to free what no pin protects.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let trie = flowtable::ConcurrentLcTrie::<u32, char>::new();
+    /// trie.pin().flush();
+    /// ```
+    pub fn flush(&self) {
+        help(self.guard.borrow().epoch());
+    }
+
+    /// Makes a change under the lock, which returns a leaf and the change of the length.
+    fn write(
+        &self,
+        change: impl FnOnce(&mut Writer<'t, K, V>) -> (Option<&'t Leaf<K, V>>, isize),
+    ) -> Option<&Leaf<K, V>> {
+        let lock = self.trie.lock.lock();
+        // SAFETY: the lock is held, and what is retired is deferred below.
+        let mut writer = unsafe { Writer::new(self.trie) };
+        let (leaf, change) = change(&mut writer);
+        let (retired, bytes) = (writer.retired, writer.bytes);
+        // Release: pairs with the Acquire in `len`.
+        self.trie.len.store(self.trie.len().wrapping_add_signed(change), Ordering::Release);
+        drop(lock);
+        if !retired.is_empty() {
+            let free = move || free(retired);
+            let epoch = self.guard.borrow().epoch();
+            // SAFETY: no later pin finds what is retired, and any thread may drop keys and values.
+            unsafe { self.trie.garbage.defer(bytes + OVERHEAD, epoch, free) };
+        }
+        leaf
+    }
+}
+
+/// Frees what no reader accesses any more, and drops its keys and values.
+fn free<K, V>(retired: Vec<Child<K, V>>) {
+    for child in retired {
+        // SAFETY: the collector calls this when all pins have ended that may have observed it; it
+        // has been retired once.
+        let leaf = unsafe { child.free() };
+        forget_panic(catch_unwind(AssertUnwindSafe(|| drop(leaf))));
+    }
+}
+
+impl<K: BitString, V> PinnedTrie<'_, K, V> {
+    /// Ends the pin and begins another one, which allows the collector to proceed. Other pins of
+    /// the thread stay as they are.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let trie = flowtable::ConcurrentLcTrie::<u32, u32>::new();
+    /// let mut pinned = trie.pin();
+    /// for now in 0..3 {
+    ///     assert!(pinned.insert(7, now).is_ok());
+    ///     pinned.repin();
+    /// }
+    /// ```
+    #[inline]
+    pub fn repin(&mut self) {
+        self.guard.repin();
+    }
+}
+
+impl<K, V, G: Borrow<Guard>> fmt::Debug for PinnedTrie<'_, K, V, G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PinnedTrie").field("guard", self.guard.borrow()).finish_non_exhaustive()
+    }
+}

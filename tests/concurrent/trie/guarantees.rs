@@ -1,0 +1,149 @@
+//! The guarantees T1 to T6 of `ConcurrentLcTrie`.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use ::model::hashers::mix;
+use ::model::histories::{Call, Clock, is_linearizable, random_op};
+use ::model::threads::run_concurrently;
+use flowtable::concurrent::ConcurrentLcTrie;
+
+use crate::perform::perform_on_trie;
+
+type Trie = ConcurrentLcTrie<u64, u64>;
+
+const KEYS: u64 = if cfg!(miri) { 8 } else { 64 };
+
+/// Steps of one thread. Fewer under a slow checker.
+const ROUNDS: u64 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
+    (true, _) => 24,
+    (_, Some(_)) => 10_000,
+    _ => 40_000,
+};
+
+/// A key of the set, in any part of the trie.
+fn key(number: u64) -> u64 {
+    mix(number % KEYS) & !0xFF | (number % KEYS)
+}
+
+/// Inserts and removes other keys, so that nodes are resized.
+fn churn(trie: &Trie) {
+    for round in 0..ROUNDS / 100 {
+        let others = (0..100).map(|nth| mix(round << 8 | nth) | 0x80);
+        others.clone().for_each(|key| assert!(trie.pin().insert(key, 0).is_ok()));
+        others.for_each(|key| assert!(trie.pin().remove(&key).is_some()));
+    }
+}
+
+#[test]
+fn t1_t2_a_lookup_is_of_a_moment_between_its_begin_and_its_end() {
+    let trie = Trie::new().with_garbage_limit(usize::MAX, 0);
+    let [begun, done] = [(); 2].map(|()| Vec::from_iter((0..KEYS).map(|_| AtomicU64::new(0))));
+    // Versions of a key: absent at multiples of four.
+    let write = |writer: u64| {
+        let mut pinned = trie.pin();
+        for round in 0..ROUNDS {
+            let at = mix(round) % (KEYS / 2) * 2 + writer;
+            let version = begun[at as usize].load(Ordering::Relaxed) + 1;
+            begun[at as usize].store(version, Ordering::Release);
+            match version % 4 {
+                0 => assert!(pinned.remove(&key(at)).is_some()),
+                _ => assert!(pinned.insert(key(at), version).is_ok()),
+            }
+            done[at as usize].store(version, Ordering::Release);
+            pinned.repin();
+        }
+    };
+    let read = |round: u64| {
+        let pinned = trie.pin();
+        for at in (0..100).map(|nth| mix(round * 100 + nth) % KEYS) {
+            let before = done[at as usize].load(Ordering::Acquire);
+            let found = pinned.get(&key(at)).copied();
+            let after = begun[at as usize].load(Ordering::Acquire);
+            match found {
+                Some(found) => assert!((before..=after).contains(&found)),
+                None => assert!((before..=after).any(|version| version % 4 == 0)),
+            }
+        }
+    };
+    run_concurrently(&[&|| write(0), &|| write(1), &|| churn(&trie)], &[&read, &read]);
+    trie.validate().unwrap();
+}
+
+#[test]
+fn t3_an_iteration_is_in_order_and_complete() {
+    let trie = Trie::new().with_garbage_limit(usize::MAX, 0);
+    (0..KEYS).for_each(|at| assert!(trie.pin().insert(key(at), at).is_ok()));
+    let read = |_| {
+        let (pinned, mut found, mut last) = (trie.pin(), 0, None);
+        for (key, _) in pinned.iter() {
+            assert!(last < Some(key), "in order");
+            last = Some(key);
+            found += u64::from(key & 0xFF < 0x80);
+        }
+        assert_eq!(found, KEYS);
+    };
+    // Keys of others have bit 7 set.
+    const { assert!(KEYS <= 0x80) };
+    run_concurrently(&[&|| churn(&trie)], &[&read]);
+}
+
+#[test]
+fn t4_a_reference_outlives_the_entry() {
+    let trie = Trie::new().with_garbage_limit(usize::MAX, 0);
+    let pinned = trie.pin();
+    (0..KEYS).for_each(|at| assert!(pinned.insert(key(at), at).is_ok()));
+    let values: Vec<&u64> = (0..KEYS).filter_map(|at| pinned.get(&key(at))).collect();
+    pinned.clear();
+    churn(&trie);
+    assert!(values.into_iter().copied().eq(0..KEYS));
+}
+
+#[test]
+fn t5_garbage_is_bounded_and_refusals_change_nothing() {
+    const LIMIT: usize = 50_000;
+    let trie = Trie::new().with_garbage_limit(LIMIT, 0);
+    let reader = trie.pin();
+    let mut refused = 0;
+    for now in 0..ROUNDS.min(2000) {
+        if let Err(error) = trie.pin().insert(7, now) {
+            refused += 1;
+            assert!(error.refused == (7, now) && error.retired > LIMIT && error.limit == LIMIT);
+            assert!(*reader.get(&7).unwrap() < now);
+        }
+        assert!(trie.garbage() < LIMIT + 5000);
+    }
+    assert!(cfg!(miri) || refused > 0);
+    assert!(reader.remove(&7).is_some() && trie.is_empty());
+}
+
+#[test]
+fn histories_are_linearizable() {
+    for seed in 0..if cfg!(miri) { 3 } else { 1500 } {
+        let (trie, clock, start) = (Trie::new(), Clock::new(), Barrier::new(3));
+        let play = |thread: u64| {
+            start.wait();
+            let pinned = trie.pin();
+            let call = |nth: u64| {
+                let (key, op) = random_op(seed << 20 | thread << 16 | nth, 3);
+                perform_on_trie(&pinned, &clock, key, op)
+            };
+            (0..5).map(call).collect::<Vec<Call>>()
+        };
+        let mut calls: Vec<Call> = thread::scope(|scope| {
+            let play = &play;
+            let threads: Vec<_> = (0..3).map(|thread| scope.spawn(move || play(thread))).collect();
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+        });
+        calls.sort_by_key(|call| call.begun);
+        assert!(is_linearizable(&calls), "seed {seed}: {calls:#?}");
+        trie.validate().unwrap();
+    }
+}
+
+#[test]
+fn can_be_sent_and_shared() {
+    fn is<T: Send + Sync>() {}
+    is::<ConcurrentLcTrie<u32, String>>();
+}

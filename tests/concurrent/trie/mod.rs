@@ -1,0 +1,4 @@
+//! `ConcurrentLcTrie`.
+
+mod guarantees;
+mod model;

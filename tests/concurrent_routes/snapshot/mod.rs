@@ -1,0 +1,7 @@
+//! `SnapshotRoutes`.
+
+mod forgotten;
+mod guarantees;
+mod guards;
+mod model;
+mod panics;
