@@ -19,7 +19,8 @@ use core::slice;
 use super::CacheError;
 use crate::eviction::EntryStats;
 use crate::invariant::{InvariantError, ensure};
-use crate::raw::slab::{Slab, Slot};
+use crate::memory::{Allocator, LineAligned};
+use crate::raw::slab::{Contiguous, Slab, Slot};
 use crate::table::lines::Lines;
 use crate::timestamp::Timestamp;
 
@@ -37,11 +38,13 @@ pub(super) struct Entry<K, V> {
     pub(super) value: V,
 }
 
+type Slots<K, V, A> = Slab<Entry<K, V>, Contiguous<Entry<K, V>, LineAligned<A>>>;
+
 /// Entries by hash, in slots that do not change.
 #[derive(Clone, Debug)]
-pub(super) struct Entries<K, V> {
-    lines: Lines,
-    slots: Slab<Entry<K, V>>,
+pub(super) struct Entries<K, V, A: Allocator + Clone> {
+    lines: Lines<A>,
+    slots: Slots<K, V, A>,
     capacity: usize,
     /// The number of insertions and uses of entries: a clock for `last_use`.
     uses: u64,
@@ -52,14 +55,15 @@ fn stamp(uses: u64, is_used: bool) -> NonZeroU64 {
     NonZeroU64::new(uses << 1 | u64::from(is_used)).unwrap_or(NonZeroU64::MAX)
 }
 
-impl<K, V> Entries<K, V> {
-    pub(super) fn new(capacity: usize) -> Result<Self, CacheError> {
+impl<K, V, A: Allocator + Clone> Entries<K, V, A> {
+    pub(super) fn new_in(capacity: usize, memory: A) -> Result<Self, CacheError> {
         match capacity {
             0 => return Err(CacheError::NoCapacity),
             1..=MAX_CAPACITY => {}
             _ => return Err(CacheError::TooLarge),
         }
-        let (mut lines, mut slots) = (Lines::new(), Slab::new());
+        let mut lines = Lines::new_in(memory.clone());
+        let mut slots = Slab::new_in(LineAligned(memory));
         if !slots.try_reserve_exact(capacity) {
             return Err(CacheError::NoMemory);
         }
@@ -73,6 +77,10 @@ impl<K, V> Entries<K, V> {
 
     pub(super) const fn len(&self) -> usize {
         self.slots.len()
+    }
+
+    pub(super) fn allocator(&self) -> &A {
+        self.lines.allocator()
     }
 
     pub(super) fn allocation_size(&self) -> usize {
@@ -140,17 +148,21 @@ impl<K, V> Entries<K, V> {
         self.lines.stashed()
     }
 
-    /// Inserts an entry. The cache must not be full.
+    /// Inserts an entry, and returns its slot. The cache must not be full.
     ///
-    /// Aborts if hashes are not random, so that an entry needs memory, and there is none.
-    pub(super) fn insert(&mut self, hash: u32, key: K, value: V) -> u32 {
+    /// # Errors
+    ///
+    /// Returns the entry if there are others for which the lines had no room, because of hashes
+    /// that are not random, and there is no memory for one more.
+    pub(super) fn insert(&mut self, hash: u32, key: K, value: V) -> Result<u32, (K, V)> {
         self.uses += 1;
         let slot = self.slots.next_index();
         let Self { lines, slots, .. } = self;
-        let inserted = lines.insert(hash, slot, |slot| slots[slot].hash);
-        inserted.unwrap_or_else(|error| error.raise());
+        if lines.insert(hash, slot, |slot| slots[slot].hash).is_err() {
+            return Err((key, value));
+        }
         let last_use = stamp(self.uses, false);
-        self.slots.insert(Entry { last_use, hash, key, value })
+        Ok(self.slots.insert(Entry { last_use, hash, key, value }))
     }
 
     /// Removes the entry at a slot, which must be occupied.

@@ -5,18 +5,21 @@ use core::{fmt, mem};
 
 use equivalent::Equivalent;
 
-use super::aligned::{AlignedArray, CACHE_LINE};
 use super::replacement::Replacement;
 use super::set::{Query, STALE, Set};
 use super::tag::MAX_WAYS;
 use super::{CacheError, Inserted, Statistics};
 use crate::hash::source_index::SourceIndex;
 use crate::invariant::{InvariantError, ensure};
+use crate::memory::{Allocator, Array, CACHE_LINE, Global};
 use crate::raw::results::results_for;
 
 /// The distance in keys between the prefetch of a set and its lookup: enough to hide the latency of
 /// memory, and few enough that sets are not evicted from L1 before their lookup.
 const PREFETCH_DISTANCE: usize = 32;
+
+/// The sets of a cache, each in as few cache lines as possible.
+type Sets<K, V, const WAYS: usize, A> = Array<Set<K, V, WAYS>, A, true>;
 
 /// A set-associative cache of fixed size by an index from the packet: lookups compute no hash.
 ///
@@ -71,8 +74,8 @@ const PREFETCH_DISTANCE: usize = 32;
 /// # Ok::<(), flowtable::cache::CacheError>(())
 /// ```
 #[doc(alias("connection id", "flow label", "rss"))]
-pub struct SourceHashCache<K, V, const WAYS: usize = 1> {
-    sets: AlignedArray<Set<K, V, WAYS>>,
+pub struct SourceHashCache<K, V, const WAYS: usize = 1, A: Allocator + Clone = Global> {
+    sets: Sets<K, V, WAYS, A>,
     /// Incremented by `clear`. Entries of sets with another generation are stale.
     generation: u32,
     replacement: Replacement,
@@ -109,13 +112,48 @@ impl<K, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
     /// # Ok::<(), CacheError>(())
     /// ```
     pub fn new(capacity: usize) -> Result<Self, CacheError> {
+        Self::new_in(capacity, Global)
+    }
+}
+
+impl<K, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WAYS, A> {
+    /// Creates a cache as [`new`](SourceHashCache::new), whose memory is from `memory`: one block,
+    /// which is allocated here.
+    ///
+    /// # Errors
+    ///
+    /// If the capacity is zero, or there is no memory for it.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::mem::MaybeUninit;
+    /// use flowtable::SourceHashCache;
+    /// use flowtable::cache::CacheError;
+    /// use flowtable::memory::StaticArea;
+    ///
+    /// let mut memory = [MaybeUninit::uninit(); 4096];
+    /// let area = StaticArea::new(&mut memory);
+    /// let cache: SourceHashCache<u32, u16, 4, _> = SourceHashCache::new_in(200, &area)?;
+    /// assert_eq!(cache.allocator().allocated_bytes(), cache.allocation_size());
+    /// let other = SourceHashCache::<u32, u16, 4, _>::new_in(2000, &area);
+    /// assert_eq!(other.unwrap_err(), CacheError::NoMemory);
+    /// # Ok::<(), CacheError>(())
+    /// ```
+    pub fn new_in(capacity: usize, memory: A) -> Result<Self, CacheError> {
         const { assert!(WAYS >= 1 && WAYS <= MAX_WAYS, "a set has one to eight ways") }
         if capacity == 0 {
             return Err(CacheError::NoCapacity);
         }
-        let sets = AlignedArray::new(capacity.div_ceil(WAYS), |_| Set::new())?;
+        let sets = Array::new_in(capacity.div_ceil(WAYS), memory, |_| Set::new())?;
         let (replacement, statistics) = (Replacement::default(), Statistics::default());
         Ok(Self { sets, generation: 0, replacement, len: 0, statistics })
+    }
+
+    /// Returns the allocator that the cache was created with.
+    #[must_use]
+    pub const fn allocator(&self) -> &A {
+        self.sets.allocator()
     }
 
     /// Sets the replacement rule.
@@ -317,7 +355,7 @@ impl<K, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
     }
 }
 
-impl<K: Eq, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
+impl<K: Eq, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WAYS, A> {
     /// Returns the value of `key` without recording a use or a hit.
     #[inline]
     #[must_use]
@@ -515,8 +553,8 @@ impl<K: Eq, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
 /// Looks up a batch of keys, borrowing the sets for the lifetime of the results, and calls `count`
 /// with whether each key was found.
 #[inline]
-fn lookup_batch<'a, K, V, Q: Equivalent<K>, const WAYS: usize>(
-    sets: &'a AlignedArray<Set<K, V, WAYS>>,
+fn lookup_batch<'a, K, V, Q: Equivalent<K>, const WAYS: usize, A: Allocator>(
+    sets: &'a Sets<K, V, WAYS, A>,
     query: impl Fn(SourceIndex) -> Query,
     marks_reference: bool,
     (indices, keys): (&[SourceIndex], &[Q]),
@@ -538,7 +576,9 @@ fn lookup_batch<'a, K, V, Q: Equivalent<K>, const WAYS: usize>(
 }
 
 /// Stale entries, removed by [`clear`](SourceHashCache::clear) but not dropped yet, are not cloned.
-impl<K: Clone, V: Clone, const WAYS: usize> Clone for SourceHashCache<K, V, WAYS> {
+impl<K: Clone, V: Clone, const WAYS: usize, A: Allocator + Clone> Clone
+    for SourceHashCache<K, V, WAYS, A>
+{
     fn clone(&self) -> Self {
         let is_current = |set: &Set<K, V, WAYS>| set.generation == self.generation;
         let sets = self.sets.clone_with(|set| match is_current(set) {
@@ -549,7 +589,9 @@ impl<K: Clone, V: Clone, const WAYS: usize> Clone for SourceHashCache<K, V, WAYS
     }
 }
 
-impl<K: fmt::Debug, V: fmt::Debug, const WAYS: usize> fmt::Debug for SourceHashCache<K, V, WAYS> {
+impl<K: fmt::Debug, V: fmt::Debug, const WAYS: usize, A: Allocator + Clone> fmt::Debug
+    for SourceHashCache<K, V, WAYS, A>
+{
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()
     }
