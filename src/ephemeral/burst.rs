@@ -5,6 +5,7 @@ use core::hash::{BuildHasher, Hash};
 use equivalent::Equivalent;
 
 use super::Full;
+use super::heads::Bits;
 use super::store::EphemeralStore;
 use crate::memory::Allocator;
 use crate::raw::prefetch::BURST;
@@ -116,7 +117,7 @@ where
                 let index = chunk * BURST + offset;
                 let value = match self.find_entry(hash, tag, 0, &mut ()) {
                     Some(found) => Ok(found),
-                    None => self.create(hash, tag.clone(), || make(index), &mut ()),
+                    None => self.create(hash, Bits::of(hash), tag.clone(), || make(index), &mut ()),
                 };
                 each(index, value.map(|found| self.value_mut(&found)));
             }
@@ -168,8 +169,8 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     fn prefetch(&self, hashes: &[u64]) {
         hashes.iter().for_each(|&hash| self.chains.prefetch(hash));
         for &hash in hashes {
-            if let Some(candidates) = self.chains.candidates(hash) {
-                self.ring.prefetch(candidates.first);
+            if let Some(newest) = self.chains.newest(hash, Bits::of(hash)) {
+                self.ring.prefetch(newest);
             }
         }
     }

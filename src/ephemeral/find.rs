@@ -330,7 +330,7 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
             return Ok(Bound { binding, is_new: false });
         }
         self.advance_to(now);
-        let created = self.create(hash, tag, value, observer)?;
+        let created = self.create(hash, Bits::of(hash), tag, value, observer)?;
         Ok(Bound { binding: self.binding(&created), is_new: true })
     }
 
@@ -348,11 +348,25 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         now: Timestamp,
         value: impl FnOnce() -> V,
     ) -> Result<&mut V, Full<T>> {
-        if let Some(found) = self.find_entry(hash, &tag, self.elapsed(now), &mut ()) {
-            return Ok(self.value_mut(&found));
+        let bits = Bits::of(hash);
+        match self.find_entry_with(hash, bits, &tag, self.elapsed(now), &mut ()) {
+            Some(found) => Ok(self.value_mut(&found)),
+            None => self.insert_absent(hash, bits, tag, now, value),
         }
+    }
+
+    /// Creates a binding for an absent tag. Out of line, so that lookups are inlined.
+    #[inline(never)]
+    fn insert_absent(
+        &mut self,
+        hash: u64,
+        bits: Bits,
+        tag: T,
+        now: Timestamp,
+        value: impl FnOnce() -> V,
+    ) -> Result<&mut V, Full<T>> {
         self.advance_to(now);
-        let created = self.create(hash, tag, value, &mut ())?;
+        let created = self.create(hash, bits, tag, value, &mut ())?;
         Ok(self.value_mut(&created))
     }
 
@@ -381,14 +395,28 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     where
         Q: Equivalent<T> + ?Sized,
     {
-        let candidates = self.chains.candidates(hash)?;
+        self.find_entry_with(hash, Bits::of(hash), tag, elapsed, observer)
+    }
+
+    /// Returns the entry of a tag as [`find_entry`](Self::find_entry), given the filter bits.
+    #[inline(always)]
+    fn find_entry_with<Q>(
+        &self,
+        hash: u64,
+        bits: Bits,
+        tag: &Q,
+        elapsed: u64,
+        observer: &mut impl Observer,
+    ) -> Option<FoundEntry<T, V>>
+    where
+        Q: Equivalent<T> + ?Sized,
+    {
+        let newest = self.chains.newest(hash, bits)?;
         // None lives longer.
         let elapsed = elapsed.min(self.lifetime.ticks.into()) as i32;
-        match self.examine(candidates.first, tag, elapsed, observer) {
+        match self.examine(newest, tag, elapsed, observer) {
             Examined::Equal(found) => Some(found),
-            Examined::Other { link } => {
-                self.find_further([link, candidates.second], tag, elapsed, observer)
-            }
+            Examined::Other { link } => self.find_further(hash, link, tag, elapsed, observer),
         }
     }
 
@@ -419,11 +447,12 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         }
     }
 
-    /// Goes on with the rest of a chain, and with another one.
+    /// Goes on with the rest of a chain, and with the second one.
     #[inline(never)]
     fn find_further<Q>(
         &self,
-        chains: [Option<u32>; 2],
+        hash: u64,
+        link: Option<u32>,
         tag: &Q,
         elapsed: i32,
         observer: &mut impl Observer,
@@ -431,7 +460,7 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     where
         Q: Equivalent<T> + ?Sized,
     {
-        for mut next in chains {
+        for mut next in [link, self.chains.newest_of_second(hash)] {
             // A chain has no circle, unless a link is four billion creations old.
             for _ in 0..self.ring.live() {
                 let Some(sequence) = next else { break };
@@ -449,6 +478,7 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     pub(super) fn create(
         &mut self,
         hash: u64,
+        bits: Bits,
         tag: T,
         value: impl FnOnce() -> V,
         observer: &mut impl Observer,
@@ -462,17 +492,19 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         let reused = self.reused_slot();
         let position = reused.unwrap_or(self.ring.live());
         let sequence = (self.ring.oldest() + position as u64) as u32;
-        let chain = self.chains.choose(hash, self.ring.next() as u32);
-        let head = self.chains.head(chain);
-        let has_live = self.ring.position_of(head.newest()) < self.ring.live();
-        *self.chains.head_mut(chain) = head.with(sequence, Bits::of(hash), has_live);
-        let times = Times::new(head.newest(), self.expiry());
+        let expiry = self.expiry();
+        let (head, age) = self.chains.choose(hash, self.ring.next() as u32);
+        let (link, has_live) = (head.newest(), age as usize <= self.ring.live());
+        *head = head.with(sequence, bits, has_live);
+        let times = Times::new(link, expiry);
         let entry = Entry { tag, value };
         let body = match reused {
-            None => self.ring.push(times, entry),
-            Some(position) => self.ring.fill(position, times, entry),
+            None => self.ring.append(times, entry),
+            Some(position) => match self.ring.fill(position, times, entry) {
+                Some(body) => body,
+                None => unreachable!("the slot is vacant"),
+            },
         };
-        let Some(body) = body else { unreachable!("the slot is vacant") };
         Ok(Found { sequence, times, body: body.into() })
     }
 

@@ -47,39 +47,35 @@ impl Heads {
 
 /// The filter bits of a tag.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bits(u32);
+pub(super) struct Bits(u64);
 
 impl Bits {
     /// Returns the bits that all bits of the hash select, also if the hash has 32 bits only.
     #[inline(always)]
     pub(super) const fn of(hash: u64) -> Self {
         let mixed = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        Self(1 << (mixed >> 59) | 1 << (mixed >> 54 & 31))
+        let bits: u32 = 1 << (mixed >> 59) | 1 << (mixed >> 54 & 31);
+        Self((bits as u64) << 32)
     }
 }
 
-/// The newest entry of a chain, and the filter of its tags.
+/// The newest entry of a chain, and the filter of its tags: their bits are clear in the upper half.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Head {
-    /// The low half of the sequence number of the newest entry.
-    newest: u32,
-    /// The bits of the tags of the chain are clear.
-    filter: u32,
-}
+pub(super) struct Head(u64);
 
 impl Head {
-    pub(super) const EMPTY: Self = Self { newest: 0, filter: u32::MAX };
+    pub(super) const EMPTY: Self = Self(u64::MAX << 32);
 
     /// Returns whether a tag with these bits may be in the chain.
     #[inline(always)]
     const fn may_contain(self, bits: Bits) -> bool {
-        self.filter & bits.0 == 0
+        self.0 & bits.0 == 0
     }
 
     /// Returns the low half of the sequence number of the newest entry.
     #[inline(always)]
     pub(super) const fn newest(self) -> u32 {
-        self.newest
+        self.0 as u32
     }
 
     /// Returns the head after the insertion of an entry with this sequence number and bits. Sets
@@ -87,13 +83,13 @@ impl Head {
     #[inline(always)]
     pub(super) const fn with(self, sequence: u32, bits: Bits, has_live: bool) -> Self {
         // Branch-free: both outcomes are equally frequent.
-        let expired = (has_live as u32).wrapping_sub(1);
-        Self { newest: sequence, filter: (self.filter | expired) & !bits.0 }
+        let expired = (has_live as u64).wrapping_sub(1);
+        Self((self.0 | expired) >> 32 << 32 & !bits.0 | sequence as u64)
     }
 
     /// Returns the head after the removal of the newest entry, given that of the next older one.
     pub(super) const fn with_newest(self, sequence: u32) -> Self {
-        Self { newest: sequence, filter: self.filter }
+        Self(self.0 >> 32 << 32 | sequence as u64)
     }
 }
 
@@ -102,13 +98,6 @@ pub(super) struct Chains<A: Allocator> {
     heads: Array<Head, A>,
     /// The difference of the indices of the two chains of a tag: 0 if there is one.
     other: usize,
-}
-
-/// The newest entries of the chains that may have a tag.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Candidates {
-    pub(super) first: u32,
-    pub(super) second: Option<u32>,
 }
 
 impl<A: Allocator> Chains<A> {
@@ -133,12 +122,6 @@ impl<A: Allocator> Chains<A> {
         [hash as usize, hash as usize ^ self.other]
     }
 
-    /// Returns whether the two chains of a tag differ.
-    #[inline(always)]
-    pub(super) const fn are_paired(&self) -> bool {
-        self.other > 0
-    }
-
     #[inline(always)]
     pub(super) fn head(&self, chain: usize) -> Head {
         *self.heads.get(chain)
@@ -155,29 +138,32 @@ impl<A: Allocator> Chains<A> {
         prefetch(self.heads.pointer(hash as usize).as_ptr());
     }
 
-    /// Returns the newest entries of the chains that may have a tag with this hash, if there is
-    /// one.
+    /// Returns the low half of the sequence number of the newest entry of the chain that may have a
+    /// tag with this hash and these bits; of the first one if both may.
     #[inline(always)]
-    pub(super) fn candidates(&self, hash: u64) -> Option<Candidates> {
-        let (bits, [one, other]) = (Bits::of(hash), self.of(hash).map(|chain| self.head(chain)));
-        let (in_one, in_other) = (one.may_contain(bits), other.may_contain(bits));
-        if !(in_one | in_other) {
-            return None;
-        }
+    pub(super) fn newest(&self, hash: u64, bits: Bits) -> Option<u32> {
+        let [one, other] = self.of(hash).map(|chain| self.head(chain));
         // Either chain is equally likely.
-        let first = select(in_one.into(), one.newest.into(), other.newest.into()) as u32;
-        let in_both = in_one & in_other & self.are_paired();
-        Some(Candidates { first, second: in_both.then_some(other.newest) })
+        let head = Head(select(one.0 & bits.0, other.0, one.0));
+        head.may_contain(bits).then_some(head.newest())
     }
 
-    /// Returns the chain of a new entry: of two, the one whose newest entry is older. `next` is the
-    /// low half of the next sequence number.
+    /// Returns that of the second chain, if both may have the tag.
+    pub(super) fn newest_of_second(&self, hash: u64) -> Option<u32> {
+        let (bits, heads) = (Bits::of(hash), self.of(hash).map(|chain| self.head(chain)));
+        let in_both = self.other > 0 && heads.iter().all(|head| head.may_contain(bits));
+        in_both.then_some(heads[1].newest())
+    }
+
+    /// Returns the head of the chain for a new entry: of two, the one whose newest entry is older;
+    /// and the number of entries since that one. `next` is the low half of the next sequence number.
     #[inline(always)]
-    pub(super) fn choose(&self, hash: u64, next: u32) -> usize {
+    pub(super) fn choose(&mut self, hash: u64, next: u32) -> (&mut Head, u32) {
         let [one, other] = self.of(hash);
-        let age = |chain| next.wrapping_sub(self.head(chain).newest);
-        let is_older = age(other) > age(one);
-        one ^ (self.other & usize::from(is_older).wrapping_neg())
+        let age = |chain| next.wrapping_sub(self.head(chain).newest());
+        let (age, age_of_other) = (age(one), age(other));
+        let chosen = if age_of_other > age { other } else { one };
+        (self.head_mut(chosen), age.max(age_of_other))
     }
 
     /// Replaces all heads.

@@ -230,10 +230,10 @@ impl<B, A: Allocator> Ring<B, A> {
         prefetch(slot.wrapping_byte_add(size_of::<Slot<B>>() - 1));
     }
 
-    /// Marks the `count` oldest live entries as expired.
-    #[inline]
+    /// Marks the `count` oldest live entries as expired. There are that many.
+    #[inline(always)]
     pub(super) fn expire(&mut self, count: usize) {
-        let count = count.min(self.live);
+        debug_assert!(count <= self.live);
         self.live -= count;
         self.expired += count;
         self.oldest += count as u64;
@@ -274,17 +274,15 @@ impl<B, A: Allocator> Ring<B, A> {
         self.oldest + self.live as u64
     }
 
-    /// Appends a live entry, unless the ring is full.
-    #[inline]
-    pub(super) fn push(&mut self, times: Times, body: B) -> Option<&mut B> {
-        if self.is_full() {
-            return None;
-        }
+    /// Appends a live entry to a ring that is not full.
+    #[inline(always)]
+    pub(super) fn append(&mut self, times: Times, body: B) -> &mut B {
+        debug_assert!(!self.is_full(), "the caller has tested it");
         let sequence = self.next();
         self.live += 1;
         let slot = self.slot_mut(sequence);
         slot.times = times;
-        Some(slot.body.write(body))
+        slot.body.write(body)
     }
 
     /// Takes the body out of the live entry at a position, if it has one. The slot is vacant then.
@@ -347,7 +345,7 @@ impl<B: Clone, A: Allocator + Clone> Clone for Ring<B, A> {
         for position in 0..self.live {
             let times = self.slot(self.oldest + position as u64).times;
             match self.get(position) {
-                Some(body) => _ = clone.push(times, body.clone()),
+                Some(body) => _ = clone.append(times, body.clone()),
                 None => clone.push_vacant(times),
             }
         }
@@ -401,17 +399,15 @@ mod tests {
         let counted = Rc::new(());
         let mut ring = ring(3);
         for _ in 0..4 {
-            assert!(ring.push(TIMES, Rc::clone(&counted)).is_some());
+            assert!(!ring.is_full());
+            ring.append(TIMES, Rc::clone(&counted));
         }
-        assert!(ring.push(TIMES, Rc::clone(&counted)).is_none());
+        assert!(ring.is_full());
         ring.expire(3);
-        assert!(
-            ring.push(TIMES, Rc::clone(&counted)).is_none(),
-            "expired entries occupy their slots"
-        );
+        assert!(ring.is_full(), "expired entries occupy their slots");
         assert_eq!((ring.reclaim(2), ring.live(), ring.expired), (2, 1, 1));
         assert_eq!(Rc::strong_count(&counted), 3);
-        assert!(ring.push(TIMES, Rc::clone(&counted)).is_some());
+        ring.append(TIMES, Rc::clone(&counted));
         let clone = ring.clone();
         assert_eq!((clone.live(), clone.expired, Rc::strong_count(&counted)), (2, 0, 6));
         drop(clone);
@@ -428,7 +424,7 @@ mod tests {
                 ring.expire(1);
                 ring.reclaim(1);
             }
-            assert!(ring.push(TIMES, next).is_some());
+            ring.append(TIMES, next);
             for position in 0..ring.live() {
                 let sequence = ring.oldest() + position as u64;
                 assert_eq!(ring.get(position), Some(&sequence));
@@ -444,13 +440,13 @@ mod tests {
     fn bodies_are_removed_from_the_middle() {
         let counted = Rc::new(());
         let mut ring = ring(8);
-        (0..8).for_each(|_| _ = ring.push(TIMES, Rc::clone(&counted)));
+        (0..8).for_each(|_| _ = ring.append(TIMES, Rc::clone(&counted)));
         for position in [2, 5, 6] {
             assert!(ring.take(position).is_some() && ring.take(position).is_none());
             assert!(ring.get(position).is_none() && ring.times(position).is_some());
         }
         assert_eq!((ring.bodies(), Rc::strong_count(&counted)), (5, 6));
-        assert!(ring.push(TIMES, Rc::clone(&counted)).is_none(), "vacant slots are occupied");
+        assert!(ring.is_full(), "vacant slots are occupied");
         let times = Times::new(7, 8);
         assert!(ring.fill(5, times, Rc::clone(&counted)).is_some());
         assert!(ring.fill(5, times, Rc::clone(&counted)).is_none(), "it is not vacant");
@@ -463,7 +459,7 @@ mod tests {
         ring.expire(4);
         assert_eq!((ring.reclaim(4), ring.vacancies, ring.bodies()), (3, 1, 3));
         assert!(ring.are_vacancies_counted());
-        (0..4).for_each(|_| assert!(ring.push(TIMES, Rc::clone(&counted)).is_some()));
+        (0..4).for_each(|_| _ = ring.append(TIMES, Rc::clone(&counted)));
         assert_eq!((ring.bodies(), Rc::strong_count(&counted)), (7, 8));
         drop(ring);
         assert_eq!(Rc::strong_count(&counted), 1);
@@ -488,7 +484,7 @@ mod tests {
         let counted = Rc::new(());
         let bomb = |panics| Bomb { _counted: Rc::clone(&counted), panics };
         let mut ring = ring(8);
-        (0..8).for_each(|index| _ = ring.push(TIMES, bomb(index == 3)));
+        (0..8).for_each(|index| _ = ring.append(TIMES, bomb(index == 3)));
         ring.expire(5);
         let dropped = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| drop(ring)));
         assert_eq!((dropped.is_err(), Rc::strong_count(&counted)), (true, 1));
@@ -497,11 +493,8 @@ mod tests {
     #[test]
     fn entries_may_be_zero_sized() {
         let mut ring = ring(2);
-        assert!(
-            ring.push(TIMES, ()).is_some()
-                && ring.push(TIMES, ()).is_some()
-                && ring.push(TIMES, ()).is_none()
-        );
+        assert_eq!((*ring.append(TIMES, ()), *ring.append(TIMES, ())), ((), ()));
+        assert!(ring.is_full());
         assert_eq!(ring.get(1), Some(&()));
     }
 }

@@ -463,14 +463,16 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     /// and some that have just expired may not be counted.
     #[inline]
     fn expired_after(&self, elapsed: u64) -> usize {
-        let elapsed = i64::try_from(elapsed).unwrap_or(i64::MAX);
+        // None lives longer.
+        let most = elapsed.min(self.lifetime.ticks.into()) as i64;
         // Mostly none, or a few.
-        let few = (0..LINEAR_SCAN).find(|&position| !self.expires_within(position, elapsed));
+        let few = (0..LINEAR_SCAN).find(|&position| !self.expires_within(position, most));
         few.unwrap_or_else(|| self.expired_after_slow(elapsed))
     }
 
     #[cold]
-    fn expired_after_slow(&self, elapsed: i64) -> usize {
+    fn expired_after_slow(&self, elapsed: u64) -> usize {
+        let elapsed = i64::try_from(elapsed).unwrap_or(i64::MAX);
         let disorder = self.vacancies.disorder(self.ring.oldest(), self.lifetime.ticks);
         // Entries before one that has expired by that much have expired, too.
         let elapsed = elapsed.saturating_sub(disorder);

@@ -107,6 +107,9 @@ impl<A: Allocator> Chunks<A> {
         (count..self.capacity()).map(|line| self.line(line))
     }
 
+}
+
+impl<A: Allocator + Clone> Chunks<A> {
     /// Makes the memory fit `lines`; those that are there in both cases keep their entries. More
     /// of them are empty.
     ///
@@ -115,7 +118,7 @@ impl<A: Allocator> Chunks<A> {
     /// If memory cannot be allocated. Nothing has changed then.
     pub(super) fn resize(&mut self, lines: usize) -> Result<(), TryReserveError> {
         if lines == 0 {
-            self.free_all();
+            *self = Self::new_in(self.chunks.allocator().clone());
             return Ok(());
         }
         if self.first != first_of(lines) {
@@ -153,17 +156,6 @@ impl<A: Allocator> Chunks<A> {
         Ok(())
     }
 
-    /// Frees all memory.
-    fn free_all(&mut self) {
-        let sizes = core::iter::once(self.first).chain(core::iter::repeat(CHUNK));
-        for (chunk, lines) in self.chunks.iter().zip(sizes) {
-            free(*chunk, lines, self.chunks.allocator());
-        }
-        self.chunks.clear();
-        self.chunks.shrink_to_fit();
-        self.first = 0;
-    }
-
     /// An upper bound of the bytes that [`resize`](Self::resize) to more lines allocates, before
     /// it frees anything.
     pub(super) fn growth(&self, lines: usize) -> usize {
@@ -191,6 +183,9 @@ impl<A: Allocator + Clone> Clone for Chunks<A> {
 
 impl<A: Allocator> Drop for Chunks<A> {
     fn drop(&mut self) {
-        self.free_all();
+        let sizes = core::iter::once(self.first).chain(core::iter::repeat(CHUNK));
+        for (chunk, lines) in self.chunks.iter().zip(sizes) {
+            free(*chunk, lines, self.chunks.allocator());
+        }
     }
 }
