@@ -318,7 +318,7 @@ impl<K: Eq, V, P: Eviction, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A>
     /// assert_eq!(cache.remove_hashed(hash, "flow"), Some(5));
     /// # Ok::<(), flowtable::cache::CacheError>(())
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn get_hashed<Q>(&mut self, hash: u64, key: &Q) -> Option<&V>
     where
         Q: Equivalent<K> + ?Sized,
@@ -327,14 +327,16 @@ impl<K: Eq, V, P: Eviction, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A>
     }
 
     /// Returns a mutable reference to the value of `key`, given its hash.
-    #[inline]
+    #[inline(always)]
     pub fn get_mut_hashed<Q>(&mut self, hash: u64, key: &Q) -> Option<&mut V>
     where
         Q: Equivalent<K> + ?Sized,
     {
-        let slot = self.entries.find(fold(hash), |stored| key.equivalent(stored));
-        self.statistics.count_lookup(slot.is_some());
-        slot.map(|slot| self.record_use(slot))
+        let used = self.entries.use_entry(fold(hash), |stored| key.equivalent(stored));
+        self.statistics.count_lookup(used.is_some());
+        let (slot, value) = used?;
+        self.policy.touch(slot);
+        Some(value)
     }
 
     /// Returns the value of `key`, given its hash, without recording a use or a hit.
@@ -475,7 +477,7 @@ where
     }
 
     /// Returns the value of `key`.
-    #[inline]
+    #[inline(always)]
     pub fn get<Q>(&mut self, key: &Q) -> Option<&V>
     where
         Q: Hash + Equivalent<K> + ?Sized,
@@ -484,7 +486,7 @@ where
     }
 
     /// Returns a mutable reference to the value of `key`.
-    #[inline]
+    #[inline(always)]
     pub fn get_mut<Q>(&mut self, key: &Q) -> Option<&mut V>
     where
         Q: Hash + Equivalent<K> + ?Sized,

@@ -55,6 +55,16 @@ fn stamp(uses: u64, is_used: bool) -> NonZeroU64 {
     NonZeroU64::new(uses << 1 | u64::from(is_used)).unwrap_or(NonZeroU64::MAX)
 }
 
+impl<K, V> Entry<K, V> {
+    /// Records a use, which is counted in `uses`, and returns a mutable reference to the value.
+    #[inline(always)]
+    fn record_use(&mut self, uses: &mut u64) -> &mut V {
+        *uses += 1;
+        self.last_use = stamp(*uses, true);
+        &mut self.value
+    }
+}
+
 impl<K, V, A: Allocator + Clone> Entries<K, V, A> {
     pub(super) fn new_in(capacity: usize, memory: A) -> Result<Self, CacheError> {
         match capacity {
@@ -108,13 +118,33 @@ impl<K, V, A: Allocator + Clone> Entries<K, V, A> {
         })
     }
 
+    /// Records a use of the entry with this hash for whose key `eq` returns true, and returns its
+    /// slot and a mutable reference to its value.
+    #[inline(always)]
+    pub(super) fn use_entry(
+        &mut self,
+        hash: u32,
+        eq: impl Fn(&K) -> bool,
+    ) -> Option<(u32, &mut V)> {
+        let Self { lines, slots, uses, .. } = self;
+        let line = lines.home_line(hash);
+        for slot in line.candidates(hash) {
+            let entry = &slots[slot];
+            if entry.hash == hash && eq(&entry.key) {
+                return Some((slot, slots[slot].record_use(uses)));
+            }
+        }
+        if !line.has_overflowed() {
+            return None;
+        }
+        let slot = find_beyond_home(lines, slots, hash, eq)?;
+        Some((slot, slots[slot].record_use(uses)))
+    }
+
     /// Records a use of an entry, and returns a mutable reference to its value.
     #[inline]
     pub(super) fn record_use(&mut self, slot: u32) -> &mut V {
-        self.uses += 1;
-        let entry = &mut self.slots[slot];
-        entry.last_use = stamp(self.uses, true);
-        &mut entry.value
+        self.slots[slot].record_use(&mut self.uses)
     }
 
     /// Returns the use of an entry to a policy, and clears its mark of use.
@@ -207,6 +237,19 @@ impl<K, V, A: Allocator + Clone> Entries<K, V, A> {
         ensure(entries <= self.capacity, || "there are more entries than the capacity")?;
         self.lines.validate(|slot| self.slots[slot].hash)
     }
+}
+
+/// Returns the slot of the entry with this hash for whose key `eq` returns true, which is not in its
+/// home line.
+#[cold]
+#[inline(never)]
+fn find_beyond_home<K, V, A: Allocator + Clone>(
+    lines: &Lines<A>,
+    slots: &Slots<K, V, A>,
+    hash: u32,
+    eq: impl Fn(&K) -> bool,
+) -> Option<u32> {
+    lines.find_beyond_home(hash, |slot| slots[slot].hash == hash && eq(&slots[slot].key))
 }
 
 /// The entries of occupied slots.

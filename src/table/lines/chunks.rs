@@ -106,7 +106,6 @@ impl<A: Allocator> Chunks<A> {
     pub(super) fn spare(&self, count: usize) -> impl Iterator<Item = &Line> {
         (count..self.capacity()).map(|line| self.line(line))
     }
-
 }
 
 impl<A: Allocator + Clone> Chunks<A> {

@@ -100,7 +100,7 @@ fn tag(hash: u32) -> u8 {
 #[derive(Clone, Copy)]
 pub(crate) struct HomeLine<'a>(&'a Line);
 
-impl HomeLine<'_> {
+impl<'a> HomeLine<'a> {
     /// That of a table without lines.
     pub(crate) const NONE: Self = Self(&Line::EMPTY);
 
@@ -108,6 +108,18 @@ impl HomeLine<'_> {
     #[inline(always)]
     pub(crate) fn prefetch(self) {
         prefetch(self.0);
+    }
+
+    /// Returns the numbers that may be the one with this hash.
+    #[inline(always)]
+    pub(crate) fn candidates(self, hash: u32) -> impl Iterator<Item = u32> + use<'a> {
+        self.0.matches(tag(hash)).map(move |slot| self.0.number(slot))
+    }
+
+    /// Returns whether entries have passed the line.
+    #[inline(always)]
+    pub(crate) fn has_overflowed(self) -> bool {
+        self.0.overflow() > 0
     }
 
     /// Returns a number that may be the one with this hash. If there is none, but there may be one
@@ -238,6 +250,13 @@ impl<A: Allocator + Clone> Lines<A> {
             return found;
         }
         self.find_further(hash, home, eq, observer)
+    }
+
+    /// Returns the number with this hash for which `eq` returns true, beyond the home line, which
+    /// [has overflowed](HomeLine::has_overflowed).
+    #[inline]
+    pub(crate) fn find_beyond_home(&self, hash: u32, eq: impl FnMut(u32) -> bool) -> Option<u32> {
+        self.find_further(hash, self.home(hash), eq, &mut ())
     }
 
     /// Goes on with the lines after the home line, which entries have passed.
