@@ -40,8 +40,7 @@ const EQUAL_HASHES: usize = 8;
 /// | `new`, `with_parts`, `iter`, `retain`, `extract_if`, `clear` | O(capacity) |
 /// | `len`, `allocation_size` | O(1) |
 ///
-/// The memory of entries is allocated by the constructor; a clone has memory for its entries, and
-/// allocates for others. The cache panics if a policy implemented
+/// The memory of entries is allocated by the constructor. The cache panics if a policy implemented
 /// by the user returns a vacant slot as victim.
 ///
 /// Papers: Chandranmenon and Varghese, section 3, and Birrell and Nelson 1984. They, and the route

@@ -11,7 +11,9 @@
 //! Invariants: each entry is in the lines once, under its hash; there are at most as many as the
 //! capacity.
 
+use alloc::alloc::handle_alloc_error;
 use alloc::format;
+use core::alloc::Layout;
 use core::iter::FilterMap;
 use core::num::NonZeroU64;
 use core::slice;
@@ -41,7 +43,7 @@ pub(super) struct Entry<K, V> {
 type Slots<K, V, A> = Slab<Entry<K, V>, Contiguous<Entry<K, V>, LineAligned<A>>>;
 
 /// Entries by hash, in slots that do not change.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Entries<K, V, A: Allocator + Clone> {
     lines: Lines<A>,
     slots: Slots<K, V, A>,
@@ -239,8 +241,22 @@ impl<K, V, A: Allocator + Clone> Entries<K, V, A> {
     }
 }
 
-/// Returns the slot of the entry with this hash for whose key `eq` returns true, which is not in its
-/// home line.
+impl<K: Clone, V: Clone, A: Allocator + Clone> Clone for Entries<K, V, A> {
+    /// Clones the entries, with memory for as many as the capacity.
+    fn clone(&self) -> Self {
+        let Self { capacity, uses, .. } = *self;
+        let (mut lines, mut slots) = (self.lines.clone(), self.slots.clone());
+        lines.reserve_stash().unwrap_or_else(|error| error.raise());
+        if !slots.try_reserve_exact(capacity) {
+            let layout = Layout::array::<Slot<Entry<K, V>>>(capacity);
+            handle_alloc_error(layout.unwrap_or(Layout::new::<Entry<K, V>>()));
+        }
+        Self { lines, slots, capacity, uses }
+    }
+}
+
+/// Returns the slot of the entry with this hash for whose key `eq` returns true, which is not in
+/// its home line.
 #[cold]
 #[inline(never)]
 fn find_beyond_home<K, V, A: Allocator + Clone>(

@@ -45,6 +45,7 @@ mod iter;
 mod replacement;
 mod set;
 mod source_hash;
+mod source_hash_batch;
 mod tag;
 mod traits;
 

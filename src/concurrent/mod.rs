@@ -14,8 +14,8 @@
 //! | state that expires | [`ConcurrentStore`] | shards of `EphemeralStore`, each with a lock |
 //!
 //! [`ConcurrentStore`] has locks, as a lookup is short, and its values change in place. Of the
-//! others, a reader holds a *pin* while it reads: no lock, no store to shared memory, no retry. A writer
-//! publishes a replacement with one store, of a word that readers load. Removed entries are
+//! others, a reader holds a *pin* while it reads: no lock, no store to shared memory, no retry. A
+//! writer publishes a replacement with one store, of a word that readers load. Removed entries are
 //! *retired*, and freed when all earlier pins have ended: read-copy-update, which the TRASH paper
 //! uses in the Linux kernel. Epochs (Fraser 2004), as `crossbeam-epoch` implements them, determine
 //! that time. A pin costs a store and a fence, so hold one for a burst of packets.

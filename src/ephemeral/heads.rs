@@ -1,7 +1,7 @@
 //! Heads of hash chains, with a filter for absent tags.
 //!
 //! ```text
-//!     head │ low half of newest sequence number │ filter: 32 bits, two clear for a tag of the chain │
+//!     head │ low half of newest sequence number │ filter: 32 bits, two clear for each tag │
 //!
 //!     Heads::Paired   a binding joins the chain of the pair whose newest binding is older
 //!                     │ 44 │ 17, expired │      ◂── here
@@ -156,7 +156,8 @@ impl<A: Allocator> Chains<A> {
     }
 
     /// Returns the head of the chain for a new entry: of two, the one whose newest entry is older;
-    /// and the number of entries since that one. `next` is the low half of the next sequence number.
+    /// and the number of entries since that one. `next` is the low half of the next sequence
+    /// number.
     #[inline(always)]
     pub(super) fn choose(&mut self, hash: u64, next: u32) -> (&mut Head, u32) {
         let [one, other] = self.of(hash);

@@ -1,9 +1,10 @@
 //! Expiry times in 31 bits that wrap around.
 //!
 //! A lifetime is up to 30 bits of ticks, and a tick is a power of two of nanoseconds: one
-//! nanosecond for lifetimes up to one second. An entry stores the lower 31 bits of its expiry
-//! tick, times two, as the lowest bit marks vacant slots. They suffice, as any binding among the live ones of the ring expires within one lifetime
-//! after the last creation, or has expired within half a lifetime before it.
+//! nanosecond for lifetimes up to one second. An entry stores the lower 31 bits of its expiry tick,
+//! times two, as the lowest bit marks vacant slots. They suffice, as any binding among the live
+//! ones of the ring expires within one lifetime after the last creation, or has expired within half
+//! a lifetime before it.
 
 use core::time::Duration;
 

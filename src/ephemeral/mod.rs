@@ -29,12 +29,12 @@
 //! there. Hence reclaiming a binding only removes it from the ring: no chain is walked, no hash is
 //! computed, no head is written.
 //!
-//! A head has a filter of 32 bits, with two bits for each tag of its chain. If one of those of a tag
-//! is missing, the tag is not in the chain, and no entry is read.
+//! A head has a filter of 32 bits, with two bits for each tag of its chain. If one of those of a
+//! tag is missing, the tag is not in the chain, and no entry is read.
 //!
-//! By default, heads are in pairs, and a new binding joins the chain of the two whose newest binding
-//! is older: chains of two live bindings are rare ([`Heads::Paired`]). A lookup tests both filters,
-//! which are in one cache line, and walks one chain.
+//! By default, heads are in pairs, and a new binding joins the chain of the two whose newest
+//! binding is older: chains of two live bindings are rare ([`Heads::Paired`]). A lookup tests both
+//! filters, which are in one cache line, and walks one chain.
 //!
 //! # Removal
 //!
@@ -81,12 +81,12 @@
 //! # Cost
 //!
 //! A tag and a value of eight bytes each take 24 bytes, a head takes eight. Finding a tag reads its
-//! heads and the newer entries of its chain: in a full store 1.12 entries for a present tag. Without
-//! pairs, that is `1 + f / 2h` entries, where `f` is the load of the ring and `h` the number of heads
-//! per entry. An absent tag costs the heads; in a full store it reads an entry once in a hundred
-//! lookups. Creation also writes the next slot of the ring, which the hardware prefetcher expects:
-//! one cache miss in all, where a hash table with a queue has four. A removal costs as much as
-//! finding the tag.
+//! heads and the newer entries of its chain: in a full store 1.12 entries for a present tag.
+//! Without pairs, that is `1 + f / 2h` entries, where `f` is the load of the ring and `h` the
+//! number of heads per entry. An absent tag costs the heads; in a full store it reads an entry once
+//! in a hundred lookups. Creation also writes the next slot of the ring, which the hardware
+//! prefetcher expects: one cache miss in all, where a hash table with a queue has four. A removal
+//! costs as much as finding the tag.
 //!
 //! Each creation reclaims two expired bindings: there is no cleaner thread, no pause, and no
 //! capacity is lost to expired bindings. Values are dropped when they are reclaimed, so a store

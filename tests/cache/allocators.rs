@@ -62,6 +62,7 @@ fn caches_whose_requests_fail_are_caches() {
             let chained = CheckedChains::new_in(capacity, policy, hasher, access, &memory);
             match chained {
                 Ok(inner) => {
+                    memory.fail_each(0);
                     let inner: CheckedChains<u32, Box<u32>, _, _, _> = inner;
                     run(Starved { inner, memory: &memory }, &script(capacity as u64));
                     chains += 1;
@@ -72,6 +73,7 @@ fn caches_whose_requests_fail_are_caches() {
             match CheckedSets::<Box<u32>, u32, 3, _>::new_in(capacity, Replacement::Oldest, &memory)
             {
                 Ok(inner) => {
+                    memory.fail_each(0);
                     run(Starved { inner, memory: &memory }, &script(capacity as u64));
                     sets += 1;
                 }

@@ -15,8 +15,8 @@
 //!
 //! - **E1** Operations on a tag are linearizable: each takes effect at a moment between its call
 //!   and its return.
-//! - **E2** A tag has at most one live binding. Of threads that create one at the same time, exactly
-//!   one creates it, and the others find it.
+//! - **E2** A tag has at most one live binding. Of threads that create one at the same time,
+//!   exactly one creates it, and the others find it.
 //! - **E3** No binding is found one lifetime after its creation or later, in the time that callers
 //!   pass. A shard counts a timestamp earlier than that of its last creation, removal or cleaning
 //!   as that: if the clocks of threads differ by `d`, a binding lives for a lifetime less `d` at

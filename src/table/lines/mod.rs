@@ -167,11 +167,16 @@ impl<A: Allocator + Clone> Lines<A> {
             lines = policy::more(lines);
         }
         self.chunks.resize(lines)?;
-        reserve_one(&mut self.stash)?;
+        self.reserve_stash()?;
         self.count = lines;
         self.mask = lines.next_power_of_two() - 1;
         self.half = self.mask >> 1;
         Ok(())
+    }
+
+    /// Makes room for a few entries that have no slot in their segments.
+    pub(crate) fn reserve_stash(&mut self) -> Result<(), TryReserveError> {
+        reserve_one(&mut self.stash)
     }
 
     /// Returns a number of the stash: its segment had no slot.
