@@ -127,7 +127,7 @@ impl<K, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WAYS, 
     /// use flowtable::cache::CacheError;
     /// use flowtable::memory::StaticArea;
     ///
-    /// let mut memory = [MaybeUninit::uninit(); 4096];
+    /// let mut memory = [MaybeUninit::uninit(); 8192];
     /// let area = StaticArea::new(&mut memory);
     /// let cache: SourceHashCache<u32, u16, 4, _> = SourceHashCache::new_in(200, &area)?;
     /// assert_eq!(cache.allocator().allocated_bytes(), cache.allocation_size());

@@ -22,7 +22,8 @@
 //!   as that: if the clocks of threads differ by `d`, a binding lives for a lifetime less `d` at
 //!   least. Shards have times of their own.
 //! - **E4** A creation is refused only if the shard of its tag is full of live bindings, or waits
-//!   for the slots of [removed](crate::ephemeral#removal) ones. Shards have slots to spare: with
+//!   for the slots of [removed](crate::ephemeral#removal) ones, which are not reused in the same
+//!   tick. Shards have slots to spare: with
 //!   hashes that are random, `capacity` live bindings have room, but for a chance of one in a
 //!   million.
 //! - **E5** A panic of a closure or of a method of a tag leaves a store that works.
