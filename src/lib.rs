@@ -42,7 +42,7 @@
 //! | state by an index that the packet carries: an RSS hash, a flow label, a connection ID | [`SourceHashCache`] | no hash is computed; a wrong index costs time only |
 //! | a bounded cache by key | [`ChainedCache`] | an eviction policy; two cache lines for a lookup |
 //! | duplicates of calls | [`DuplicateFilter`] | the last call of each sender, for the lifetime of a packet |
-//! | state that lives one lifetime: SYNs, requests, nonces | [`EphemeralStore`] | a ring: expiry without a search |
+//! | state that lives one lifetime: SYNs, requests, nonces | [`EphemeralStore`], [`ConcurrentStore`] | a ring: expiry without a search |
 //! | keys in order, ranges of keys | [`LcTrieMap`] | a level-compressed trie is ordered and shallow |
 //! | the time of packets whose clocks jump | [`PacketClock`](packet_clock::PacketClock) | outliers do not count, real jumps do |
 //! | keys for these | [`FlowKey`], [`FiveTuple`], [`FourTuple`], [`Prefix`] | packed words with a reverse direction |
@@ -127,8 +127,8 @@
 //!   and metrics.
 //! - `cidr`, `ipnet`, `ipnetwork`: conversions between [`Prefix`], [`AnyPrefix`] and the types of
 //!   the crate of that name.
-//! - `concurrent`: [`ConcurrentMap`], [`ConcurrentTable`], [`ConcurrentRoutes`] and
-//!   [`SnapshotRoutes`]. Implies `std`.
+//! - `concurrent`: [`ConcurrentMap`], [`ConcurrentTable`], [`ConcurrentRoutes`],
+//!   [`SnapshotRoutes`], [`ConcurrentLcTrie`] and [`ConcurrentStore`]. Implies `std`.
 //! - `huge-pages`: `memory::HugePages`, pages of 2 MiB as the [`memory`] of tables: Linux. Implies
 //!   `std`.
 #![no_std]
@@ -168,7 +168,8 @@ pub mod trie;
 pub use cache::{ChainedCache, DuplicateFilter, SourceHashCache};
 #[cfg(feature = "concurrent")]
 pub use concurrent::{
-    ConcurrentLcTrie, ConcurrentMap, ConcurrentRoutes, ConcurrentTable, SnapshotRoutes,
+    ConcurrentLcTrie, ConcurrentMap, ConcurrentRoutes, ConcurrentStore, ConcurrentTable,
+    SnapshotRoutes,
 };
 pub use ephemeral::EphemeralStore;
 pub use flow_cache::FlowCache;

@@ -16,8 +16,8 @@ const LAYERS: [&[&str]; 7] = [
     &["eviction", "key", "memory", "packet_clock"],
     &["hash", "table"],
     &["cache", "dml", "routes", "schedule", "trash", "trie"],
-    &["concurrent", "demux", "ephemeral", "flow_cache", "threaded"],
-    &["sockets"],
+    &["demux", "ephemeral", "flow_cache", "threaded"],
+    &["concurrent", "sockets"],
     &["serde"],
 ];
 

@@ -66,7 +66,7 @@ fn subjects(n: usize) -> Vec<StoreSubject> {
     let double = EphemeralStore::new(capacity, lifetime).expect(memory);
     let half = EphemeralStore::with_parts(capacity, lifetime, Heads::Half, ahash.clone());
     let foldhash_store =
-        EphemeralStore::with_parts(capacity, lifetime, Heads::Double, foldhash.clone());
+        EphemeralStore::with_parts(capacity, lifetime, Heads::Paired, foldhash.clone());
     vec![
         ours("ephemeral", "EphemeralStore", store(Store(double))),
         ours("ephemeral/half", "half as many heads", store(Store(half.expect(memory)))),

@@ -92,7 +92,8 @@ impl Op {
 }
 
 fuzz_target!(|input: Input| {
-    let heads = [Heads::Half, Heads::Equal, Heads::Double][usize::from(input.heads % 3)];
+    let heads = [Heads::Half, Heads::Equal, Heads::Double, Heads::Paired];
+    let heads = heads[usize::from(input.heads % 4)];
     let hasher = Weak::from_byte(input.hasher);
     let capacity = usize::from(input.capacity).max(1);
     let store = EphemeralStore::with_parts(capacity, LIFETIME, heads, hasher);

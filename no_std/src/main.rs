@@ -84,7 +84,9 @@ fn work() -> usize {
     let lost = lost + usize::from(!bound) + connected.abs_diff(50);
     let lost = lost + (1..=51).filter(found).count().abs_diff(51);
 
-    let mut paths = SourceHashCache::<u16, u16, 2>::new(64).ok();
+    let mut memory = [MaybeUninit::uninit(); 8 << 10];
+    let area = StaticArea::new(&mut memory);
+    let mut paths = SourceHashCache::<u16, u16, 2, _>::new_in(64, &area).ok();
     let index = |path: u16| SourceIndex::of(&path.to_be_bytes());
     for path in 0..10 {
         _ = paths.as_mut().map(|paths| paths.insert(index(path), path, path + 1));
@@ -94,7 +96,7 @@ fn work() -> usize {
 
     let seed = DefaultHashBuilder::with_seed(1);
     let lifetime = Duration::from_secs(10);
-    let mut seen = EphemeralStore::with_parts(64, lifetime, Heads::Equal, seed).ok();
+    let mut seen = EphemeralStore::with_parts_in(64, lifetime, Heads::Equal, seed, &area).ok();
     let mut is_new = |tag: u64, second| {
         let bound = seen.as_mut()?.find_or_create(tag, Timestamp::from_secs(second), || ()).ok()?;
         Some(bound.is_new)

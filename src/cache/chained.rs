@@ -11,6 +11,7 @@ use super::{CacheError, Inserted, Statistics};
 use crate::eviction::{Eviction, SecondChance};
 use crate::hash::DefaultHashBuilder;
 use crate::invariant::InvariantError;
+use crate::memory::{Allocator, Global};
 use crate::raw::prefetch::BURST;
 use crate::table::lines::fold;
 
@@ -39,8 +40,7 @@ const EQUAL_HASHES: usize = 8;
 /// | `new`, `with_parts`, `iter`, `retain`, `extract_if`, `clear` | O(capacity) |
 /// | `len`, `allocation_size` | O(1) |
 ///
-/// The memory of entries is allocated by the constructor; a clone has memory for its entries, and
-/// allocates for others. The cache panics if a policy implemented
+/// The memory of entries is allocated by the constructor. The cache panics if a policy implemented
 /// by the user returns a vacant slot as victim.
 ///
 /// Papers: Chandranmenon and Varghese, section 3, and Birrell and Nelson 1984. They, and the route
@@ -60,8 +60,11 @@ const EQUAL_HASHES: usize = 8;
 /// # Ok::<(), flowtable::cache::CacheError>(())
 /// ```
 #[derive(Clone)]
-pub struct ChainedCache<K, V, P = SecondChance, S = DefaultHashBuilder> {
-    entries: Entries<K, V>,
+pub struct ChainedCache<K, V, P = SecondChance, S = DefaultHashBuilder, A = Global>
+where
+    A: Allocator + Clone,
+{
+    entries: Entries<K, V, A>,
     policy: P,
     hasher: S,
     /// The maximum number of entries with one hash.
@@ -102,8 +105,45 @@ impl<K, V, P, S> ChainedCache<K, V, P, S> {
     /// # Ok::<(), flowtable::cache::CacheError>(())
     /// ```
     pub fn with_parts(capacity: usize, policy: P, hasher: S) -> Result<Self, CacheError> {
-        let (entries, statistics) = (Entries::new(capacity)?, Statistics::default());
+        Self::with_parts_in(capacity, policy, hasher, Global)
+    }
+}
+
+impl<K, V, P, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A> {
+    /// Creates a cache as [`with_parts`](ChainedCache::with_parts), whose memory is from `memory`;
+    /// that of the policy is its own.
+    ///
+    /// # Errors
+    ///
+    /// If the capacity is zero, 2^30 or more, or there is no memory for it.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::eviction::SecondChance;
+    /// use flowtable::{ChainedCache, DefaultHashBuilder};
+    ///
+    /// let arena = bumpalo::Bump::new();
+    /// let (policy, hasher) = (SecondChance::new(), DefaultHashBuilder::with_seed(7));
+    /// let mut names = ChainedCache::with_parts_in(1000, policy, hasher, &arena)?;
+    /// _ = names.insert("a name", 1);
+    /// assert!(names.allocator().allocated_bytes() > 1000 * 24);
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    pub fn with_parts_in(
+        capacity: usize,
+        policy: P,
+        hasher: S,
+        memory: A,
+    ) -> Result<Self, CacheError> {
+        let (entries, statistics) = (Entries::new_in(capacity, memory)?, Statistics::default());
         Ok(Self { entries, policy, hasher, equal_hashes: EQUAL_HASHES, statistics })
+    }
+
+    /// Returns the allocator that the cache was created with.
+    #[must_use]
+    pub fn allocator(&self) -> &A {
+        self.entries.allocator()
     }
 
     /// Does not evict entries whose hashes are equal, or have no room near their places.
@@ -163,7 +203,7 @@ impl<K, V, P, S> ChainedCache<K, V, P, S> {
     }
 }
 
-impl<K, V, P: Eviction, S> ChainedCache<K, V, P, S> {
+impl<K, V, P: Eviction, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A> {
     /// Returns the number of bytes allocated, those of the policy included.
     #[must_use]
     pub fn allocation_size(&self) -> usize {
@@ -241,7 +281,7 @@ impl<K, V, P: Eviction, S> ChainedCache<K, V, P, S> {
     }
 
     #[inline]
-    pub(super) fn entries(&self) -> &Entries<K, V> {
+    pub(super) fn entries(&self) -> &Entries<K, V, A> {
         &self.entries
     }
 
@@ -260,7 +300,7 @@ impl<K, V, P: Eviction, S> ChainedCache<K, V, P, S> {
     }
 }
 
-impl<K: Eq, V, P: Eviction, S> ChainedCache<K, V, P, S> {
+impl<K: Eq, V, P: Eviction, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A> {
     /// Returns the value of `key`, given its hash, which must always be the same for equal keys.
     ///
     /// # Example
@@ -277,7 +317,7 @@ impl<K: Eq, V, P: Eviction, S> ChainedCache<K, V, P, S> {
     /// assert_eq!(cache.remove_hashed(hash, "flow"), Some(5));
     /// # Ok::<(), flowtable::cache::CacheError>(())
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn get_hashed<Q>(&mut self, hash: u64, key: &Q) -> Option<&V>
     where
         Q: Equivalent<K> + ?Sized,
@@ -286,14 +326,16 @@ impl<K: Eq, V, P: Eviction, S> ChainedCache<K, V, P, S> {
     }
 
     /// Returns a mutable reference to the value of `key`, given its hash.
-    #[inline]
+    #[inline(always)]
     pub fn get_mut_hashed<Q>(&mut self, hash: u64, key: &Q) -> Option<&mut V>
     where
         Q: Equivalent<K> + ?Sized,
     {
-        let slot = self.entries.find(fold(hash), |stored| key.equivalent(stored));
-        self.statistics.count_lookup(slot.is_some());
-        slot.map(|slot| self.record_use(slot))
+        let used = self.entries.use_entry(fold(hash), |stored| key.equivalent(stored));
+        self.statistics.count_lookup(used.is_some());
+        let (slot, value) = used?;
+        self.policy.touch(slot);
+        Some(value)
     }
 
     /// Returns the value of `key`, given its hash, without recording a use or a hit.
@@ -352,10 +394,15 @@ impl<K: Eq, V, P: Eviction, S> ChainedCache<K, V, P, S> {
         if self.len() >= self.capacity() {
             return (None, Inserted { previous: None, evicted: Some((key, value)) });
         }
-        let slot = self.entries.insert(hash, key, value);
-        self.policy.insert(slot, 0);
-        self.statistics.count_insertion(evicted.is_some());
-        (Some(slot), Inserted { previous: None, evicted })
+        match self.entries.insert(hash, key, value) {
+            Ok(slot) => {
+                self.policy.insert(slot, 0);
+                self.statistics.count_insertion(evicted.is_some());
+                (Some(slot), Inserted { previous: None, evicted })
+            }
+            // An evicting cache has room for one without a place in its lines.
+            Err(entry) => (None, Inserted { previous: None, evicted: Some(entry) }),
+        }
     }
 
     /// Removes `key`, given its hash, and returns its value.
@@ -401,7 +448,13 @@ impl<K: Eq, V, P: Eviction, S> ChainedCache<K, V, P, S> {
     }
 }
 
-impl<K: Eq + Hash, V, P: Eviction, S: BuildHasher> ChainedCache<K, V, P, S> {
+impl<K, V, P, S, A> ChainedCache<K, V, P, S, A>
+where
+    K: Eq + Hash,
+    P: Eviction,
+    S: BuildHasher,
+    A: Allocator + Clone,
+{
     /// Returns the hash of a key, for the methods that take one.
     ///
     /// # Example
@@ -423,7 +476,7 @@ impl<K: Eq + Hash, V, P: Eviction, S: BuildHasher> ChainedCache<K, V, P, S> {
     }
 
     /// Returns the value of `key`.
-    #[inline]
+    #[inline(always)]
     pub fn get<Q>(&mut self, key: &Q) -> Option<&V>
     where
         Q: Hash + Equivalent<K> + ?Sized,
@@ -432,7 +485,7 @@ impl<K: Eq + Hash, V, P: Eviction, S: BuildHasher> ChainedCache<K, V, P, S> {
     }
 
     /// Returns a mutable reference to the value of `key`.
-    #[inline]
+    #[inline(always)]
     pub fn get_mut<Q>(&mut self, key: &Q) -> Option<&mut V>
     where
         Q: Hash + Equivalent<K> + ?Sized,

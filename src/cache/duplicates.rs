@@ -24,8 +24,8 @@ pub enum CallVerdict {
     Accept,
     /// A duplicate of an accepted call, or an older call.
     Duplicate,
-    /// A call of a sender without state, and the filter is full: if it is accepted, its duplicates
-    /// cannot be detected.
+    /// A call of a sender without state, and the filter is full, or has no memory for senders with
+    /// equal hashes: if it is accepted, its duplicates cannot be detected.
     Full,
 }
 
@@ -252,8 +252,8 @@ impl<K: Eq, S> DuplicateFilter<K, S> {
             if self.len() >= self.capacity() {
                 return CallVerdict::Full;
             }
-            drop(self.senders.insert_new(hash, sender, LastCall { sequence, accepted }));
-            return CallVerdict::Accept;
+            let (slot, _) = self.senders.insert_new(hash, sender, LastCall { sequence, accepted });
+            return if slot.is_some() { CallVerdict::Accept } else { CallVerdict::Full };
         };
         let last = self.senders.entries().entry(slot).value;
         let is_expired = accepted.since(last.accepted) >= self.lifetime;

@@ -11,7 +11,9 @@
 //! Invariants: each entry is in the lines once, under its hash; there are at most as many as the
 //! capacity.
 
+use alloc::alloc::handle_alloc_error;
 use alloc::format;
+use core::alloc::Layout;
 use core::iter::FilterMap;
 use core::num::NonZeroU64;
 use core::slice;
@@ -19,7 +21,8 @@ use core::slice;
 use super::CacheError;
 use crate::eviction::EntryStats;
 use crate::invariant::{InvariantError, ensure};
-use crate::raw::slab::{Slab, Slot};
+use crate::memory::{Allocator, LineAligned};
+use crate::raw::slab::{Contiguous, Slab, Slot};
 use crate::table::lines::Lines;
 use crate::timestamp::Timestamp;
 
@@ -37,11 +40,13 @@ pub(super) struct Entry<K, V> {
     pub(super) value: V,
 }
 
+type Slots<K, V, A> = Slab<Entry<K, V>, Contiguous<Entry<K, V>, LineAligned<A>>>;
+
 /// Entries by hash, in slots that do not change.
-#[derive(Clone, Debug)]
-pub(super) struct Entries<K, V> {
-    lines: Lines,
-    slots: Slab<Entry<K, V>>,
+#[derive(Debug)]
+pub(super) struct Entries<K, V, A: Allocator + Clone> {
+    lines: Lines<A>,
+    slots: Slots<K, V, A>,
     capacity: usize,
     /// The number of insertions and uses of entries: a clock for `last_use`.
     uses: u64,
@@ -52,14 +57,25 @@ fn stamp(uses: u64, is_used: bool) -> NonZeroU64 {
     NonZeroU64::new(uses << 1 | u64::from(is_used)).unwrap_or(NonZeroU64::MAX)
 }
 
-impl<K, V> Entries<K, V> {
-    pub(super) fn new(capacity: usize) -> Result<Self, CacheError> {
+impl<K, V> Entry<K, V> {
+    /// Records a use, which is counted in `uses`, and returns a mutable reference to the value.
+    #[inline(always)]
+    fn record_use(&mut self, uses: &mut u64) -> &mut V {
+        *uses += 1;
+        self.last_use = stamp(*uses, true);
+        &mut self.value
+    }
+}
+
+impl<K, V, A: Allocator + Clone> Entries<K, V, A> {
+    pub(super) fn new_in(capacity: usize, memory: A) -> Result<Self, CacheError> {
         match capacity {
             0 => return Err(CacheError::NoCapacity),
             1..=MAX_CAPACITY => {}
             _ => return Err(CacheError::TooLarge),
         }
-        let (mut lines, mut slots) = (Lines::new(), Slab::new());
+        let mut lines = Lines::new_in(memory.clone());
+        let mut slots = Slab::new_in(LineAligned(memory));
         if !slots.try_reserve_exact(capacity) {
             return Err(CacheError::NoMemory);
         }
@@ -73,6 +89,10 @@ impl<K, V> Entries<K, V> {
 
     pub(super) const fn len(&self) -> usize {
         self.slots.len()
+    }
+
+    pub(super) fn allocator(&self) -> &A {
+        self.lines.allocator()
     }
 
     pub(super) fn allocation_size(&self) -> usize {
@@ -100,13 +120,33 @@ impl<K, V> Entries<K, V> {
         })
     }
 
+    /// Records a use of the entry with this hash for whose key `eq` returns true, and returns its
+    /// slot and a mutable reference to its value.
+    #[inline(always)]
+    pub(super) fn use_entry(
+        &mut self,
+        hash: u32,
+        eq: impl Fn(&K) -> bool,
+    ) -> Option<(u32, &mut V)> {
+        let Self { lines, slots, uses, .. } = self;
+        let line = lines.home_line(hash);
+        for slot in line.candidates(hash) {
+            let entry = &slots[slot];
+            if entry.hash == hash && eq(&entry.key) {
+                return Some((slot, slots[slot].record_use(uses)));
+            }
+        }
+        if !line.has_overflowed() {
+            return None;
+        }
+        let slot = find_beyond_home(lines, slots, hash, eq)?;
+        Some((slot, slots[slot].record_use(uses)))
+    }
+
     /// Records a use of an entry, and returns a mutable reference to its value.
     #[inline]
     pub(super) fn record_use(&mut self, slot: u32) -> &mut V {
-        self.uses += 1;
-        let entry = &mut self.slots[slot];
-        entry.last_use = stamp(self.uses, true);
-        &mut entry.value
+        self.slots[slot].record_use(&mut self.uses)
     }
 
     /// Returns the use of an entry to a policy, and clears its mark of use.
@@ -140,17 +180,21 @@ impl<K, V> Entries<K, V> {
         self.lines.stashed()
     }
 
-    /// Inserts an entry. The cache must not be full.
+    /// Inserts an entry, and returns its slot. The cache must not be full.
     ///
-    /// Aborts if hashes are not random, so that an entry needs memory, and there is none.
-    pub(super) fn insert(&mut self, hash: u32, key: K, value: V) -> u32 {
+    /// # Errors
+    ///
+    /// Returns the entry if there are others for which the lines had no room, because of hashes
+    /// that are not random, and there is no memory for one more.
+    pub(super) fn insert(&mut self, hash: u32, key: K, value: V) -> Result<u32, (K, V)> {
         self.uses += 1;
         let slot = self.slots.next_index();
         let Self { lines, slots, .. } = self;
-        let inserted = lines.insert(hash, slot, |slot| slots[slot].hash);
-        inserted.unwrap_or_else(|error| error.raise());
+        if lines.insert(hash, slot, |slot| slots[slot].hash).is_err() {
+            return Err((key, value));
+        }
         let last_use = stamp(self.uses, false);
-        self.slots.insert(Entry { last_use, hash, key, value })
+        Ok(self.slots.insert(Entry { last_use, hash, key, value }))
     }
 
     /// Removes the entry at a slot, which must be occupied.
@@ -195,6 +239,33 @@ impl<K, V> Entries<K, V> {
         ensure(entries <= self.capacity, || "there are more entries than the capacity")?;
         self.lines.validate(|slot| self.slots[slot].hash)
     }
+}
+
+impl<K: Clone, V: Clone, A: Allocator + Clone> Clone for Entries<K, V, A> {
+    /// Clones the entries, with memory for as many as the capacity.
+    fn clone(&self) -> Self {
+        let Self { capacity, uses, .. } = *self;
+        let (mut lines, mut slots) = (self.lines.clone(), self.slots.clone());
+        lines.reserve_stash().unwrap_or_else(|error| error.raise());
+        if !slots.try_reserve_exact(capacity) {
+            let layout = Layout::array::<Slot<Entry<K, V>>>(capacity);
+            handle_alloc_error(layout.unwrap_or(Layout::new::<Entry<K, V>>()));
+        }
+        Self { lines, slots, capacity, uses }
+    }
+}
+
+/// Returns the slot of the entry with this hash for whose key `eq` returns true, which is not in
+/// its home line.
+#[cold]
+#[inline(never)]
+fn find_beyond_home<K, V, A: Allocator + Clone>(
+    lines: &Lines<A>,
+    slots: &Slots<K, V, A>,
+    hash: u32,
+    eq: impl Fn(&K) -> bool,
+) -> Option<u32> {
+    lines.find_beyond_home(hash, |slot| slots[slot].hash == hash && eq(&slots[slot].key))
 }
 
 /// The entries of occupied slots.

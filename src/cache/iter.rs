@@ -3,6 +3,7 @@
 use core::fmt;
 
 use super::entries::{Entries, Occupied};
+use crate::memory::Allocator;
 
 /// An iterator over the entries of a [`ChainedCache`](super::ChainedCache), in no particular order.
 pub struct Iter<'a, K, V> {
@@ -12,7 +13,7 @@ pub struct Iter<'a, K, V> {
 }
 
 impl<'a, K, V> Iter<'a, K, V> {
-    pub(super) fn new(entries: &'a Entries<K, V>) -> Self {
+    pub(super) fn new<A: Allocator + Clone>(entries: &'a Entries<K, V, A>) -> Self {
         Self { entries: entries.iter(), len: entries.len() }
     }
 }

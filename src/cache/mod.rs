@@ -38,7 +38,6 @@
 //! sections 3 and 3.4, for caches by index, and for tables as in Birrell and Nelson, *Implementing
 //! remote procedure calls* (1984).
 
-mod aligned;
 mod chained;
 mod duplicates;
 mod entries;
@@ -46,12 +45,14 @@ mod iter;
 mod replacement;
 mod set;
 mod source_hash;
+mod source_hash_batch;
 mod tag;
 mod traits;
 
 use core::error::Error;
 use core::fmt;
 
+use crate::memory::ArrayError;
 pub use chained::ChainedCache;
 pub use duplicates::{CallVerdict, DuplicateFilter};
 pub use iter::Iter;
@@ -171,3 +172,12 @@ impl fmt::Display for CacheError {
 }
 
 impl Error for CacheError {}
+
+impl From<ArrayError> for CacheError {
+    fn from(error: ArrayError) -> Self {
+        match error {
+            ArrayError::TooLarge => Self::TooLarge,
+            ArrayError::NoMemory => Self::NoMemory,
+        }
+    }
+}

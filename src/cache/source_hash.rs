@@ -5,18 +5,16 @@ use core::{fmt, mem};
 
 use equivalent::Equivalent;
 
-use super::aligned::{AlignedArray, CACHE_LINE};
 use super::replacement::Replacement;
 use super::set::{Query, STALE, Set};
 use super::tag::MAX_WAYS;
 use super::{CacheError, Inserted, Statistics};
 use crate::hash::source_index::SourceIndex;
 use crate::invariant::{InvariantError, ensure};
-use crate::raw::results::results_for;
+use crate::memory::{Allocator, Array, CACHE_LINE, Global};
 
-/// The distance in keys between the prefetch of a set and its lookup: enough to hide the latency of
-/// memory, and few enough that sets are not evicted from L1 before their lookup.
-const PREFETCH_DISTANCE: usize = 32;
+/// The sets of a cache, each in as few cache lines as possible.
+pub(super) type Sets<K, V, const WAYS: usize, A> = Array<Set<K, V, WAYS>, A, true>;
 
 /// A set-associative cache of fixed size by an index from the packet: lookups compute no hash.
 ///
@@ -71,13 +69,13 @@ const PREFETCH_DISTANCE: usize = 32;
 /// # Ok::<(), flowtable::cache::CacheError>(())
 /// ```
 #[doc(alias("connection id", "flow label", "rss"))]
-pub struct SourceHashCache<K, V, const WAYS: usize = 1> {
-    sets: AlignedArray<Set<K, V, WAYS>>,
+pub struct SourceHashCache<K, V, const WAYS: usize = 1, A: Allocator + Clone = Global> {
+    pub(super) sets: Sets<K, V, WAYS, A>,
     /// Incremented by `clear`. Entries of sets with another generation are stale.
-    generation: u32,
-    replacement: Replacement,
+    pub(super) generation: u32,
+    pub(super) replacement: Replacement,
     len: usize,
-    statistics: Statistics,
+    pub(super) statistics: Statistics,
 }
 
 impl<K, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
@@ -109,13 +107,48 @@ impl<K, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
     /// # Ok::<(), CacheError>(())
     /// ```
     pub fn new(capacity: usize) -> Result<Self, CacheError> {
+        Self::new_in(capacity, Global)
+    }
+}
+
+impl<K, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WAYS, A> {
+    /// Creates a cache as [`new`](SourceHashCache::new), whose memory is from `memory`: one block,
+    /// which is allocated here.
+    ///
+    /// # Errors
+    ///
+    /// If the capacity is zero, or there is no memory for it.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::mem::MaybeUninit;
+    /// use flowtable::SourceHashCache;
+    /// use flowtable::cache::CacheError;
+    /// use flowtable::memory::StaticArea;
+    ///
+    /// let mut memory = [MaybeUninit::uninit(); 8192];
+    /// let area = StaticArea::new(&mut memory);
+    /// let cache: SourceHashCache<u32, u16, 4, _> = SourceHashCache::new_in(200, &area)?;
+    /// assert_eq!(cache.allocator().allocated_bytes(), cache.allocation_size());
+    /// let other = SourceHashCache::<u32, u16, 4, _>::new_in(2000, &area);
+    /// assert_eq!(other.unwrap_err(), CacheError::NoMemory);
+    /// # Ok::<(), CacheError>(())
+    /// ```
+    pub fn new_in(capacity: usize, memory: A) -> Result<Self, CacheError> {
         const { assert!(WAYS >= 1 && WAYS <= MAX_WAYS, "a set has one to eight ways") }
         if capacity == 0 {
             return Err(CacheError::NoCapacity);
         }
-        let sets = AlignedArray::new(capacity.div_ceil(WAYS), |_| Set::new())?;
+        let sets = Array::new_in(capacity.div_ceil(WAYS), memory, |_| Set::new())?;
         let (replacement, statistics) = (Replacement::default(), Statistics::default());
         Ok(Self { sets, generation: 0, replacement, len: 0, statistics })
+    }
+
+    /// Returns the allocator that the cache was created with.
+    #[must_use]
+    pub const fn allocator(&self) -> &A {
+        self.sets.allocator()
     }
 
     /// Sets the replacement rule.
@@ -312,12 +345,12 @@ impl<K, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
 
     /// Returns the query for the entries of an index in their set.
     #[inline]
-    fn query(&self, index: SourceIndex) -> Query {
+    pub(super) fn query(&self, index: SourceIndex) -> Query {
         Query::new(index, self.generation)
     }
 }
 
-impl<K: Eq, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
+impl<K: Eq, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WAYS, A> {
     /// Returns the value of `key` without recording a use or a hit.
     #[inline]
     #[must_use]
@@ -411,134 +444,12 @@ impl<K: Eq, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
         self.len -= 1;
         set.remove(way).map(|(_, value)| value)
     }
-
-    /// Looks up a batch of keys, and writes their values to `found` in order. Cache misses overlap.
-    ///
-    /// Under [`Replacement::LeastRecentlyUsed`] it reads the sets twice: first to update their
-    /// order, then for the values.
-    ///
-    /// # Panics
-    ///
-    /// If `indices` and `keys` differ in length, or `found` is shorter. What it has beyond the keys
-    /// is set to `None`.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::SourceHashCache;
-    /// use flowtable::hash::source_index::SourceIndex;
-    ///
-    /// let mut cache: SourceHashCache<char, u32> = SourceHashCache::new(100)?;
-    /// _ = cache.insert(SourceIndex::new(1), 'a', 10);
-    /// let mut found = [None; 2];
-    /// cache.get_batch(&[1, 2].map(SourceIndex::new), &['a', 'b'], &mut found);
-    /// assert_eq!(found, [Some(&10), None]);
-    /// # Ok::<(), flowtable::cache::CacheError>(())
-    /// ```
-    pub fn get_batch<'a, Q>(
-        &'a mut self,
-        indices: &[SourceIndex],
-        keys: &[Q],
-        found: &mut [Option<&'a V>],
-    ) where
-        Q: Equivalent<K>,
-    {
-        if WAYS > 1 && self.replacement == Replacement::LeastRecentlyUsed {
-            // The order must be written before values are borrowed from the sets.
-            self.get_batch_mut(indices, keys, |_, _| ());
-            return self.peek_batch(indices, keys, found);
-        }
-        let Self { sets, generation, replacement, statistics, .. } = self;
-        let marks_reference = *replacement == Replacement::SecondChance;
-        let query = |index| Query::new(index, *generation);
-        let count = |is_hit| statistics.count_lookup(is_hit);
-        lookup_batch(sets, query, marks_reference, (indices, keys), found, count);
-    }
-
-    /// Looks up a batch of keys as [`get_batch`](Self::get_batch), without recording uses or hits.
-    ///
-    /// # Panics
-    ///
-    /// If `indices` and `keys` differ in length, or `found` is shorter. What it has beyond the keys
-    /// is set to `None`.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::SourceHashCache;
-    /// use flowtable::hash::source_index::SourceIndex;
-    ///
-    /// let mut cache: SourceHashCache<char, u32> = SourceHashCache::new(100)?;
-    /// _ = cache.insert(SourceIndex::new(1), 'a', 10);
-    /// let mut found = [None; 2];
-    /// cache.peek_batch(&[1, 2].map(SourceIndex::new), &['a', 'b'], &mut found);
-    /// assert_eq!(found, [Some(&10), None]);
-    /// assert_eq!((cache.statistics().hits, cache.statistics().misses), (0, 0));
-    /// # Ok::<(), flowtable::cache::CacheError>(())
-    /// ```
-    pub fn peek_batch<'a, Q>(
-        &'a self,
-        indices: &[SourceIndex],
-        keys: &[Q],
-        found: &mut [Option<&'a V>],
-    ) where
-        Q: Equivalent<K>,
-    {
-        lookup_batch(&self.sets, |index| self.query(index), false, (indices, keys), found, |_| ());
-    }
-
-    /// Calls `each` with the position of each key in `keys` and a mutable reference to its value,
-    /// in order. A key may occur repeatedly. Cache misses overlap.
-    ///
-    /// # Panics
-    ///
-    /// If `indices` and `keys` differ in length.
-    pub fn get_batch_mut<Q>(
-        &mut self,
-        indices: &[SourceIndex],
-        keys: &[Q],
-        mut each: impl FnMut(usize, Option<&mut V>),
-    ) where
-        Q: Equivalent<K>,
-    {
-        assert_eq!(keys.len(), indices.len(), "one index for each key");
-        indices.iter().take(PREFETCH_DISTANCE).for_each(|&index| self.prefetch(index));
-        for (position, (&index, key)) in indices.iter().zip(keys).enumerate() {
-            if let Some(&next) = indices.get(position + PREFETCH_DISTANCE) {
-                self.prefetch(next);
-            }
-            each(position, self.get_mut(index, key));
-        }
-    }
-}
-
-/// Looks up a batch of keys, borrowing the sets for the lifetime of the results, and calls `count`
-/// with whether each key was found.
-#[inline]
-fn lookup_batch<'a, K, V, Q: Equivalent<K>, const WAYS: usize>(
-    sets: &'a AlignedArray<Set<K, V, WAYS>>,
-    query: impl Fn(SourceIndex) -> Query,
-    marks_reference: bool,
-    (indices, keys): (&[SourceIndex], &[Q]),
-    found: &mut [Option<&'a V>],
-    mut count: impl FnMut(bool),
-) {
-    assert_eq!(keys.len(), indices.len(), "one index for each key");
-    let found = results_for(keys.len(), found);
-    let first = indices.iter().take(PREFETCH_DISTANCE);
-    first.for_each(|index| sets.prefetch(index.get() as usize));
-    for (position, ((&index, key), found)) in indices.iter().zip(keys).zip(found).enumerate() {
-        if let Some(next) = indices.get(position + PREFETCH_DISTANCE) {
-            sets.prefetch(next.get() as usize);
-        }
-        let set = sets.get(index.get() as usize);
-        *found = set.get(query(index), marks_reference, |stored| key.equivalent(stored));
-        count(found.is_some());
-    }
 }
 
 /// Stale entries, removed by [`clear`](SourceHashCache::clear) but not dropped yet, are not cloned.
-impl<K: Clone, V: Clone, const WAYS: usize> Clone for SourceHashCache<K, V, WAYS> {
+impl<K: Clone, V: Clone, const WAYS: usize, A: Allocator + Clone> Clone
+    for SourceHashCache<K, V, WAYS, A>
+{
     fn clone(&self) -> Self {
         let is_current = |set: &Set<K, V, WAYS>| set.generation == self.generation;
         let sets = self.sets.clone_with(|set| match is_current(set) {
@@ -549,7 +460,9 @@ impl<K: Clone, V: Clone, const WAYS: usize> Clone for SourceHashCache<K, V, WAYS
     }
 }
 
-impl<K: fmt::Debug, V: fmt::Debug, const WAYS: usize> fmt::Debug for SourceHashCache<K, V, WAYS> {
+impl<K: fmt::Debug, V: fmt::Debug, const WAYS: usize, A: Allocator + Clone> fmt::Debug
+    for SourceHashCache<K, V, WAYS, A>
+{
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()
     }

@@ -6,16 +6,24 @@ use core::hash::{BuildHasher, Hash};
 use super::chained::ChainedCache;
 use super::iter::Iter;
 use crate::eviction::Eviction;
+use crate::memory::Allocator;
 
-impl<K: fmt::Debug, V: fmt::Debug, P, S> fmt::Debug for ChainedCache<K, V, P, S> {
+impl<K: fmt::Debug, V: fmt::Debug, P, S, A: Allocator + Clone> fmt::Debug
+    for ChainedCache<K, V, P, S, A>
+{
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()
     }
 }
 
 /// Equal keys with equal values: neither uses nor counters count.
-impl<K: Eq + Hash, V: PartialEq, P: Eviction, S: BuildHasher> PartialEq
-    for ChainedCache<K, V, P, S>
+impl<K, V, P, S, A> PartialEq for ChainedCache<K, V, P, S, A>
+where
+    K: Eq + Hash,
+    V: PartialEq,
+    P: Eviction,
+    S: BuildHasher,
+    A: Allocator + Clone,
 {
     fn eq(&self, other: &Self) -> bool {
         let same = |(key, value): (&K, &V)| other.peek(key).is_some_and(|other| value == other);
@@ -23,14 +31,20 @@ impl<K: Eq + Hash, V: PartialEq, P: Eviction, S: BuildHasher> PartialEq
     }
 }
 
-impl<K: Eq + Hash, V, P: Eviction, S: BuildHasher> Extend<(K, V)> for ChainedCache<K, V, P, S> {
+impl<K, V, P, S, A> Extend<(K, V)> for ChainedCache<K, V, P, S, A>
+where
+    K: Eq + Hash,
+    P: Eviction,
+    S: BuildHasher,
+    A: Allocator + Clone,
+{
     /// Inserts all entries, and drops those that they evict.
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
         entries.into_iter().for_each(|(key, value)| drop(self.insert(key, value)));
     }
 }
 
-impl<'a, K, V, P, S> IntoIterator for &'a ChainedCache<K, V, P, S> {
+impl<'a, K, V, P, S, A: Allocator + Clone> IntoIterator for &'a ChainedCache<K, V, P, S, A> {
     type Item = (&'a K, &'a V);
     type IntoIter = Iter<'a, K, V>;
 

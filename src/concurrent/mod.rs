@@ -1,4 +1,4 @@
-//! Structures for many threads, with wait-free readers.
+//! Structures for many threads, with wait-free readers but for one.
 //!
 //! ```text
 //!     reader   ──pin───────get────get────get────┐repin──get────get────┐drop
@@ -13,9 +13,11 @@
 //! | the route of an address | [`ConcurrentRoutes`] | nodes are copied, and published by one word |
 //! | keys in order | [`ConcurrentLcTrie`] | the LC-trie: nodes are copied when they are resized |
 //! | a snapshot of all routes | [`SnapshotRoutes`] | two tables, for readers and writer |
+//! | state that expires | [`ConcurrentStore`] | shards of `EphemeralStore`, each with a lock |
 //!
-//! A reader holds a *pin* while it reads: no lock, no store to shared memory, no retry. A writer
-//! publishes a replacement with one store, of a word that readers load. Removed entries are
+//! [`ConcurrentStore`] has locks, as a lookup is short, and its values change in place. Of the
+//! others, a reader holds a *pin* while it reads: no lock, no store to shared memory, no retry. A
+//! writer publishes a replacement with one store, of a word that readers load. Removed entries are
 //! *retired*, and freed when all earlier pins have ended: read-copy-update, which the TRASH paper
 //! uses in the Linux kernel. Epochs (Fraser 2004), as `crossbeam-epoch` implements them, determine
 //! that time. A pin costs a store and a fence, so hold one for a burst of packets.
@@ -71,6 +73,7 @@
 //! garbage; these structures do: above a limit, writers help the collector, and then return what
 //! they were to insert, with [`WouldExceed`] or [`table::Refused`].
 
+pub mod ephemeral;
 mod error;
 mod garbage;
 mod guard;
@@ -85,6 +88,7 @@ mod sync;
 pub mod table;
 pub mod trie;
 
+pub use ephemeral::ConcurrentStore;
 pub use error::WouldExceed;
 pub use guard::{Guard, pin};
 pub use map::{Compute, Computed, ConcurrentMap, Iter, Pinned};

@@ -5,16 +5,18 @@ use core::hash::{BuildHasher, Hash};
 use equivalent::Equivalent;
 
 use super::Full;
-use super::heads::Bit;
+use super::heads::Bits;
 use super::store::EphemeralStore;
-use crate::raw::prefetch::{BURST, prefetch};
+use crate::memory::Allocator;
+use crate::raw::prefetch::BURST;
 use crate::raw::results::results_for;
 use crate::timestamp::Timestamp;
 
-impl<T, V, S> EphemeralStore<T, V, S>
+impl<T, V, S, A> EphemeralStore<T, V, S, A>
 where
     T: Hash + Eq,
     S: BuildHasher,
+    A: Allocator + Clone,
 {
     /// Looks up the values of several tags, with overlapping cache misses. Each lookup costs as
     /// [`find`](Self::find). What `found` has beyond the tags is set to `None`.
@@ -113,17 +115,17 @@ where
             self.prefetch(&hashes[..tags.len()]);
             for (offset, (tag, &hash)) in tags.iter().zip(&hashes).enumerate() {
                 let index = chunk * BURST + offset;
-                let value = match self.position_of_tag(hash, tag, 0, &mut ()) {
-                    Some(position) => Ok(position),
-                    None => self.create(hash, tag.clone(), || make(index), &mut ()),
+                let value = match self.find_entry(hash, tag, 0, &mut ()) {
+                    Some(found) => Ok(found),
+                    None => self.create(hash, Bits::of(hash), tag.clone(), || make(index), &mut ()),
                 };
-                each(index, value.map(|position| self.value_mut(position)));
+                each(index, value.map(|found| self.value_mut(&found)));
             }
         }
     }
 }
 
-impl<T: Eq, V, S> EphemeralStore<T, V, S> {
+impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     /// Looks up the values of several tags, given their hashes. See [`get_batch`](Self::get_batch).
     ///
     /// # Panics
@@ -165,13 +167,10 @@ impl<T: Eq, V, S> EphemeralStore<T, V, S> {
     /// Prefetches the heads of hashes and the entries that these lead to.
     #[inline]
     fn prefetch(&self, hashes: &[u64]) {
+        hashes.iter().for_each(|&hash| self.chains.prefetch(hash));
         for &hash in hashes {
-            prefetch(&raw const self.heads[self.chain_of(hash)]);
-        }
-        for &hash in hashes {
-            let head = &self.heads[self.chain_of(hash)];
-            if head.may_contain(Bit::of(hash)) {
-                self.ring.prefetch(head.newest());
+            if let Some(newest) = self.chains.newest(hash, Bits::of(hash)) {
+                self.ring.prefetch(newest);
             }
         }
     }

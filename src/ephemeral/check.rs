@@ -6,11 +6,13 @@ use core::hash::{BuildHasher, Hash};
 use super::store::EphemeralStore;
 use super::vacancies::Vacancies;
 use crate::invariant::{InvariantError, ensure};
+use crate::memory::Allocator;
 
-impl<T, V, S> EphemeralStore<T, V, S>
+impl<T, V, S, A> EphemeralStore<T, V, S, A>
 where
     T: Hash + Eq,
     S: BuildHasher,
+    A: Allocator + Clone,
 {
     /// Checks the invariants of the store, for tests. O(n).
     ///
@@ -33,6 +35,16 @@ where
     /// ```
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), InvariantError> {
+        self.validate_hashed(|tag| self.hash_of(tag))
+    }
+}
+
+impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
+    /// Checks the invariants of a store whose bindings were created with hashes of the caller.
+    pub(crate) fn validate_hashed(
+        &self,
+        hash_of: impl Fn(&T) -> u64,
+    ) -> Result<(), InvariantError> {
         ensure(self.len() <= self.capacity(), || "the ring has more bindings than its capacity")?;
         ensure(self.ring.are_vacancies_counted(), || "vacant slots are not counted")?;
         self.validate_vacancies()?;
@@ -47,8 +59,9 @@ where
             ensure(in_order, || format!("live binding {position} has a wrong expiry time"))?;
             latest = latest.max(until);
             let Some(entry) = self.ring.get(position).filter(|_| until > 0) else { continue };
-            let hash = self.hash_of(&entry.tag);
-            let found = self.position_of_tag(hash, &entry.tag, 0, &mut ());
+            let hash = hash_of(&entry.tag);
+            let found = self.find_entry(hash, &entry.tag, 0, &mut ());
+            let found = found.map(|found| self.ring.position_of(found.sequence));
             ensure(found == Some(position), || {
                 format!("live binding {position} is not on the chain of its tag")
             })?;
@@ -82,7 +95,7 @@ mod tests {
     use crate::hash::DefaultHashBuilder;
     use crate::timestamp::Timestamp;
 
-    use super::super::heads::{Bit, Head, Heads};
+    use super::super::heads::{Bits, Head, Heads};
     use super::*;
 
     const LIFETIME: Duration = Duration::from_nanos(100);
@@ -91,7 +104,7 @@ mod tests {
     /// again.
     #[test]
     fn sequence_numbers_wrap_around() {
-        for heads in [Heads::Half, Heads::Double] {
+        for heads in [Heads::Half, Heads::Double, Heads::Paired] {
             let hasher = DefaultHashBuilder::with_seed(1);
             let mut store = EphemeralStore::with_parts(128, LIFETIME, heads, hasher).unwrap();
             store.ring.set_next_sequence((1 << 32) - 150);
@@ -114,9 +127,9 @@ mod tests {
         // A stale link that matches a live entry after a wrap: itself, and a newer one.
         for link in [5, 6] {
             store.ring.set_link(5, first + link);
-            let bits = (0..1000).map(Bit::of);
+            let bits = (0..1000).map(Bits::of);
             let head = bits.fold(Head::EMPTY, |head, bit| head.with(first + 5, bit, true));
-            store.heads.fill(head);
+            store.chains.fill(head);
             assert_eq!(store.find(&100, Timestamp::ZERO), None);
         }
     }
@@ -136,7 +149,7 @@ mod tests {
         let error = |store: &EphemeralStore| store.validate().unwrap_err().to_string();
         assert_eq!(filled().validate(), Ok(()));
         let mut store = filled();
-        store.heads.fill(Head::EMPTY);
+        store.chains.fill(Head::EMPTY);
         assert_eq!(error(&store), "live binding 0 is not on the chain of its tag");
         let mut store = filled();
         store.ring.set_expiry(3, 0);
@@ -147,7 +160,7 @@ mod tests {
         store.ring.set_link(14, 9);
         assert_eq!(error(&store), "the slot of entry 9 is not vacant");
         let mut store = filled();
-        store.ring.set_expiry(15, 116);
+        store.ring.set_expiry(15, 2 * 116);
         assert_eq!(error(&store), "live binding 15 has a wrong expiry time");
     }
 }

@@ -1,13 +1,15 @@
 //! Lookup of a binding by its tag, and creation.
+#![allow(unsafe_code)]
 
 use core::hash::{BuildHasher, Hash};
 
 use equivalent::Equivalent;
 
 use super::Full;
-use super::heads::Bit;
-use super::ring::Times;
+use super::heads::Bits;
+use super::ring::{Found, Times};
 use super::store::{Binding, Entry, EphemeralStore};
+use crate::memory::Allocator;
 use crate::probes::Observer;
 use crate::timestamp::Timestamp;
 
@@ -24,10 +26,11 @@ pub struct Bound {
     pub is_new: bool,
 }
 
-impl<T, V, S> EphemeralStore<T, V, S>
+impl<T, V, S, A> EphemeralStore<T, V, S, A>
 where
     T: Hash + Eq,
     S: BuildHasher,
+    A: Allocator + Clone,
 {
     /// Returns the live binding of a tag.
     ///
@@ -199,36 +202,34 @@ where
     }
 }
 
-impl<T, V, S> EphemeralStore<T, V, S> {
+impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     /// Returns the expiry time of a binding that is created now.
     #[inline]
     pub(super) fn expiry(&self) -> u32 {
-        (self.now as u32).wrapping_add(self.lifetime.ticks)
+        self.doubled_now().wrapping_add(2 * self.lifetime.ticks)
     }
 
-    /// Returns the index of the head of the chain of this hash.
+    /// Returns the binding of a live entry.
     #[inline]
-    pub(super) fn chain_of(&self, hash: u64) -> usize {
-        hash as usize & (self.heads.len() - 1)
+    fn binding(&self, found: &FoundEntry<T, V>) -> Binding {
+        let position = self.ring.position_of(found.sequence);
+        let sequence = self.ring.oldest() + position as u64;
+        Binding { sequence, expiry: found.times.expiry() }
     }
 
-    /// Returns the binding at a position of the live entries.
-    #[inline]
-    fn binding(&self, position: usize, times: Times) -> Binding {
-        Binding { sequence: self.ring.oldest() + position as u64, expiry: times.expiry }
-    }
-
-    /// Returns a mutable reference to the value of a live binding.
-    #[inline]
-    pub(super) fn value_mut(&mut self, position: usize) -> &mut V {
-        match self.ring.get_mut(position) {
-            Some(entry) => &mut entry.value,
-            None => unreachable!("a lookup returned the position, and no entry has expired since"),
-        }
+    /// Returns a mutable reference to the value of an entry that a lookup or a creation has
+    /// returned, since when no entry has been removed.
+    #[inline(always)]
+    pub(super) fn value_mut(&mut self, found: &FoundEntry<T, V>) -> &mut V {
+        // SAFETY: the entry has a body, which is borrowed as `self` is.
+        unsafe { &mut (*found.body.as_ptr()).value }
     }
 }
 
-impl<T: Eq, V, S> EphemeralStore<T, V, S> {
+/// A live entry.
+pub(super) type FoundEntry<T, V> = Found<Entry<T, V>>;
+
+impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     /// Returns the live binding of a tag, given its hash. Equal tags must have equal hashes: so a
     /// store is used with the hashes of its hasher, or with those of the caller. At least their low
     /// bits should be random.
@@ -274,9 +275,8 @@ impl<T: Eq, V, S> EphemeralStore<T, V, S> {
     where
         Q: Equivalent<T> + ?Sized,
     {
-        let position = self.position_of_tag(hash, tag, self.elapsed(now), observer)?;
-        let times = self.ring.times(position)?;
-        Some(self.binding(position, times))
+        let found = self.find_entry(hash, tag, self.elapsed(now), observer)?;
+        Some(self.binding(&found))
     }
 
     /// Returns the value of a tag, given its hash. See [`get`](Self::get).
@@ -296,8 +296,8 @@ impl<T: Eq, V, S> EphemeralStore<T, V, S> {
     where
         Q: Equivalent<T> + ?Sized,
     {
-        let position = self.position_of_tag(hash, tag, self.elapsed(now), &mut ())?;
-        Some(&mut self.ring.get_mut(position)?.value)
+        let found = self.find_entry(hash, tag, self.elapsed(now), &mut ())?;
+        Some(self.value_mut(&found))
     }
 
     /// Returns the live binding of a tag, or creates one, given the hash of the tag. See
@@ -330,10 +330,8 @@ impl<T: Eq, V, S> EphemeralStore<T, V, S> {
             return Ok(Bound { binding, is_new: false });
         }
         self.advance_to(now);
-        let position = self.create(hash, tag, value, observer)?;
-        let expiry = self.expiry();
-        let sequence = self.ring.oldest() + position as u64;
-        Ok(Bound { binding: Binding { sequence, expiry }, is_new: true })
+        let created = self.create(hash, Bits::of(hash), tag, value, observer)?;
+        Ok(Bound { binding: self.binding(&created), is_new: true })
     }
 
     /// Returns a mutable reference to the value of the live binding of a tag, and creates one if
@@ -350,14 +348,26 @@ impl<T: Eq, V, S> EphemeralStore<T, V, S> {
         now: Timestamp,
         value: impl FnOnce() -> V,
     ) -> Result<&mut V, Full<T>> {
-        let position = match self.position_of_tag(hash, &tag, self.elapsed(now), &mut ()) {
-            Some(position) => position,
-            None => {
-                self.advance_to(now);
-                self.create(hash, tag, value, &mut ())?
-            }
-        };
-        Ok(self.value_mut(position))
+        let bits = Bits::of(hash);
+        match self.find_entry_with(hash, bits, &tag, self.elapsed(now), &mut ()) {
+            Some(found) => Ok(self.value_mut(&found)),
+            None => self.insert_absent(hash, bits, tag, now, value),
+        }
+    }
+
+    /// Creates a binding for an absent tag. Out of line, so that lookups are inlined.
+    #[inline(never)]
+    fn insert_absent(
+        &mut self,
+        hash: u64,
+        bits: Bits,
+        tag: T,
+        now: Timestamp,
+        value: impl FnOnce() -> V,
+    ) -> Result<&mut V, Full<T>> {
+        self.advance_to(now);
+        let created = self.create(hash, bits, tag, value, &mut ())?;
+        Ok(self.value_mut(&created))
     }
 
     /// Returns the value of a tag, if it has a binding that is live `elapsed` ticks after the last
@@ -367,54 +377,112 @@ impl<T: Eq, V, S> EphemeralStore<T, V, S> {
     where
         Q: Equivalent<T> + ?Sized,
     {
-        Some(&self.ring.get(self.position_of_tag(hash, tag, elapsed, &mut ())?)?.value)
+        let found = self.find_entry(hash, tag, elapsed, &mut ())?;
+        // SAFETY: the entry has a body, which is borrowed as `self` is.
+        Some(unsafe { &found.body.as_ref().value })
     }
 
-    /// Returns the position among the live entries of the binding of a tag, if it is live `elapsed`
-    /// ticks after the last creation or cleaning.
+    /// Returns the entry of a tag, if it is live `elapsed` ticks after the last creation or
+    /// cleaning.
     #[inline(always)]
-    pub(super) fn position_of_tag<Q>(
+    pub(super) fn find_entry<Q>(
         &self,
         hash: u64,
         tag: &Q,
         elapsed: u64,
         observer: &mut impl Observer,
-    ) -> Option<usize>
+    ) -> Option<FoundEntry<T, V>>
     where
         Q: Equivalent<T> + ?Sized,
     {
-        let head = self.heads[self.chain_of(hash)];
-        if !head.may_contain(Bit::of(hash)) {
-            return None;
+        self.find_entry_with(hash, Bits::of(hash), tag, elapsed, observer)
+    }
+
+    /// Returns the entry of a tag as [`find_entry`](Self::find_entry), given the filter bits.
+    #[inline(always)]
+    fn find_entry_with<Q>(
+        &self,
+        hash: u64,
+        bits: Bits,
+        tag: &Q,
+        elapsed: u64,
+        observer: &mut impl Observer,
+    ) -> Option<FoundEntry<T, V>>
+    where
+        Q: Equivalent<T> + ?Sized,
+    {
+        let newest = self.chains.newest(hash, bits)?;
+        // None lives longer.
+        let elapsed = elapsed.min(self.lifetime.ticks.into()) as i32;
+        match self.examine(newest, tag, elapsed, observer) {
+            Examined::Equal(found) => Some(found),
+            Examined::Other { link } => self.find_further(hash, link, tag, elapsed, observer),
         }
-        let mut position = self.ring.position_of(head.newest());
-        // A chain has no circle, unless a link is four billion creations old.
-        for _ in 0..self.ring.live() {
-            let (times, entry) = self.ring.entry(position)?;
-            observer.entry();
-            observer.words(Entry::<T, V>::EXAMINED_WORDS);
-            // The rest of the chain is older and has expired as well.
-            if self.remaining(times) <= elapsed {
-                return None;
+    }
+
+    /// Compares the tag of an entry. If it is another one, the result has the link to the next
+    /// entry of the chain, unless that has expired as well.
+    #[inline(always)]
+    fn examine<Q>(
+        &self,
+        sequence: u32,
+        tag: &Q,
+        elapsed: i32,
+        observer: &mut impl Observer,
+    ) -> Examined<T, V>
+    where
+        Q: Equivalent<T> + ?Sized,
+    {
+        let Some(found) = self.ring.find(sequence) else { return Examined::Other { link: None } };
+        observer.entry();
+        observer.words(Entry::<T, V>::EXAMINED_WORDS);
+        // The rest of the chain is older and has expired as well.
+        if found.times.until_expiry(self.doubled_now()) <= elapsed {
+            return Examined::Other { link: None };
+        }
+        // SAFETY: the entry has a body, which is borrowed as `self` is.
+        match tag.equivalent(unsafe { &found.body.as_ref().tag }) {
+            true => Examined::Equal(found),
+            false => Examined::Other { link: Some(found.times.link) },
+        }
+    }
+
+    /// Goes on with the rest of a chain, and with the second one.
+    #[inline(never)]
+    fn find_further<Q>(
+        &self,
+        hash: u64,
+        link: Option<u32>,
+        tag: &Q,
+        elapsed: i32,
+        observer: &mut impl Observer,
+    ) -> Option<FoundEntry<T, V>>
+    where
+        Q: Equivalent<T> + ?Sized,
+    {
+        for mut next in [link, self.chains.newest_of_second(hash)] {
+            // A chain has no circle, unless a link is four billion creations old.
+            for _ in 0..self.ring.live() {
+                let Some(sequence) = next else { break };
+                match self.examine(sequence, tag, elapsed, observer) {
+                    Examined::Equal(found) => return Some(found),
+                    Examined::Other { link } => next = link,
+                }
             }
-            if tag.equivalent(&entry.tag) {
-                return Some(position);
-            }
-            position = self.ring.position_of(times.link);
         }
         None
     }
 
-    /// Creates a binding for an absent tag, at the time to which the store has advanced. Returns
-    /// its position.
+    /// Creates a binding for an absent tag, at the time to which the store has advanced.
     #[inline]
     pub(super) fn create(
         &mut self,
         hash: u64,
+        bits: Bits,
         tag: T,
         value: impl FnOnce() -> V,
         observer: &mut impl Observer,
-    ) -> Result<usize, Full<T>> {
+    ) -> Result<FoundEntry<T, V>, Full<T>> {
         self.ring.reclaim(RECLAIMED_PER_CREATION);
         if self.ring.is_full() && !self.has_room_after_removals() {
             return Err(Full { refused: tag });
@@ -423,19 +491,21 @@ impl<T: Eq, V, S> EphemeralStore<T, V, S> {
         observer.words(Entry::<T, V>::CREATED_WORDS);
         let reused = self.reused_slot();
         let position = reused.unwrap_or(self.ring.live());
-        let (chain, sequence) = (self.chain_of(hash), self.ring.oldest() + position as u64);
-        let head = &mut self.heads[chain];
-        let link = head.newest();
-        let has_live = self.ring.position_of(link) < self.ring.live();
-        *head = head.with(sequence as u32, Bit::of(hash), has_live);
-        let times = Times { link, expiry: self.expiry() };
+        let sequence = (self.ring.oldest() + position as u64) as u32;
+        let expiry = self.expiry();
+        let (head, age) = self.chains.choose(hash, self.ring.next() as u32);
+        let (link, has_live) = (head.newest(), age as usize <= self.ring.live());
+        *head = head.with(sequence, bits, has_live);
+        let times = Times::new(link, expiry);
         let entry = Entry { tag, value };
-        let created = match reused {
-            None => self.ring.push(times, entry),
-            Some(position) => self.ring.fill(position, times, entry),
+        let body = match reused {
+            None => self.ring.append(times, entry),
+            Some(position) => match self.ring.fill(position, times, entry) {
+                Some(body) => body,
+                None => unreachable!("the slot is vacant"),
+            },
         };
-        debug_assert!(created.is_some(), "the slot is vacant");
-        Ok(position)
+        Ok(Found { sequence, times, body: body.into() })
     }
 
     /// Returns whether a full ring has a slot to reuse, or one at its front that is given up.
@@ -445,4 +515,13 @@ impl<T: Eq, V, S> EphemeralStore<T, V, S> {
         self.ring.reclaim(RECLAIMED_PER_CREATION);
         !self.ring.is_full() || self.has_reusable_slot()
     }
+}
+
+/// The result of comparing an entry.
+enum Examined<T, V> {
+    Equal(FoundEntry<T, V>),
+    Other {
+        /// The low half of the sequence number of the next entry of the chain.
+        link: Option<u32>,
+    },
 }

@@ -1,9 +1,10 @@
-//! Expiry times in 32 bits that wrap around.
+//! Expiry times in 31 bits that wrap around.
 //!
-//! A lifetime is up to 31 bits of ticks, and a tick is a power of two of nanoseconds: one
-//! nanosecond for lifetimes up to two seconds. An entry stores the lower 32 bits of its expiry
-//! tick. They suffice, as any binding among the live ones of the ring expires within one lifetime
-//! after the last creation, or has expired within half a lifetime before it.
+//! A lifetime is up to 30 bits of ticks, and a tick is a power of two of nanoseconds: one
+//! nanosecond for lifetimes up to one second. An entry stores the lower 31 bits of its expiry tick,
+//! times two, as the lowest bit marks vacant slots. They suffice, as any binding among the live
+//! ones of the ring expires within one lifetime after the last creation, or has expired within half
+//! a lifetime before it.
 
 use core::time::Duration;
 
@@ -22,7 +23,7 @@ pub(super) struct Lifetime {
 impl Lifetime {
     pub(super) fn new(period: Duration) -> Result<Self, StoreError> {
         let nanos = nanos(period);
-        let shift = (u64::BITS - nanos.leading_zeros()).saturating_sub(u32::BITS - 1);
+        let shift = (u64::BITS - nanos.leading_zeros()).saturating_sub(u32::BITS - 2);
         match (nanos >> shift) as u32 {
             0 => Err(StoreError::NoLifetime),
             ticks => Ok(Self { period, ticks, shift }),

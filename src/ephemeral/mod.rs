@@ -9,11 +9,11 @@
 //! ```text
 //!     heads                      ring, oldest first
 //!     ┌──────────┬────┐          ╭──────┬──────┬──────┬──────┬──────┬──────┬──────┬───────────╮
-//!     │ ···1···· │ 44 │          │ 40   │ 41   │ 42   │ 43   │ 44   │ 45   │ 46   │ vacant    │
+//!     │ ·1··1··· │ 44 │          │ 40   │ 41   │ 42   │ 43   │ 44   │ 45   │ 46   │ vacant    │
 //!     ├──────────┼────┤          │ tag  │      │      │      │      │      │      │           │
-//!     │ ·1·····1 │ 46 │ ───────────────────────────────────────────────────▶ tag  │           │
+//!     │ 11·1···1 │ 46 │ ───────────────────────────────────────────────────▶ tag  │           │
 //!     ├──────────┼────┤          │      │      │ tag ◀───────────────────── 42   │ link      │
-//!     │ ····1··· │ 17 │ expired  │      │ ◀─── 41   │      │      │      │      │           │
+//!     │ ··1·1··· │ 17 │ expired  │      │ ◀─── 41   │      │      │      │      │           │
 //!     └──────────┴────┘          ╰──────┴──────┴──────┴──────┴──────┴──────┴──────┴───────────╯
 //!      filter     newest          expired       │ live: `find` reads these only   ▲ next
 //!      bits
@@ -29,8 +29,12 @@
 //! there. Hence reclaiming a binding only removes it from the ring: no chain is walked, no hash is
 //! computed, no head is written.
 //!
-//! A head has a filter of 32 bits, with one bit set for each tag of its chain. If the bit of a tag
-//! is clear, the tag is not in the chain, and no entry is read.
+//! A head has a filter of 32 bits, with two bits for each tag of its chain. If one of those of a
+//! tag is missing, the tag is not in the chain, and no entry is read.
+//!
+//! By default, heads are in pairs, and a new binding joins the chain of the two whose newest
+//! binding is older: chains of two live bindings are rare ([`Heads::Paired`]). A lookup tests both
+//! filters, which are in one cache line, and walks one chain.
 //!
 //! # Removal
 //!
@@ -62,12 +66,12 @@
 //! - Along the ring, expiry times never decrease by more than three sixteenths of a lifetime, and
 //!   not at all if no slot among the live ones is reused: the expired bindings are at its front,
 //!   the live ones follow.
-//! - A live binding is on the chain selected by the hash of its tag, all bindings before it in the
-//!   chain are live and younger, and its bit is set in the head.
+//! - A live binding is on a chain selected by the hash of its tag, all bindings before it in the
+//!   chain are live and younger, and its bits are in the filter of the head.
 //! - A tag has at most one live binding.
 //! - No binding is found one lifetime after its creation or later, whether it is reclaimed or not.
-//!   None expires earlier, except for the granularity of time: 2⁻²⁹ of a lifetime that exceeds two
-//!   seconds.
+//!   None expires earlier, except for the granularity of time: 2⁻²⁸ of a lifetime that exceeds one
+//!   second.
 //! - A vacant slot is on no chain; it is in one list of slots to reuse, or in none.
 //!
 //! Heads and links store 32 bits of a sequence number. After four billion bindings a stale one may
@@ -76,12 +80,13 @@
 //!
 //! # Cost
 //!
-//! A tag and a value of eight bytes each take 24 bytes and a bit, a head takes eight. Finding a tag
-//! reads its head and the newer entries of its chain: `1 + f / 2h` entries for a present tag, where
-//! `f` is the load of the ring and `h` the number of heads per entry. An absent tag costs one head;
-//! in a full store with `h` = 2 it reads an entry once in fifty lookups. Creation also writes the
-//! next slot of the ring, which the hardware prefetcher expects: one cache miss in all, where a
-//! hash table with a queue has four. A removal costs as much as finding the tag.
+//! A tag and a value of eight bytes each take 24 bytes, a head takes eight. Finding a tag reads its
+//! heads and the newer entries of its chain: in a full store 1.12 entries for a present tag.
+//! Without pairs, that is `1 + f / 2h` entries, where `f` is the load of the ring and `h` the
+//! number of heads per entry. An absent tag costs the heads; in a full store it reads an entry once
+//! in a hundred lookups. Creation also writes the next slot of the ring, which the hardware
+//! prefetcher expects: one cache miss in all, where a hash table with a queue has four. A removal
+//! costs as much as finding the tag.
 //!
 //! Each creation reclaims two expired bindings: there is no cleaner thread, no pause, and no
 //! capacity is lost to expired bindings. Values are dropped when they are reclaimed, so a store
@@ -98,7 +103,7 @@
 //! - The paper's cleaner is a thread that runs every tenth of a lifetime, and is late by that much:
 //!   see [`sweep`](EphemeralStore::sweep). Here a lookup checks the expiry, and creation reclaims.
 //! - New bindings are inserted at the head of their chain, so that lookups never walk expired ones.
-//! - Heads contain a filter; the paper's heads are half as large.
+//! - Heads contain a filter; the paper's heads are half as large, and a tag has one chain.
 
 mod burst;
 mod check;
@@ -114,6 +119,7 @@ mod vacancies;
 use core::error::Error;
 use core::fmt;
 
+use crate::memory::ArrayError;
 pub use find::Bound;
 pub use heads::Heads;
 pub use store::{Binding, EphemeralStore};
@@ -163,3 +169,12 @@ impl fmt::Display for StoreError {
 }
 
 impl Error for StoreError {}
+
+impl From<ArrayError> for StoreError {
+    fn from(error: ArrayError) -> Self {
+        match error {
+            ArrayError::TooLarge => Self::TooLarge,
+            ArrayError::NoMemory => Self::NoMemory,
+        }
+    }
+}

@@ -6,12 +6,13 @@ use equivalent::Equivalent;
 
 use super::ring::Ring;
 use super::store::{Entry, EphemeralStore};
+use crate::memory::Allocator;
 use crate::timestamp::Timestamp;
 
 /// Vacant slots at the front of the ring that each creation and removal passes.
 const PASSED: usize = 2;
 
-impl<T: Eq, V, S> EphemeralStore<T, V, S> {
+impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     /// Removes the live binding of a tag and returns its value, given the hash of the tag. See
     /// [`remove`](Self::remove).
     pub fn remove_hashed<Q>(&mut self, hash: u64, tag: &Q, now: Timestamp) -> Option<V>
@@ -19,7 +20,8 @@ impl<T: Eq, V, S> EphemeralStore<T, V, S> {
         Q: Equivalent<T> + ?Sized,
     {
         self.advance_to(now);
-        let position = self.position_of_tag(hash, tag, 0, &mut ())?;
+        let found = self.find_entry(hash, tag, 0, &mut ())?;
+        let position = self.ring.position_of(found.sequence);
         Some(self.remove_at(hash, position).value)
     }
 
@@ -67,7 +69,8 @@ impl<T: Eq, V, S> EphemeralStore<T, V, S> {
             }
             let Some(entry) = self.ring.get(position) else { continue };
             let hash = hash_of(&self.hasher, &entry.tag);
-            if self.position_of_tag(hash, &entry.tag, 0, &mut ()) == Some(position) {
+            let found = self.find_entry(hash, &entry.tag, 0, &mut ());
+            if found.is_some_and(|found| self.ring.position_of(found.sequence) == position) {
                 drop(self.remove_at(hash, position));
             }
             // Vacant slots at the front may have been passed.
@@ -76,7 +79,12 @@ impl<T: Eq, V, S> EphemeralStore<T, V, S> {
     }
 }
 
-impl<T: Hash + Eq, V, S: BuildHasher> EphemeralStore<T, V, S> {
+impl<T, V, S, A> EphemeralStore<T, V, S, A>
+where
+    T: Hash + Eq,
+    S: BuildHasher,
+    A: Allocator + Clone,
+{
     /// Removes the live binding of a tag and returns its value: what it stood for is complete.
     ///
     /// If its slot was appended to the ring within the last sixteenth of a lifetime, a creation
@@ -129,10 +137,10 @@ impl<T: Hash + Eq, V, S: BuildHasher> EphemeralStore<T, V, S> {
     }
 }
 
-impl<T, V, S> EphemeralStore<T, V, S> {
+impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     /// Removes a live binding at a position, given the hash of its tag.
     fn remove_at(&mut self, hash: u64, position: usize) -> Entry<T, V> {
-        self.unlink(self.chain_of(hash), position);
+        self.unlink(hash, position);
         let sequence = self.ring.oldest() + position as u64;
         let Some(entry) = self.ring.take(position) else {
             unreachable!("a lookup returned the position");
@@ -145,21 +153,23 @@ impl<T, V, S> EphemeralStore<T, V, S> {
     }
 
     /// Takes a live entry out of its chain, so that nothing links to its slot.
-    fn unlink(&mut self, chain: usize, position: usize) {
+    fn unlink(&mut self, hash: u64, position: usize) {
         let sequence = (self.ring.oldest() + position as u64) as u32;
         let Some(link) = self.ring.times(position).map(|times| times.link) else { return };
-        let head = &mut self.heads[chain];
-        if head.newest() == sequence {
-            *head = head.with_newest(link);
-            return;
-        }
-        let mut newer = self.ring.position_of(head.newest());
-        for _ in 0..self.ring.live() {
-            let Some(times) = self.ring.times(newer) else { return };
-            if times.link == sequence {
-                return self.ring.set_link(newer, link);
+        for chain in self.chains.of(hash) {
+            let head = self.chains.head(chain);
+            if head.newest() == sequence {
+                *self.chains.head_mut(chain) = head.with_newest(link);
+                return;
             }
-            newer = self.ring.position_of(times.link);
+            let mut newer = self.ring.position_of(head.newest());
+            for _ in 0..self.ring.live() {
+                let Some(times) = self.ring.times(newer) else { break };
+                if times.link == sequence {
+                    return self.ring.set_link(newer, link);
+                }
+                newer = self.ring.position_of(times.link);
+            }
         }
     }
 
@@ -199,7 +209,7 @@ impl<T, V, S> EphemeralStore<T, V, S> {
 /// Returns the link of a vacant slot, unless a new binding would have the handle of the one that
 /// was removed from it: one of the same tick, with this expiry time.
 #[inline]
-fn reusable_link<E>(ring: &Ring<E>, slot: u32, expiry: u32) -> Option<u32> {
+fn reusable_link<E, A: Allocator>(ring: &Ring<E, A>, slot: u32, expiry: u32) -> Option<u32> {
     let times = ring.times(ring.position_of(slot))?;
-    (times.expiry != expiry).then_some(times.link)
+    (times.expiry() != expiry).then_some(times.link)
 }

@@ -13,17 +13,17 @@
 //! middle: its slot is vacant then, until another body is put there, or until it is the oldest.
 //!
 //! Invariant: exactly the slots of the sequence numbers from the first expired to the last live
-//! entry have a body, except for those whose bit of `vacant` is set, which are `vacancies`; no
-//! other bit is set. There are at most as many entries as slots.
+//! entry have a body, except for those that are marked as vacant, which are `vacancies`. There are
+//! at most as many entries as slots.
 #![allow(unsafe_code)]
 
 use alloc::alloc::handle_alloc_error;
-use alloc::boxed::Box;
-use alloc::vec::Vec;
 use core::alloc::Layout;
 use core::mem::{MaybeUninit, needs_drop};
+use core::ptr::NonNull;
 
 use super::StoreError;
+use crate::memory::{Allocator, Array};
 use crate::raw::prefetch::prefetch;
 
 /// The first sequence number. The heads of empty chains are zero, which must not match an entry.
@@ -32,14 +32,43 @@ const FIRST_SEQUENCE: u64 = 1;
 /// The maximum number of slots: the low halves of sequence numbers must distinguish them.
 const MAX_SLOTS: usize = 1 << 31;
 
+/// Set in the expiry time of a vacant slot.
+const VACANT: u32 = 1;
+
 /// What is known of an entry whether its slot is vacant or not.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     /// The low half of the sequence number of the next older entry of the chain, which may be
     /// stale; for a vacant slot, that of another vacant one.
     pub(super) link: u32,
-    /// The low half of the tick at which the binding expires, or would have expired.
-    pub(super) expiry: u32,
+    /// The expiry time, and the bit [`VACANT`].
+    marked_expiry: u32,
+}
+
+impl Times {
+    /// Those of an entry with a body. The expiry time is even.
+    #[inline]
+    pub(super) const fn new(link: u32, expiry: u32) -> Self {
+        debug_assert!(expiry & VACANT == 0);
+        Self { link, marked_expiry: expiry }
+    }
+
+    #[inline]
+    pub(super) const fn is_vacant(self) -> bool {
+        self.marked_expiry & VACANT != 0
+    }
+
+    /// Twice the tick at which the binding expires, or would have expired: the low half of that.
+    #[inline]
+    pub(super) const fn expiry(self) -> u32 {
+        self.marked_expiry & !VACANT
+    }
+
+    /// Returns the ticks from now until the expiry, given twice the tick of now.
+    #[inline(always)]
+    pub(super) const fn until_expiry(self, doubled_now: u32) -> i32 {
+        self.marked_expiry.wrapping_sub(doubled_now) as i32 >> 1
+    }
 }
 
 /// A slot of 24 bytes for bodies of 16, as the word counts of the paper imply. What a lookup reads
@@ -50,11 +79,18 @@ struct Slot<B> {
     body: MaybeUninit<B>,
 }
 
+/// A live entry with a body. The pointer is valid until the body is removed, and may be
+/// dereferenced as the ring is borrowed.
+pub(super) struct Found<B> {
+    /// The low half of its sequence number.
+    pub(super) sequence: u32,
+    pub(super) times: Times,
+    pub(super) body: NonNull<B>,
+}
+
 /// A queue of entries that expire in the order of insertion, in a power of two of slots.
-pub(super) struct Ring<B> {
-    slots: Box<[Slot<B>]>,
-    /// One bit for each slot.
-    vacant: Box<[u64]>,
+pub(super) struct Ring<B, A: Allocator> {
+    slots: Array<Slot<B>, A>,
     /// The sequence number of the oldest live entry, or the next one if none is live.
     oldest: u64,
     live: usize,
@@ -64,26 +100,18 @@ pub(super) struct Ring<B> {
     vacancies: usize,
 }
 
-/// Allocates `count` items.
-fn allocate<T>(count: usize, item: impl FnMut() -> T) -> Result<Box<[T]>, StoreError> {
-    let mut items = Vec::new();
-    items.try_reserve_exact(count).map_err(|_| StoreError::NoMemory)?;
-    items.resize_with(count, item);
-    Ok(items.into_boxed_slice())
-}
-
-impl<B> Ring<B> {
+impl<B, A: Allocator> Ring<B, A> {
     /// Creates a ring with this capacity, rounded up to a power of two.
-    pub(super) fn new(capacity: usize) -> Result<Self, StoreError> {
+    pub(super) fn new_in(capacity: usize, memory: A) -> Result<Self, StoreError> {
         if capacity == 0 {
             return Err(StoreError::NoCapacity);
         }
         let count = capacity.checked_next_power_of_two().filter(|&count| count <= MAX_SLOTS);
         let count = count.ok_or(StoreError::TooLarge)?;
-        let times = Times { link: 0, expiry: 0 };
-        let slots = allocate(count, || Slot { times, body: MaybeUninit::uninit() })?;
-        let vacant = allocate(count.div_ceil(64), || 0)?;
-        Ok(Self { slots, vacant, oldest: FIRST_SEQUENCE, live: 0, expired: 0, vacancies: 0 })
+        let times = Times::new(0, 0);
+        let slot = |_| Slot { times, body: MaybeUninit::uninit() };
+        let slots = Array::new_in(count, memory, slot)?;
+        Ok(Self { slots, oldest: FIRST_SEQUENCE, live: 0, expired: 0, vacancies: 0 })
     }
 
     pub(super) fn capacity(&self) -> usize {
@@ -91,8 +119,8 @@ impl<B> Ring<B> {
     }
 
     /// Returns the number of allocated bytes.
-    pub(super) fn allocation_size(&self) -> usize {
-        size_of_val(&*self.slots) + size_of_val(&*self.vacant)
+    pub(super) const fn allocation_size(&self) -> usize {
+        self.slots.allocation_size()
     }
 
     /// Returns the number of live entries, with or without a body.
@@ -130,81 +158,82 @@ impl<B> Ring<B> {
         sequence.wrapping_sub(self.oldest as u32) as usize
     }
 
-    #[inline]
-    fn slot(&self, sequence: u64) -> usize {
-        sequence as usize & (self.slots.len() - 1)
+    /// Returns the slot of a sequence number. Sequence numbers modulo 2^32 suffice.
+    #[inline(always)]
+    fn slot(&self, sequence: u64) -> &Slot<B> {
+        self.slots.get(sequence as usize)
     }
 
-    /// Returns the slot at a position of the live entries; 0 is the oldest.
-    #[inline]
-    fn slot_at(&self, position: usize) -> Option<usize> {
-        (position < self.live).then(|| self.slot(self.oldest + position as u64))
+    #[inline(always)]
+    fn slot_mut(&mut self, sequence: u64) -> &mut Slot<B> {
+        self.slots.get_mut(sequence as usize)
     }
 
-    #[inline]
-    fn is_vacant(&self, slot: usize) -> bool {
-        self.vacancies > 0 && self.vacant[slot / 64] >> (slot % 64) & 1 == 1
-    }
-
-    /// Sets or clears the bit of a slot, which has the other value.
-    fn flip_vacant(&mut self, slot: usize) {
-        self.vacant[slot / 64] ^= 1 << (slot % 64);
+    /// Returns the sequence number at a position of the live entries; 0 is the oldest.
+    #[inline(always)]
+    fn sequence_at(&self, position: usize) -> Option<u64> {
+        (position < self.live).then(|| self.oldest + position as u64)
     }
 
     /// Returns the link and the expiry time of the live entry at a position, with or without a
     /// body.
     #[inline]
     pub(super) fn times(&self, position: usize) -> Option<Times> {
-        Some(self.slots[self.slot_at(position)?].times)
+        Some(self.slot(self.sequence_at(position)?).times)
     }
 
     /// Sets the link of the live entry at a position.
     pub(super) fn set_link(&mut self, position: usize, link: u32) {
-        if let Some(slot) = self.slot_at(position) {
-            self.slots[slot].times.link = link;
+        if let Some(sequence) = self.sequence_at(position) {
+            self.slot_mut(sequence).times.link = link;
         }
     }
 
     /// Returns the body of the live entry at a position, if it has one.
     #[inline]
     pub(super) fn get(&self, position: usize) -> Option<&B> {
-        Some(self.entry(position)?.1)
-    }
-
-    /// Returns the link, the expiry time and the body of the live entry at a position, if it has
-    /// one.
-    #[inline(always)]
-    pub(super) fn entry(&self, position: usize) -> Option<(Times, &B)> {
-        let slot = self.slot_at(position)?;
-        if self.is_vacant(slot) {
-            return None;
-        }
-        let slot = &self.slots[slot];
+        let slot = self.slot(self.sequence_at(position)?);
         // SAFETY: the entry is live and not vacant, so it has a body.
-        Some((slot.times, unsafe { slot.body.assume_init_ref() }))
+        (!slot.times.is_vacant()).then(|| unsafe { slot.body.assume_init_ref() })
     }
 
     /// Returns a mutable reference to the body of the live entry at a position, if it has one.
     #[inline]
     pub(super) fn get_mut(&mut self, position: usize) -> Option<&mut B> {
-        let slot = self.slot_at(position)?;
-        if self.is_vacant(slot) {
+        let slot = self.slot_mut(self.sequence_at(position)?);
+        // SAFETY: the entry is live and not vacant, so it has a body.
+        (!slot.times.is_vacant()).then(|| unsafe { slot.body.assume_init_mut() })
+    }
+
+    /// Returns the live entry whose sequence number has this low half, if there is one with a body.
+    #[inline(always)]
+    pub(super) fn find(&self, sequence: u32) -> Option<Found<B>> {
+        if self.position_of(sequence) >= self.live {
             return None;
         }
-        // SAFETY: the entry is live and not vacant, so it has a body.
-        Some(unsafe { self.slots[slot].body.assume_init_mut() })
+        let slot = self.slots.pointer(sequence as usize).as_ptr();
+        // SAFETY: slots are initialised, and borrowed as `self` is.
+        let times = unsafe { (*slot).times };
+        // SAFETY: the pointer is to a slot.
+        let body = unsafe { &raw mut (*slot).body };
+        // SAFETY: a field of a slot has an address.
+        let body = unsafe { NonNull::new_unchecked(body) }.cast();
+        (!times.is_vacant()).then_some(Found { sequence, times, body })
     }
 
     /// Prefetches the slot of a sequence number.
     #[inline]
     pub(super) fn prefetch(&self, sequence: u32) {
-        prefetch(&raw const self.slots[self.slot(u64::from(sequence))]);
+        let slot: *const Slot<B> = self.slots.pointer(sequence as usize).as_ptr();
+        prefetch(slot);
+        // Some slots are in two cache lines.
+        prefetch(slot.wrapping_byte_add(size_of::<Slot<B>>() - 1));
     }
 
-    /// Marks the `count` oldest live entries as expired.
-    #[inline]
+    /// Marks the `count` oldest live entries as expired. There are that many.
+    #[inline(always)]
     pub(super) fn expire(&mut self, count: usize) {
-        let count = count.min(self.live);
+        debug_assert!(count <= self.live);
         self.live -= count;
         self.expired += count;
         self.oldest += count as u64;
@@ -224,18 +253,16 @@ impl<B> Ring<B> {
     fn reclaim_each(&mut self, count: usize) -> usize {
         let mut dropped = 0;
         for _ in 0..count {
-            let slot = self.slot(self.oldest - self.expired as u64);
-            let is_vacant = self.is_vacant(slot);
+            let sequence = self.oldest - self.expired as u64;
             // Uncounted before the drop, which may panic.
             self.expired -= 1;
-            if is_vacant {
-                self.flip_vacant(slot);
+            if self.slot(sequence).times.is_vacant() {
                 self.vacancies -= 1;
             } else {
                 dropped += 1;
                 // SAFETY: the entry was counted as expired and is not vacant, so it has a body; it
                 // is uncounted now.
-                unsafe { self.slots[slot].body.assume_init_drop() };
+                unsafe { self.slot_mut(sequence).body.assume_init_drop() };
             }
         }
         dropped
@@ -247,47 +274,52 @@ impl<B> Ring<B> {
         self.oldest + self.live as u64
     }
 
-    /// Appends a live entry, unless the ring is full.
-    #[inline]
-    pub(super) fn push(&mut self, times: Times, body: B) -> Option<&mut B> {
-        if self.is_full() {
-            return None;
-        }
-        let slot = self.slot(self.next());
+    /// Appends a live entry to a ring that is not full.
+    #[inline(always)]
+    pub(super) fn append(&mut self, times: Times, body: B) -> &mut B {
+        debug_assert!(!self.is_full(), "the caller has tested it");
+        let sequence = self.next();
         self.live += 1;
-        self.slots[slot].times = times;
-        Some(self.slots[slot].body.write(body))
+        let slot = self.slot_mut(sequence);
+        slot.times = times;
+        slot.body.write(body)
     }
 
     /// Takes the body out of the live entry at a position, if it has one. The slot is vacant then.
     pub(super) fn take(&mut self, position: usize) -> Option<B> {
-        let slot = self.slot_at(position).filter(|slot| !self.is_vacant(*slot))?;
-        self.vacancies += 1;
-        self.flip_vacant(slot);
+        let slot = self.slot_mut(self.sequence_at(position)?);
+        if slot.times.is_vacant() {
+            return None;
+        }
+        slot.times.marked_expiry |= VACANT;
         // SAFETY: the entry was live and not vacant, so it had a body; it is vacant now.
-        Some(unsafe { self.slots[slot].body.assume_init_read() })
+        let body = unsafe { slot.body.assume_init_read() };
+        self.vacancies += 1;
+        Some(body)
     }
 
     /// Puts a body into the vacant slot of the live entry at a position.
     pub(super) fn fill(&mut self, position: usize, times: Times, body: B) -> Option<&mut B> {
-        let slot = self.slot_at(position).filter(|slot| self.is_vacant(*slot))?;
+        let sequence = self.sequence_at(position)?;
+        if !self.slot(sequence).times.is_vacant() {
+            return None;
+        }
         self.vacancies -= 1;
-        self.flip_vacant(slot);
-        self.slots[slot].times = times;
-        Some(self.slots[slot].body.write(body))
+        let slot = self.slot_mut(sequence);
+        slot.times = times;
+        Some(slot.body.write(body))
     }
 
     /// Checks that `vacancies` are counted, for tests. O(slots).
     pub(super) fn are_vacancies_counted(&self) -> bool {
-        let bits: u32 = self.vacant.iter().map(|bits| bits.count_ones()).sum();
         let first = self.oldest - self.expired as u64;
-        let entries = (first..self.next()).filter(|sequence| self.is_vacant(self.slot(*sequence)));
-        bits as usize == self.vacancies && entries.count() == self.vacancies
+        let entries = (first..self.next()).filter(|at| self.slot(*at).times.is_vacant());
+        entries.count() == self.vacancies
     }
 }
 
 #[cfg(test)]
-impl<B> Ring<B> {
+impl<B, A: Allocator> Ring<B, A> {
     /// Sets the next sequence number of an empty ring.
     pub(super) fn set_next_sequence(&mut self, sequence: u64) {
         assert_eq!((self.live, self.expired), (0, 0));
@@ -296,23 +328,24 @@ impl<B> Ring<B> {
 
     /// Sets the expiry time of the live entry at a position.
     pub(super) fn set_expiry(&mut self, position: usize, expiry: u32) {
-        let slot = self.slot_at(position).expect("it is live");
-        self.slots[slot].times.expiry = expiry;
+        let sequence = self.sequence_at(position).expect("it is live");
+        self.slot_mut(sequence).times.marked_expiry = expiry;
     }
 }
 
-impl<B: Clone> Clone for Ring<B> {
+impl<B: Clone, A: Allocator + Clone> Clone for Ring<B, A> {
     /// Clones the live entries with their sequence numbers. Expired entries are not cloned.
     fn clone(&self) -> Self {
-        let mut clone = Self::new(self.capacity()).unwrap_or_else(|_| {
-            handle_alloc_error(Layout::for_value(&*self.slots));
+        let memory = self.slots.allocator().clone();
+        let mut clone = Self::new_in(self.capacity(), memory).unwrap_or_else(|_| {
+            let layout = Layout::array::<Slot<B>>(self.capacity());
+            handle_alloc_error(layout.unwrap_or(Layout::new::<Slot<B>>()));
         });
         clone.oldest = self.oldest;
         for position in 0..self.live {
-            let slot = self.slot(self.oldest + position as u64);
-            let times = self.slots[slot].times;
+            let times = self.slot(self.oldest + position as u64).times;
             match self.get(position) {
-                Some(body) => _ = clone.push(times, body.clone()),
+                Some(body) => _ = clone.append(times, body.clone()),
                 None => clone.push_vacant(times),
             }
         }
@@ -320,23 +353,22 @@ impl<B: Clone> Clone for Ring<B> {
     }
 }
 
-impl<B> Ring<B> {
+impl<B, A: Allocator> Ring<B, A> {
     /// Appends a live entry without a body to a ring that is not full.
     fn push_vacant(&mut self, times: Times) {
-        let slot = self.slot(self.next());
-        self.slots[slot].times = times;
-        self.flip_vacant(slot);
+        let sequence = self.next();
+        self.slot_mut(sequence).times = times;
         self.vacancies += 1;
         self.live += 1;
     }
 }
 
-impl<B> Drop for Ring<B> {
+impl<B, A: Allocator> Drop for Ring<B, A> {
     fn drop(&mut self) {
         /// Drops the remaining entries after the drop of one has panicked.
-        struct Rest<'a, B>(&'a mut Ring<B>);
+        struct Rest<'a, B, A: Allocator>(&'a mut Ring<B, A>);
 
-        impl<B> Drop for Rest<'_, B> {
+        impl<B, A: Allocator> Drop for Rest<'_, B, A> {
             fn drop(&mut self) {
                 self.0.reclaim(usize::MAX);
             }
@@ -354,24 +386,28 @@ mod tests {
 
     use super::*;
 
-    const TIMES: Times = Times { link: 0, expiry: 0 };
+    use crate::memory::Global;
+
+    const TIMES: Times = Times::new(0, 0);
+
+    fn ring<B>(capacity: usize) -> Ring<B, Global> {
+        Ring::new_in(capacity, Global).unwrap()
+    }
 
     #[test]
     fn entries_are_dropped_once() {
         let counted = Rc::new(());
-        let mut ring = Ring::new(3).unwrap();
+        let mut ring = ring(3);
         for _ in 0..4 {
-            assert!(ring.push(TIMES, Rc::clone(&counted)).is_some());
+            assert!(!ring.is_full());
+            ring.append(TIMES, Rc::clone(&counted));
         }
-        assert!(ring.push(TIMES, Rc::clone(&counted)).is_none());
+        assert!(ring.is_full());
         ring.expire(3);
-        assert!(
-            ring.push(TIMES, Rc::clone(&counted)).is_none(),
-            "expired entries occupy their slots"
-        );
+        assert!(ring.is_full(), "expired entries occupy their slots");
         assert_eq!((ring.reclaim(2), ring.live(), ring.expired), (2, 1, 1));
         assert_eq!(Rc::strong_count(&counted), 3);
-        assert!(ring.push(TIMES, Rc::clone(&counted)).is_some());
+        ring.append(TIMES, Rc::clone(&counted));
         let clone = ring.clone();
         assert_eq!((clone.live(), clone.expired, Rc::strong_count(&counted)), (2, 0, 6));
         drop(clone);
@@ -381,14 +417,14 @@ mod tests {
 
     #[test]
     fn entries_are_found_by_sequence_number() {
-        let mut ring = Ring::new(4).unwrap();
+        let mut ring = ring(4);
         for next in 1..40_u64 {
             assert_eq!(ring.next(), next);
             if ring.is_full() {
                 ring.expire(1);
                 ring.reclaim(1);
             }
-            assert!(ring.push(TIMES, next).is_some());
+            ring.append(TIMES, next);
             for position in 0..ring.live() {
                 let sequence = ring.oldest() + position as u64;
                 assert_eq!(ring.get(position), Some(&sequence));
@@ -403,18 +439,18 @@ mod tests {
     #[test]
     fn bodies_are_removed_from_the_middle() {
         let counted = Rc::new(());
-        let mut ring = Ring::new(8).unwrap();
-        (0..8).for_each(|_| _ = ring.push(TIMES, Rc::clone(&counted)));
+        let mut ring = ring(8);
+        (0..8).for_each(|_| _ = ring.append(TIMES, Rc::clone(&counted)));
         for position in [2, 5, 6] {
             assert!(ring.take(position).is_some() && ring.take(position).is_none());
             assert!(ring.get(position).is_none() && ring.times(position).is_some());
         }
         assert_eq!((ring.bodies(), Rc::strong_count(&counted)), (5, 6));
-        assert!(ring.push(TIMES, Rc::clone(&counted)).is_none(), "vacant slots are occupied");
-        let times = Times { link: 7, expiry: 9 };
+        assert!(ring.is_full(), "vacant slots are occupied");
+        let times = Times::new(7, 8);
         assert!(ring.fill(5, times, Rc::clone(&counted)).is_some());
         assert!(ring.fill(5, times, Rc::clone(&counted)).is_none(), "it is not vacant");
-        assert_eq!(ring.times(5).map(|times| (times.link, times.expiry)), Some((7, 9)));
+        assert_eq!(ring.times(5).map(|times| (times.link, times.expiry())), Some((7, 8)));
         let clone = ring.clone();
         assert!(clone.are_vacancies_counted() && ring.are_vacancies_counted());
         assert_eq!((clone.bodies(), clone.vacancies), (6, 2));
@@ -423,7 +459,7 @@ mod tests {
         ring.expire(4);
         assert_eq!((ring.reclaim(4), ring.vacancies, ring.bodies()), (3, 1, 3));
         assert!(ring.are_vacancies_counted());
-        (0..4).for_each(|_| assert!(ring.push(TIMES, Rc::clone(&counted)).is_some()));
+        (0..4).for_each(|_| _ = ring.append(TIMES, Rc::clone(&counted)));
         assert_eq!((ring.bodies(), Rc::strong_count(&counted)), (7, 8));
         drop(ring);
         assert_eq!(Rc::strong_count(&counted), 1);
@@ -447,8 +483,8 @@ mod tests {
 
         let counted = Rc::new(());
         let bomb = |panics| Bomb { _counted: Rc::clone(&counted), panics };
-        let mut ring = Ring::new(8).unwrap();
-        (0..8).for_each(|index| _ = ring.push(TIMES, bomb(index == 3)));
+        let mut ring = ring(8);
+        (0..8).for_each(|index| _ = ring.append(TIMES, bomb(index == 3)));
         ring.expire(5);
         let dropped = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| drop(ring)));
         assert_eq!((dropped.is_err(), Rc::strong_count(&counted)), (true, 1));
@@ -456,12 +492,9 @@ mod tests {
 
     #[test]
     fn entries_may_be_zero_sized() {
-        let mut ring = Ring::new(2).unwrap();
-        assert!(
-            ring.push(TIMES, ()).is_some()
-                && ring.push(TIMES, ()).is_some()
-                && ring.push(TIMES, ()).is_none()
-        );
+        let mut ring = ring(2);
+        assert_eq!((*ring.append(TIMES, ()), *ring.append(TIMES, ())), ((), ()));
+        assert!(ring.is_full());
         assert_eq!(ring.get(1), Some(&()));
     }
 }

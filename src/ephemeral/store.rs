@@ -1,16 +1,15 @@
 //! The store: its parts, access by binding, and expiry.
 
-use alloc::boxed::Box;
-use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
 use super::StoreError;
-use super::heads::{Head, Heads};
+use super::heads::{Chains, Heads};
 use super::lifetime::Lifetime;
 use super::ring::{Ring, Times};
 use super::vacancies::Vacancies;
 use crate::hash::DefaultHashBuilder;
+use crate::memory::{Allocator, Global};
 use crate::probes::Observer;
 use crate::timestamp::Timestamp;
 
@@ -59,12 +58,14 @@ const LINEAR_SCAN: usize = 4;
 /// ```
 #[doc(alias("nonce", "rate limit", "syn cache", "time to live"))]
 #[derive(Clone)]
-pub struct EphemeralStore<T = u64, V = u64, S = DefaultHashBuilder> {
+pub struct EphemeralStore<T = u64, V = u64, S = DefaultHashBuilder, A = Global>
+where
+    A: Allocator + Clone,
+{
     pub(super) hasher: S,
-    /// The heads of the chains, a power of two of them.
-    pub(super) heads: Box<[Head]>,
+    pub(super) chains: Chains<A>,
     /// The bindings that are live at `now`, and expired ones that are not reclaimed yet.
-    pub(super) ring: Ring<Entry<T, V>>,
+    pub(super) ring: Ring<Entry<T, V>, A>,
     pub(super) lifetime: Lifetime,
     /// The tick of the last creation or cleaning: the latest that was ever passed to one.
     pub(super) now: u64,
@@ -114,13 +115,39 @@ impl<T, V> EphemeralStore<T, V> {
     ///
     /// If either argument is zero, the capacity exceeds 2³¹, or the allocation fails.
     pub fn new(capacity: usize, lifetime: Duration) -> Result<Self, StoreError> {
-        Self::with_parts(capacity, lifetime, Heads::default(), DefaultHashBuilder::new())
+        Self::new_in(capacity, lifetime, Global)
+    }
+}
+
+impl<T, V, A: Allocator + Clone> EphemeralStore<T, V, DefaultHashBuilder, A> {
+    /// Creates a store as [`new`](EphemeralStore::new), whose memory is from `memory`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`new`](EphemeralStore::new).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{EphemeralStore, Timestamp};
+    /// use std::time::Duration;
+    ///
+    /// let arena = bumpalo::Bump::new();
+    /// let mut open: EphemeralStore<u32, &str, _, _> =
+    ///     EphemeralStore::new_in(100, Duration::from_secs(60), &arena)?;
+    /// open.find_or_create(7, Timestamp::ZERO, || "SYN")?;
+    /// assert!(open.allocator().allocated_bytes() >= open.allocation_size());
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn new_in(capacity: usize, lifetime: Duration, memory: A) -> Result<Self, StoreError> {
+        let (heads, hasher) = (Heads::default(), DefaultHashBuilder::new());
+        Self::with_parts_in(capacity, lifetime, heads, hasher, memory)
     }
 }
 
 impl<T, V, S> EphemeralStore<T, V, S> {
     /// Creates a store with a given number of heads and a given hasher. The low bits of a hash
-    /// select a head, all of them the filter bit of a tag.
+    /// select a head, all of them the filter bits of a tag.
     ///
     /// # Errors
     ///
@@ -149,15 +176,53 @@ impl<T, V, S> EphemeralStore<T, V, S> {
         heads: Heads,
         hasher: S,
     ) -> Result<Self, StoreError> {
+        Self::with_parts_in(capacity, lifetime, heads, hasher, Global)
+    }
+}
+
+impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
+    /// Creates a store as [`with_parts`](EphemeralStore::with_parts), whose memory is from
+    /// `memory`: two blocks, which are allocated here.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`new`](EphemeralStore::new).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::mem::MaybeUninit;
+    /// use flowtable::ephemeral::Heads;
+    /// use flowtable::memory::StaticArea;
+    /// use flowtable::{DefaultHashBuilder, EphemeralStore, Timestamp};
+    /// use std::time::Duration;
+    ///
+    /// let mut memory = [MaybeUninit::uninit(); 4096];
+    /// let area = StaticArea::new(&mut memory);
+    /// let (lifetime, hasher) = (Duration::from_secs(10), DefaultHashBuilder::with_seed(7));
+    /// let mut seen: EphemeralStore<u64, (), _, _> =
+    ///     EphemeralStore::with_parts_in(64, lifetime, Heads::Equal, hasher, &area)?;
+    /// assert!(seen.find_or_create(1, Timestamp::ZERO, || ())?.is_new);
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn with_parts_in(
+        capacity: usize,
+        lifetime: Duration,
+        heads: Heads,
+        hasher: S,
+        memory: A,
+    ) -> Result<Self, StoreError> {
         let lifetime = Lifetime::new(lifetime)?;
-        let ring = Ring::new(capacity)?;
-        let count = heads.count(ring.capacity()).ok_or(StoreError::TooLarge)?;
-        let mut heads = Vec::new();
-        heads.try_reserve_exact(count).map_err(|_| StoreError::NoMemory)?;
-        heads.resize(count, Head::EMPTY);
-        let heads = heads.into_boxed_slice();
+        let ring = Ring::new_in(capacity, memory.clone())?;
+        let chains = Chains::new_in(heads, ring.capacity(), memory)?;
         let (next_sweep, vacancies) = (Timestamp::ZERO, Vacancies::NONE);
-        Ok(Self { hasher, heads, ring, lifetime, now: 0, next_sweep, vacancies })
+        Ok(Self { hasher, chains, ring, lifetime, now: 0, next_sweep, vacancies })
+    }
+
+    /// Returns the allocator that the store was created with.
+    #[must_use]
+    pub const fn allocator(&self) -> &A {
+        self.chains.allocator()
     }
 
     /// Returns the maximum number of bindings.
@@ -175,7 +240,7 @@ impl<T, V, S> EphemeralStore<T, V, S> {
     /// Returns the number of allocated bytes.
     #[must_use]
     pub fn allocation_size(&self) -> usize {
-        self.ring.allocation_size() + size_of_val(&*self.heads)
+        self.ring.allocation_size() + self.chains.allocation_size()
     }
 
     /// Returns the number of bindings that occupy a slot: the live ones, and the expired ones that
@@ -287,7 +352,7 @@ impl<T, V, S> EphemeralStore<T, V, S> {
         let position = usize::try_from(position).ok()?;
         let times = self.ring.times(position)?;
         let is_live = self.elapsed(now) < self.remaining(times);
-        (is_live && times.expiry == binding.expiry).then_some(position)
+        (is_live && !times.is_vacant() && times.expiry() == binding.expiry).then_some(position)
     }
 
     /// Reclaims at most `budget` expired bindings. Returns their number.
@@ -366,6 +431,12 @@ impl<T, V, S> EphemeralStore<T, V, S> {
         self.vacancies.is_in_order(self.ring.oldest())
     }
 
+    /// Returns the low half of twice the tick of the last creation or cleaning.
+    #[inline(always)]
+    pub(super) const fn doubled_now(&self) -> u32 {
+        (self.now as u32) << 1
+    }
+
     /// Returns the remaining ticks of a live entry, as of the last creation or cleaning; 0 if it
     /// has expired and waits for an older one.
     #[inline]
@@ -377,7 +448,7 @@ impl<T, V, S> EphemeralStore<T, V, S> {
     /// expiry suffices: see [`lifetime`](super::lifetime).
     #[inline]
     pub(super) fn until_expiry(&self, times: Times) -> i64 {
-        i64::from(times.expiry.wrapping_sub(self.now as u32) as i32)
+        i64::from(times.until_expiry(self.doubled_now()))
     }
 
     /// Returns whether the entry at a position expires within `elapsed` ticks after the last
@@ -392,14 +463,16 @@ impl<T, V, S> EphemeralStore<T, V, S> {
     /// and some that have just expired may not be counted.
     #[inline]
     fn expired_after(&self, elapsed: u64) -> usize {
-        let elapsed = i64::try_from(elapsed).unwrap_or(i64::MAX);
+        // None lives longer.
+        let most = elapsed.min(self.lifetime.ticks.into()) as i64;
         // Mostly none, or a few.
-        let few = (0..LINEAR_SCAN).find(|&position| !self.expires_within(position, elapsed));
+        let few = (0..LINEAR_SCAN).find(|&position| !self.expires_within(position, most));
         few.unwrap_or_else(|| self.expired_after_slow(elapsed))
     }
 
     #[cold]
-    fn expired_after_slow(&self, elapsed: i64) -> usize {
+    fn expired_after_slow(&self, elapsed: u64) -> usize {
+        let elapsed = i64::try_from(elapsed).unwrap_or(i64::MAX);
         let disorder = self.vacancies.disorder(self.ring.oldest(), self.lifetime.ticks);
         // Entries before one that has expired by that much have expired, too.
         let elapsed = elapsed.saturating_sub(disorder);
@@ -424,7 +497,9 @@ impl<T, V, S> EphemeralStore<T, V, S> {
     }
 }
 
-impl<T: fmt::Debug, V: fmt::Debug, S> fmt::Debug for EphemeralStore<T, V, S> {
+impl<T: fmt::Debug, V: fmt::Debug, S, A: Allocator + Clone> fmt::Debug
+    for EphemeralStore<T, V, S, A>
+{
     /// Formats the bindings that were live at the last creation or cleaning, as no time is passed
     /// here.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,6 +7,20 @@
 //!     TrashMap<K, V, S, &Bump>              an arena of the crate `bumpalo`
 //! ```
 //!
+//! | structure | constructors with an allocator | allocates |
+//! |---|---|---|
+//! | [`TrashMap`], [`TrashSet`], [`TrashTable`] | `new_in`, `with_hasher_in`, … | as it grows |
+//! | [`EphemeralStore`] | `new_in`, `with_parts_in` | when it is created |
+//! | [`SourceHashCache`] | `new_in` | when it is created |
+//! | [`ChainedCache`] | `with_parts_in` | when it is created, without its policy |
+//!
+//! [`TrashMap`]: crate::TrashMap
+//! [`TrashSet`]: crate::TrashSet
+//! [`TrashTable`]: crate::TrashTable
+//! [`EphemeralStore`]: crate::EphemeralStore
+//! [`SourceHashCache`]: crate::SourceHashCache
+//! [`ChainedCache`]: crate::ChainedCache
+//!
 //! [`Allocator`] is that of the crate [`allocator_api2`], the allocator interface of `core` for
 //! stable Rust, so allocators of its ecosystem can be used. Structures clone their allocator, for
 //! their parts. An allocator that is not [`Clone`] is passed as `&allocator`.
@@ -25,14 +39,19 @@
 //! assert!(arena.allocated_bytes() >= flows.allocation_size());
 //! ```
 
+mod array;
 #[cfg(feature = "huge-pages")]
 mod huge_pages;
+mod line_aligned;
 mod static_area;
 
 pub use allocator_api2::alloc::{AllocError, Allocator, Global};
 #[cfg(feature = "huge-pages")]
 pub use huge_pages::{HugePages, HugePagesError, PageSource};
 pub use static_area::StaticArea;
+
+pub(crate) use array::{Array, ArrayError, CACHE_LINE};
+pub(crate) use line_aligned::LineAligned;
 
 pub(crate) use allocator_api2::boxed::Box;
 pub(crate) use allocator_api2::vec::Vec;

@@ -16,10 +16,12 @@
 //!
 //! Cost: insertion and removal are O(1). Freed slots keep their memory for later insertions.
 
-use alloc::vec::Vec;
 use core::marker::PhantomData;
 use core::mem;
 use core::ops::{Index, IndexMut};
+
+use allocator_api2::alloc::{Allocator, Global};
+use allocator_api2::vec::Vec;
 
 use super::chunked_vec::ChunkedVec;
 use super::index::OptIndex;
@@ -39,8 +41,6 @@ pub(crate) enum Slot<T> {
 
 /// Append-only storage for the slots of a slab.
 pub(crate) trait Storage<T>: Index<u32, Output = Slot<T>> + IndexMut<u32> {
-    const EMPTY: Self;
-
     fn len(&self) -> usize;
     fn get(&self, index: u32) -> Option<&Slot<T>>;
     fn get_mut(&mut self, index: u32) -> Option<&mut Slot<T>>;
@@ -49,11 +49,16 @@ pub(crate) trait Storage<T>: Index<u32, Output = Slot<T>> + IndexMut<u32> {
     fn allocation_size(&self) -> usize;
 }
 
+/// Storage in memory of the program.
+pub(crate) trait EmptyStorage {
+    const EMPTY: Self;
+}
+
 /// A `Vec` of slots, indexed by `u32`.
 #[derive(Clone, Debug)]
-pub(crate) struct Contiguous<T>(Vec<Slot<T>>);
+pub(crate) struct Contiguous<T, A: Allocator = Global>(Vec<Slot<T>, A>);
 
-impl<T> Index<u32> for Contiguous<T> {
+impl<T, A: Allocator> Index<u32> for Contiguous<T, A> {
     type Output = Slot<T>;
 
     #[inline]
@@ -62,16 +67,14 @@ impl<T> Index<u32> for Contiguous<T> {
     }
 }
 
-impl<T> IndexMut<u32> for Contiguous<T> {
+impl<T, A: Allocator> IndexMut<u32> for Contiguous<T, A> {
     #[inline]
     fn index_mut(&mut self, index: u32) -> &mut Slot<T> {
         &mut self.0[index as usize]
     }
 }
 
-impl<T> Storage<T> for Contiguous<T> {
-    const EMPTY: Self = Self(Vec::new());
-
+impl<T, A: Allocator> Storage<T> for Contiguous<T, A> {
     #[inline]
     fn len(&self) -> usize {
         self.0.len()
@@ -102,9 +105,15 @@ impl<T> Storage<T> for Contiguous<T> {
     }
 }
 
-impl<T> Storage<T> for ChunkedVec<Slot<T>> {
-    const EMPTY: Self = Self::new();
+impl<T> EmptyStorage for Contiguous<T> {
+    const EMPTY: Self = Self(Vec::new());
+}
 
+impl<T> EmptyStorage for ChunkedVec<Slot<T>> {
+    const EMPTY: Self = Self::new();
+}
+
+impl<T> Storage<T> for ChunkedVec<Slot<T>> {
     #[inline]
     fn len(&self) -> usize {
         Self::len(self) as usize
@@ -158,14 +167,21 @@ impl<T, S> Slab<T, S> {
     pub(crate) const fn is_full(&self) -> bool {
         self.len >= MAX_LEN
     }
+
+    /// Creates a slab of empty storage.
+    const fn of(slots: S) -> Self {
+        Self { slots, first_free: OptIndex::NONE, len: 0, entries: PhantomData }
+    }
+}
+
+impl<T, S: EmptyStorage> Slab<T, S> {
+    /// Creates an empty slab, without allocating.
+    pub(crate) const fn new() -> Self {
+        Self::of(S::EMPTY)
+    }
 }
 
 impl<T, S: Storage<T>> Slab<T, S> {
-    /// Creates an empty slab, without allocating.
-    pub(crate) const fn new() -> Self {
-        Self { slots: S::EMPTY, first_free: OptIndex::NONE, len: 0, entries: PhantomData }
-    }
-
     /// Returns the index that the next insertion will use.
     #[inline]
     pub(crate) fn next_index(&self) -> u32 {
@@ -262,7 +278,12 @@ impl<T, S: Storage<T>> Slab<T, S> {
     }
 }
 
-impl<T> Slab<T> {
+impl<T, A: Allocator> Slab<T, Contiguous<T, A>> {
+    /// Creates an empty slab whose memory will be from `memory`, without allocating.
+    pub(crate) const fn new_in(memory: A) -> Self {
+        Self::of(Contiguous(Vec::new_in(memory)))
+    }
+
     /// Reserves memory for one more entry. Returns whether it succeeded.
     pub(crate) fn try_reserve(&mut self) -> bool {
         self.first_free.is_some() || self.slots.0.try_reserve(1).is_ok()
@@ -276,8 +297,8 @@ impl<T> Slab<T> {
 
     /// Removes all free slots and releases their memory, which renumbers the entries. Returns the
     /// new index of each entry by its old index.
-    pub(crate) fn compact(&mut self) -> Vec<u32> {
-        let mut renumbered = Vec::with_capacity(self.slots.len());
+    pub(crate) fn compact(&mut self) -> alloc::vec::Vec<u32> {
+        let mut renumbered = alloc::vec::Vec::with_capacity(self.slots.len());
         let mut next = 0;
         self.slots.0.retain(|slot| {
             renumbered.push(next);

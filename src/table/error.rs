@@ -1,8 +1,9 @@
 //! Memory that entries need and that cannot be allocated.
 
-use alloc::vec::Vec;
 use core::alloc::Layout;
 use core::fmt;
+
+use crate::memory::{Allocator, Vec};
 
 /// The memory that entries need cannot be allocated.
 ///
@@ -43,7 +44,10 @@ impl TryReserveError {
 }
 
 /// Allocates room for `additional` items more, and no more than that.
-pub(crate) fn reserve<T>(array: &mut Vec<T>, additional: usize) -> Result<(), TryReserveError> {
+pub(crate) fn reserve<T, A: Allocator>(
+    array: &mut Vec<T, A>,
+    additional: usize,
+) -> Result<(), TryReserveError> {
     let total = array.len().saturating_add(additional);
     let layout = Layout::array::<T>(total).map_err(|_| TryReserveError::OVERFLOW)?;
     array.try_reserve_exact(additional).map_err(|_| TryReserveError::memory(layout))
@@ -61,6 +65,6 @@ impl fmt::Display for TryReserveError {
 impl core::error::Error for TryReserveError {}
 
 /// Allocates room for one item more, and for as many as there are if there is none.
-pub(crate) fn reserve_one<T>(array: &mut Vec<T>) -> Result<(), TryReserveError> {
+pub(crate) fn reserve_one<T, A: Allocator>(array: &mut Vec<T, A>) -> Result<(), TryReserveError> {
     if array.len() < array.capacity() { Ok(()) } else { reserve(array, array.len().max(4)) }
 }

@@ -1,5 +1,6 @@
 //! `SourceHashCache`, `ChainedCache` and `DuplicateFilter`.
 
+mod allocators;
 mod claims;
 mod contents;
 mod model;

@@ -7,6 +7,8 @@
 #[cfg(not(shuttle))]
 mod claims;
 #[cfg(not(shuttle))]
+mod ephemeral;
+#[cfg(not(shuttle))]
 mod guarantees;
 #[cfg(not(shuttle))]
 mod leaks;

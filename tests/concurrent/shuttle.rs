@@ -6,6 +6,7 @@
 //! also outlives an execution, so all garbage is reclaimed before the execution ends: the counter
 //! of the map belongs to the execution.
 
+mod ephemeral;
 mod routes;
 mod table;
 mod trie;

@@ -47,6 +47,7 @@ fn entries_examined_grow_with_the_fill_level_and_shrink_with_the_number_of_heads
             Heads::Half => 8..=12,
             Heads::Equal => 6..=10,
             Heads::Double => 5..=9,
+            Heads::Paired => unreachable!("it is not in the paper"),
         };
         assert!(expected.contains(&longest), "{heads:?}: {longest}");
         // The curves of the paper: below 3 µs with half as many heads as entries, and nearly flat

@@ -1,15 +1,18 @@
 //! `EphemeralStore` against its reference model, a list in the order of expiry; invariants are
 //! checked after each step.
 
-use flowtable::EphemeralStore;
-use flowtable::ephemeral::Heads;
+use flowtable::ephemeral::{Heads, StoreError};
+use flowtable::{DefaultHashBuilder, EphemeralStore};
 use model::ephemeral::{CheckedStore, LIFETIME, Step};
 use model::hashers::Weak;
+use model::limited::Limited;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
 const TAGS: u32 = 40;
+
+const HEADS: [Heads; 4] = [Heads::Half, Heads::Equal, Heads::Double, Heads::Paired];
 
 /// Durations between steps: mostly short, sometimes long, sometimes negative.
 fn by() -> impl Strategy<Value = i64> {
@@ -57,7 +60,7 @@ proptest! {
     #[test]
     fn a_store_matches_a_list_in_the_order_of_expiry(
         capacity in prop_oneof![1..5_usize, 1..50_usize],
-        heads in select(&[Heads::Half, Heads::Equal, Heads::Double]),
+        heads in select(&HEADS),
         hasher in select(&Weak::ALL),
         steps in vec(step(), 1..200),
         start in select(&[0, 1_u64 << 20, (1 << 32) - 500, u64::MAX / 4]),
@@ -85,6 +88,52 @@ proptest! {
             now = pair.step(step, now, number);
             pair.check();
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(proptest_config())]
+
+    /// Requests fail when a store is created, as it allocates nothing later. A clone ends the
+    /// program without memory.
+    #[test]
+    fn a_store_whose_requests_fail_is_a_store(
+        capacity in 1..50_usize, heads in select(&HEADS), period in 0..4_usize,
+        steps in vec(step(), 1..100),
+    ) {
+        let memory = Limited::failing_each(period);
+        let mut stores = Vec::new();
+        for _ in 0..3 {
+            let store =
+                EphemeralStore::with_parts_in(capacity, LIFETIME, heads, Weak::Mixed, &memory);
+            match store {
+                Ok(store) => stores.push(CheckedStore::<u32, Value, Weak, _>::new(store)),
+                Err(error) => prop_assert_eq!(error, StoreError::NoMemory),
+            }
+        }
+        prop_assert_eq!(stores.len(), [3, 0, 0, 2][period]);
+        for mut pair in stores.drain(..) {
+            let mut now = 0;
+            for (number, step) in (0..).step_by(100).zip(&steps) {
+                memory.fail_each(usize::from(!matches!(step, Step::Clone)));
+                now = pair.step(step, now, number);
+                pair.check();
+            }
+        }
+        prop_assert_eq!(memory.bytes(), 0);
+    }
+}
+
+#[test]
+fn a_store_reports_the_memory_that_it_has() {
+    let memory = Limited::default();
+    for heads in HEADS {
+        let hasher = DefaultHashBuilder::with_seed(1);
+        let store = EphemeralStore::with_parts_in(100, LIFETIME, heads, hasher, &memory);
+        let store: EphemeralStore<u64, [u64; 3], _, _> = store.unwrap();
+        assert_eq!(store.allocation_size(), memory.bytes());
+        let clone = store.clone();
+        assert_eq!(store.allocation_size() + clone.allocation_size(), memory.bytes());
     }
 }
 

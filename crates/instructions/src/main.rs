@@ -1,7 +1,8 @@
-//! Operations of a `TrashMap`, a `FlowCache` and the tables for many threads, each in a function of
-//! its own: `ci/instructions.sh` counts their instructions.
+//! Operations of a `TrashMap`, a `FlowCache`, an `EphemeralStore`, a `ChainedCache` and the tables
+//! for many threads, each in a function of its own: `ci/instructions.sh` counts their instructions.
 
 mod flows;
+mod stores;
 mod tables;
 
 use std::hint::black_box;
@@ -56,5 +57,6 @@ fn main() {
     count_churn(&mut map, &present);
     assert_eq!(map.len() as u64, COUNT);
     flows::count();
+    stores::count();
     tables::count();
 }

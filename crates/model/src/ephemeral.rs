@@ -5,6 +5,7 @@ use core::hash::{BuildHasher, Hash};
 use core::time::Duration;
 
 use flowtable::ephemeral::{Binding, Full};
+use flowtable::memory::{Allocator, Global};
 use flowtable::probes::Probes;
 use flowtable::probes::Words;
 use flowtable::{EphemeralStore, Timestamp};
@@ -20,8 +21,8 @@ struct Entry<T, V> {
 
 /// A store and its reference model, to which each operation is applied.
 #[derive(Clone, Debug)]
-pub struct CheckedStore<T, V, S> {
-    store: EphemeralStore<T, V, S>,
+pub struct CheckedStore<T, V, S, A: Allocator + Clone = Global> {
+    store: EphemeralStore<T, V, S, A>,
     /// The bindings alive at the last creation or cleaning, sorted by expiry.
     entries: Vec<Entry<T, V>>,
     /// All bindings ever returned.
@@ -58,13 +59,13 @@ pub enum Step {
     Clone,
 }
 
-impl<T, V, S> CheckedStore<T, V, S>
+impl<T, V, S, A: Allocator + Clone> CheckedStore<T, V, S, A>
 where
     T: Hash + Ord + Clone + Debug + From<u32>,
     V: Clone + Ord + Debug + From<u32>,
     S: BuildHasher + Clone,
 {
-    pub fn new(store: EphemeralStore<T, V, S>) -> Self {
+    pub fn new(store: EphemeralStore<T, V, S, A>) -> Self {
         let lifetime = store.lifetime().as_nanos() as u64;
         Self {
             store,
@@ -76,6 +77,11 @@ where
             removed: false,
             created: Vec::new(),
         }
+    }
+
+    /// Bytes allocated by the store.
+    pub fn allocation_size(&self) -> usize {
+        self.store.allocation_size()
     }
 
     pub fn len(&self) -> usize {

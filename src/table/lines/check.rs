@@ -8,8 +8,9 @@ use super::line::Line;
 use super::policy::SEGMENT;
 use super::tag;
 use crate::invariant::{InvariantError, ensure};
+use crate::memory::Allocator;
 
-impl Lines {
+impl<A: Allocator + Clone> Lines<A> {
     /// Checks every invariant.
     pub(crate) fn validate(&self, hash_of: impl Fn(u32) -> u32) -> Result<(), InvariantError> {
         let is_size = self.count <= SEGMENT && (self.count == 0 || self.count.is_power_of_two());

@@ -3,12 +3,11 @@
 //! The first chunk has 1, 2, 4, … lines until it has 512; then there are more of 512 lines.
 #![allow(unsafe_code)]
 
-use alloc::alloc::{alloc, dealloc};
-use alloc::vec::Vec;
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
 use super::line::Line;
+use crate::memory::{Allocator, Vec};
 use crate::table::error::{TryReserveError, reserve_one};
 
 /// log2 of the lines of a chunk.
@@ -19,30 +18,29 @@ const CHUNK: usize = 1 << BITS;
 
 /// An array of lines.
 #[derive(Debug)]
-pub(super) struct Chunks {
+pub(super) struct Chunks<A: Allocator> {
     /// **C1** Each points to its own block of [`CHUNK`] initialised lines; the first one to
     /// `first` lines.
-    chunks: Vec<NonNull<Line>>,
+    chunks: Vec<NonNull<Line>, A>,
     /// Lines of the first chunk: a power of two up to [`CHUNK`], or 0 if there is none.
     first: usize,
 }
 
 // SAFETY: the chunks are owned, and lines are plain values.
-unsafe impl Send for Chunks {}
+unsafe impl<A: Allocator + Send> Send for Chunks<A> {}
 
 // SAFETY: as for `Send`; a shared reference only reads.
-unsafe impl Sync for Chunks {}
+unsafe impl<A: Allocator + Sync> Sync for Chunks<A> {}
 
 fn layout(lines: usize) -> Result<Layout, TryReserveError> {
     Layout::array::<Line>(lines).map_err(|_| TryReserveError::OVERFLOW)
 }
 
 /// Allocates a chunk of empty lines, at least one.
-fn allocate(lines: usize) -> Result<NonNull<Line>, TryReserveError> {
+fn allocate(lines: usize, memory: &impl Allocator) -> Result<NonNull<Line>, TryReserveError> {
     let layout = layout(lines)?;
-    // SAFETY: the size is not 0.
-    let block = unsafe { alloc(layout) };
-    let chunk: NonNull<Line> = NonNull::new(block).ok_or(TryReserveError::memory(layout))?.cast();
+    let block = memory.allocate(layout).map_err(|_| TryReserveError::memory(layout))?;
+    let chunk: NonNull<Line> = block.cast();
     for line in 0..lines {
         // SAFETY: the block has that number of lines.
         let line = unsafe { chunk.add(line) };
@@ -52,11 +50,12 @@ fn allocate(lines: usize) -> Result<NonNull<Line>, TryReserveError> {
     Ok(chunk)
 }
 
-/// Frees a chunk that was allocated with this number of lines, and is not used any more.
-fn free(chunk: NonNull<Line>, lines: usize) {
+/// Frees a chunk that was allocated from `memory` with this number of lines, and is not used any
+/// more.
+fn free(chunk: NonNull<Line>, lines: usize, memory: &impl Allocator) {
     if let Ok(layout) = layout(lines) {
         // SAFETY: allocated with this layout, and not used after this.
-        unsafe { dealloc(chunk.cast().as_ptr(), layout) };
+        unsafe { memory.deallocate(chunk.cast(), layout) };
     }
 }
 
@@ -65,10 +64,10 @@ const fn first_of(lines: usize) -> usize {
     if lines >= CHUNK { CHUNK } else { lines.next_power_of_two() }
 }
 
-impl Chunks {
+impl<A: Allocator> Chunks<A> {
     /// Chunks for no line.
-    pub(super) const fn new() -> Self {
-        Self { chunks: Vec::new(), first: 0 }
+    pub(super) const fn new_in(memory: A) -> Self {
+        Self { chunks: Vec::new_in(memory), first: 0 }
     }
 
     /// Lines for which there is memory.
@@ -107,7 +106,9 @@ impl Chunks {
     pub(super) fn spare(&self, count: usize) -> impl Iterator<Item = &Line> {
         (count..self.capacity()).map(|line| self.line(line))
     }
+}
 
+impl<A: Allocator + Clone> Chunks<A> {
     /// Makes the memory fit `lines`; those that are there in both cases keep their entries. More
     /// of them are empty.
     ///
@@ -116,7 +117,7 @@ impl Chunks {
     /// If memory cannot be allocated. Nothing has changed then.
     pub(super) fn resize(&mut self, lines: usize) -> Result<(), TryReserveError> {
         if lines == 0 {
-            *self = Self::new();
+            *self = Self::new_in(self.chunks.allocator().clone());
             return Ok(());
         }
         if self.first != first_of(lines) {
@@ -124,10 +125,12 @@ impl Chunks {
         }
         while self.capacity() < lines {
             reserve_one(&mut self.chunks)?;
-            self.chunks.push(allocate(CHUNK)?);
+            let chunk = allocate(CHUNK, self.chunks.allocator())?;
+            self.chunks.push(chunk);
         }
         while self.capacity() - CHUNK.min(self.capacity()) >= lines {
-            self.chunks.pop().into_iter().for_each(|chunk| free(chunk, CHUNK));
+            let last = self.chunks.pop();
+            last.into_iter().for_each(|chunk| free(chunk, CHUNK, self.chunks.allocator()));
         }
         Ok(())
     }
@@ -136,7 +139,8 @@ impl Chunks {
     /// others, unless it has [`CHUNK`] lines.
     fn replace_first(&mut self, first: usize, lines: usize) -> Result<(), TryReserveError> {
         reserve_one(&mut self.chunks)?;
-        let (chunk, copied) = (allocate(first)?, self.first.min(first).min(lines));
+        let (chunk, copied) =
+            (allocate(first, self.chunks.allocator())?, self.first.min(first).min(lines));
         for line in 0..copied {
             // SAFETY: the new chunk has at least as many lines.
             let to = unsafe { chunk.add(line) };
@@ -144,8 +148,8 @@ impl Chunks {
             unsafe { to.write(*self.line(line)) };
         }
         let before = core::mem::replace(&mut self.first, first);
-        match self.chunks.first_mut() {
-            Some(place) => free(core::mem::replace(place, chunk), before),
+        match self.chunks.first_mut().map(|place| core::mem::replace(place, chunk)) {
+            Some(replaced) => free(replaced, before, self.chunks.allocator()),
             None => self.chunks.push(chunk),
         }
         Ok(())
@@ -167,20 +171,20 @@ impl Chunks {
     }
 }
 
-impl Clone for Chunks {
+impl<A: Allocator + Clone> Clone for Chunks<A> {
     fn clone(&self) -> Self {
-        let mut clone = Self::new();
+        let mut clone = Self::new_in(self.chunks.allocator().clone());
         clone.resize(self.capacity()).unwrap_or_else(|error| error.raise());
         (0..self.capacity()).for_each(|line| *clone.line_mut(line) = *self.line(line));
         clone
     }
 }
 
-impl Drop for Chunks {
+impl<A: Allocator> Drop for Chunks<A> {
     fn drop(&mut self) {
         let sizes = core::iter::once(self.first).chain(core::iter::repeat(CHUNK));
-        core::mem::take(&mut self.chunks).into_iter().zip(sizes).for_each(|(chunk, lines)| {
-            free(chunk, lines);
-        });
+        for (chunk, lines) in self.chunks.iter().zip(sizes) {
+            free(*chunk, lines, self.chunks.allocator());
+        }
     }
 }

@@ -10,12 +10,12 @@
 //! of the stash, too, so it becomes empty when hashes separate the entries. All hashes are computed
 //! before anything changes.
 
-use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::Lines;
 use super::line::Line;
 use super::policy::{self, SEGMENT, SLOTS};
+use crate::memory::{Allocator, Vec};
 use crate::table::error::TryReserveError;
 
 /// The entries of one segment, or of two that fit into one.
@@ -28,7 +28,9 @@ struct Entries {
 impl Lines {
     /// The bytes that [`shrink_step`](Self::shrink_step) allocates at most, before it frees more.
     pub(crate) const STEP: usize = 16 << 10;
+}
 
+impl<A: Allocator + Clone> Lines<A> {
     /// Whether the next insertion grows the table.
     #[inline(always)]
     pub(super) fn is_growth_due(&self) -> bool {
@@ -134,7 +136,7 @@ impl Lines {
             }
         }
         if self.stash.is_empty() {
-            self.stash = Vec::new();
+            self.stash = Vec::new_in(self.allocator().clone());
         }
     }
 

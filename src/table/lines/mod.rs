@@ -60,8 +60,7 @@ mod policy;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod script;
 
-use alloc::vec::Vec;
-
+use crate::memory::{Allocator, Global, Vec};
 use crate::probes::Observer;
 use crate::raw::prefetch::prefetch;
 use crate::table::error::{TryReserveError, reserve_one};
@@ -70,8 +69,8 @@ use line::Line;
 
 /// Numbers by hash.
 #[derive(Clone, Debug)]
-pub(crate) struct Lines {
-    chunks: Chunks,
+pub(crate) struct Lines<A: Allocator = Global> {
+    chunks: Chunks<A>,
     /// Lines in use.
     count: usize,
     /// The power of two that is not below `count`, less one.
@@ -80,7 +79,7 @@ pub(crate) struct Lines {
     half: usize,
     len: usize,
     /// Hashes and numbers of entries for which there is no slot in their segment.
-    stash: Vec<(u32, u32)>,
+    stash: Vec<(u32, u32), A>,
 }
 
 /// The 32 bits of a hash that an index uses: all 64 bits count, wherever their entropy is.
@@ -101,7 +100,7 @@ fn tag(hash: u32) -> u8 {
 #[derive(Clone, Copy)]
 pub(crate) struct HomeLine<'a>(&'a Line);
 
-impl HomeLine<'_> {
+impl<'a> HomeLine<'a> {
     /// That of a table without lines.
     pub(crate) const NONE: Self = Self(&Line::EMPTY);
 
@@ -109,6 +108,18 @@ impl HomeLine<'_> {
     #[inline(always)]
     pub(crate) fn prefetch(self) {
         prefetch(self.0);
+    }
+
+    /// Returns the numbers that may be the one with this hash.
+    #[inline(always)]
+    pub(crate) fn candidates(self, hash: u32) -> impl Iterator<Item = u32> + use<'a> {
+        self.0.matches(tag(hash)).map(move |slot| self.0.number(slot))
+    }
+
+    /// Returns whether entries have passed the line.
+    #[inline(always)]
+    pub(crate) fn has_overflowed(self) -> bool {
+        self.0.overflow() > 0
     }
 
     /// Returns a number that may be the one with this hash. If there is none, but there may be one
@@ -126,11 +137,25 @@ impl HomeLine<'_> {
 impl Lines {
     /// A table without memory.
     pub(crate) const fn new() -> Self {
-        Self { chunks: Chunks::new(), count: 0, mask: 0, half: 0, len: 0, stash: Vec::new() }
+        let chunks = Chunks::new_in(Global);
+        Self { chunks, count: 0, mask: 0, half: 0, len: 0, stash: Vec::new() }
+    }
+}
+
+impl<A: Allocator + Clone> Lines<A> {
+    /// A table without memory, whose memory will be from `memory`.
+    pub(crate) fn new_in(memory: A) -> Self {
+        let (chunks, stash) = (Chunks::new_in(memory.clone()), Vec::new_in(memory));
+        Self { chunks, count: 0, mask: 0, half: 0, len: 0, stash }
+    }
+
+    /// The allocator.
+    pub(crate) fn allocator(&self) -> &A {
+        self.stash.allocator()
     }
 
     /// Makes room for `entries` in an empty table, whose insertions do not allocate up to then if
-    /// their hashes are random.
+    /// their hashes are random, or as long as four at most have no slot in their segments.
     ///
     /// # Errors
     ///
@@ -142,10 +167,16 @@ impl Lines {
             lines = policy::more(lines);
         }
         self.chunks.resize(lines)?;
+        self.reserve_stash()?;
         self.count = lines;
         self.mask = lines.next_power_of_two() - 1;
         self.half = self.mask >> 1;
         Ok(())
+    }
+
+    /// Makes room for a few entries that have no slot in their segments.
+    pub(crate) fn reserve_stash(&mut self) -> Result<(), TryReserveError> {
+        reserve_one(&mut self.stash)
     }
 
     /// Returns a number of the stash: its segment had no slot.
@@ -224,6 +255,13 @@ impl Lines {
             return found;
         }
         self.find_further(hash, home, eq, observer)
+    }
+
+    /// Returns the number with this hash for which `eq` returns true, beyond the home line, which
+    /// [has overflowed](HomeLine::has_overflowed).
+    #[inline]
+    pub(crate) fn find_beyond_home(&self, hash: u32, eq: impl FnMut(u32) -> bool) -> Option<u32> {
+        self.find_further(hash, self.home(hash), eq, &mut ())
     }
 
     /// Goes on with the lines after the home line, which entries have passed.
@@ -404,7 +442,7 @@ impl Lines {
 
     /// Removes all entries, and frees the memory.
     pub(crate) fn clear(&mut self) {
-        *self = Self::new();
+        *self = Self::new_in(self.allocator().clone());
     }
 
     /// Bytes allocated.

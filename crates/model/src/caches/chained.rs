@@ -3,8 +3,9 @@
 use core::fmt::Debug;
 use core::hash::{BuildHasher, Hash};
 
-use flowtable::cache::{Inserted, Statistics};
+use flowtable::cache::{CacheError, Inserted, Statistics};
 use flowtable::eviction::{EntryStats, Eviction};
+use flowtable::memory::{Allocator, Global};
 use flowtable::{ChainedCache, Timestamp};
 
 use super::{Lockstep, Make, Name, Step};
@@ -163,8 +164,8 @@ impl<K: Clone + PartialEq, V: Clone, P: Eviction> ChainsModel<K, V, P> {
 
 /// A cache and its reference model.
 #[derive(Clone, Debug)]
-pub struct CheckedChains<K, V, P, S> {
-    ours: ChainedCache<K, V, P, S>,
+pub struct CheckedChains<K, V, P, S, A: Allocator + Clone = Global> {
+    ours: ChainedCache<K, V, P, S, A>,
     model: ChainsModel<K, V, P>,
     access: AccessBy,
     /// Whether the next access is by hash.
@@ -181,10 +182,34 @@ where
     S: BuildHasher,
 {
     pub fn new(capacity: usize, policy: P, hasher: S, access: AccessBy) -> Self {
+        Self::new_in(capacity, policy, hasher, access, Global).expect("the memory is available")
+    }
+}
+
+impl<K, V, P, S, A> CheckedChains<K, V, P, S, A>
+where
+    K: Make + Hash,
+    V: Make,
+    P: Eviction + Clone,
+    S: BuildHasher,
+    A: Allocator + Clone,
+{
+    /// A cache in this memory, if there is enough.
+    pub fn new_in(
+        capacity: usize,
+        policy: P,
+        hasher: S,
+        access: AccessBy,
+        memory: A,
+    ) -> Result<Self, CacheError> {
         let model = ChainsModel::new(capacity, policy.clone());
-        let ours =
-            ChainedCache::with_parts(capacity, policy, hasher).expect("the memory is available");
-        Self { ours, model, access, by_hash: false, always_one: true }
+        let ours = ChainedCache::with_parts_in(capacity, policy, hasher, memory)?;
+        Ok(Self { ours, model, access, by_hash: false, always_one: true })
+    }
+
+    /// Bytes allocated by the cache and its policy.
+    pub fn allocation_size(&self) -> usize {
+        self.ours.allocation_size()
     }
 
     /// Expects the policy to have no entry to evict at times.
@@ -288,12 +313,13 @@ where
     }
 }
 
-impl<K, V, P, S> Lockstep for CheckedChains<K, V, P, S>
+impl<K, V, P, S, A> Lockstep for CheckedChains<K, V, P, S, A>
 where
     K: Make + Hash,
     V: Make,
     P: Eviction + Clone,
     S: BuildHasher + Clone,
+    A: Allocator + Clone,
 {
     fn step(&mut self, step: &Step, now: u32) {
         match step {

@@ -1,8 +1,9 @@
 //! `SourceHashCache` compared with a reference model: a list for each set.
 
 use flowtable::SourceHashCache;
-use flowtable::cache::{Inserted, Replacement, Statistics};
+use flowtable::cache::{CacheError, Inserted, Replacement, Statistics};
 use flowtable::hash::source_index::SourceIndex;
+use flowtable::memory::{Allocator, Global};
 
 use super::{Lockstep, Make, Name, Step};
 
@@ -121,16 +122,31 @@ impl<K: Clone + PartialEq, V: Clone> SetsModel<K, V> {
 
 /// A cache and its reference model.
 #[derive(Clone, Debug)]
-pub struct CheckedSets<K, V, const WAYS: usize> {
-    ours: SourceHashCache<K, V, WAYS>,
+pub struct CheckedSets<K, V, const WAYS: usize, A: Allocator + Clone = Global> {
+    ours: SourceHashCache<K, V, WAYS, A>,
     model: SetsModel<K, V>,
 }
 
 impl<K: Make, V: Make, const WAYS: usize> CheckedSets<K, V, WAYS> {
     pub fn new(capacity: usize, replacement: Replacement) -> Self {
-        let ours = SourceHashCache::new(capacity).expect("the memory is available");
-        let model = SetsModel::new(capacity, WAYS, replacement);
-        Self { ours: ours.with_replacement(replacement), model }
+        Self::new_in(capacity, replacement, Global).expect("the memory is available")
+    }
+}
+
+impl<K: Make, V: Make, const WAYS: usize, A: Allocator + Clone> CheckedSets<K, V, WAYS, A> {
+    /// A cache in this memory, if there is enough.
+    pub fn new_in(
+        capacity: usize,
+        replacement: Replacement,
+        memory: A,
+    ) -> Result<Self, CacheError> {
+        let ours = SourceHashCache::new_in(capacity, memory)?.with_replacement(replacement);
+        Ok(Self { ours, model: SetsModel::new(capacity, WAYS, replacement) })
+    }
+
+    /// Bytes allocated by the cache.
+    pub fn allocation_size(&self) -> usize {
+        self.ours.allocation_size()
     }
 
     fn get_batch(&mut self, names: &[Name]) {
@@ -187,7 +203,12 @@ fn split<K: Make>(names: &[Name]) -> (Vec<SourceIndex>, Vec<K>) {
     names.iter().map(|name| (SourceIndex::new(name.index), K::make(name.key))).unzip()
 }
 
-impl<K: Make, V: Make, const WAYS: usize> Lockstep for CheckedSets<K, V, WAYS> {
+impl<K, V, const WAYS: usize, A> Lockstep for CheckedSets<K, V, WAYS, A>
+where
+    K: Make,
+    V: Make,
+    A: Allocator + Clone,
+{
     fn step(&mut self, step: &Step, now: u32) {
         let Self { ours, model } = self;
         let parts = |name: &Name| (SourceIndex::new(name.index), K::make(name.key));

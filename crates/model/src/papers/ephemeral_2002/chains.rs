@@ -23,10 +23,17 @@ pub const HEADS: [(Heads, f64); 3] =
 
 /// Expected number of entries examined for an absent tag, given the mean chain length.
 ///
-/// The paper examines the whole chain. The crate walks a chain only if a bit derived from the tag,
-/// one of 32, is set for one of the tags in the chain.
+/// The paper examines the whole chain. The crate walks a chain only if two bits derived from the
+/// tag, each one of 32, are set for tags in the chain: one in 32 tags has the same bit twice.
 pub fn absent(length: f64) -> f64 {
-    length * (1.0 - 31.0 / 32.0 * (-length / 32.0).exp())
+    // The sum over the lengths of chains, times the chance that none of `bits` bits is set, for
+    // each tag twice.
+    let without = |bits: f64| {
+        let missed = (1.0 - bits / 32.0).powi(2);
+        length * missed * (length * (missed - 1.0)).exp()
+    };
+    let (one, two) = (length - without(1.0), length - 2.0 * without(1.0) + without(2.0));
+    one / 32.0 + two * 31.0 / 32.0
 }
 
 /// A partially filled store, with its tags in the order of insertion.

@@ -1,101 +1,114 @@
-//! An array whose elements span as few cache lines as possible.
+//! An array of a fixed power of two of elements, aligned to cache lines.
 //!
 //! ```text
-//!     40 bytes each, in a slice:   │ 0     1 │  2    3│    4    │   every second one spans two
-//!     64 bytes apart:              │ 0       │ 1      │ 2       │   each is in one
+//!     40 bytes each, dense:        │ 0     1 │  2    3│    4    │   every second one spans two
+//!     padded, 64 bytes apart:      │ 0       │ 1      │ 2       │   each is in one
 //! ```
 //!
-//! The stride is the next power of two for elements of up to 64 bytes, and a multiple of 64 for
-//! larger ones. It depends on the element type, and no Rust type has such an alignment; hence the
-//! unsafe code.
+//! Indices wrap around, so they are not checked. Padded, the stride is the next power of two for
+//! elements of up to 64 bytes, and a multiple of 64 for larger ones. That depends on the element
+//! type, and no Rust type has such an alignment; hence the unsafe code.
 //!
 //! Invariant: the length is a power of two, and all elements are initialized from the end of the
 //! constructor to the drop. The allocation has a separate owner, so it is freed whatever panics.
 #![allow(unsafe_code)]
 
-use alloc::alloc::{alloc, dealloc, handle_alloc_error};
+use alloc::alloc::handle_alloc_error;
 use core::alloc::Layout;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-use super::CacheError;
+use super::{Allocator, Global};
 use crate::raw::prefetch::prefetch;
 
 /// Bytes of a cache line on most CPUs.
-pub(super) const CACHE_LINE: usize = 64;
+pub(crate) const CACHE_LINE: usize = 64;
 
 /// The maximum number of cache lines of an element to prefetch: more would evict each other from
 /// L1.
 const MAX_PREFETCHED: usize = 4;
 
+/// The error of an array that is not allocated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ArrayError {
+    /// There are more bytes than addresses.
+    TooLarge,
+    /// The allocation failed.
+    NoMemory,
+}
+
 /// An allocation, freed on drop.
-struct Allocation {
+struct Allocation<A: Allocator> {
     start: NonNull<u8>,
     layout: Layout,
+    memory: A,
 }
 
-impl Allocation {
-    /// Allocates memory of a layout, whose size must not be zero.
-    fn new(layout: Layout) -> Result<Self, CacheError> {
-        assert_ne!(layout.size(), 0, "a stride is at least one byte");
-        // SAFETY: the size is not zero.
-        let start = unsafe { alloc(layout) };
-        Ok(Self { start: NonNull::new(start).ok_or(CacheError::NoMemory)?, layout })
+impl<A: Allocator> Allocation<A> {
+    fn new(layout: Layout, memory: A) -> Result<Self, ArrayError> {
+        let start = memory.allocate(layout).map_err(|_| ArrayError::NoMemory)?.cast();
+        Ok(Self { start, layout, memory })
     }
 }
 
-impl Drop for Allocation {
+impl<A: Allocator> Drop for Allocation<A> {
     fn drop(&mut self) {
-        // SAFETY: it was allocated with this layout.
-        unsafe { dealloc(self.start.as_ptr(), self.layout) };
+        // SAFETY: it was allocated by this allocator, with this layout.
+        unsafe { self.memory.deallocate(self.start, self.layout) };
     }
 }
 
-/// An array of a power of two of elements, aligned to cache lines. Indices wrap around.
-pub(super) struct AlignedArray<T> {
+/// An array of a power of two of elements. Indices wrap around.
+pub(crate) struct Array<T, A: Allocator = Global, const PADDED: bool = false> {
     first: NonNull<T>,
     /// The length, less one.
     mask: usize,
     /// The number of initialized elements: all, except in the constructor.
     initialized: usize,
     /// The memory of the elements. It is dropped after them.
-    _allocation: Allocation,
+    allocation: Allocation<A>,
     elements: PhantomData<T>,
 }
 
 // SAFETY: it owns its elements, as a boxed slice does.
-unsafe impl<T: Send> Send for AlignedArray<T> {}
+unsafe impl<T: Send, A: Allocator + Send, const PADDED: bool> Send for Array<T, A, PADDED> {}
 // SAFETY: a shared reference to it gives shared references to its elements only.
-unsafe impl<T: Sync> Sync for AlignedArray<T> {}
+unsafe impl<T: Sync, A: Allocator + Sync, const PADDED: bool> Sync for Array<T, A, PADDED> {}
 
-impl<T> AlignedArray<T> {
+impl<T, A: Allocator, const PADDED: bool> Array<T, A, PADDED> {
     /// Bytes from one element to the next: a multiple of the alignment, which is a power of two.
-    pub(super) const STRIDE: usize = {
+    pub(crate) const STRIDE: usize = {
         let (size, align) = (size_of::<T>(), align_of::<T>());
-        if size > CACHE_LINE {
-            size.next_multiple_of(if align > CACHE_LINE { align } else { CACHE_LINE })
-        } else if size == 0 {
+        if size == 0 {
             align
+        } else if !PADDED {
+            size
+        } else if size > CACHE_LINE {
+            size.next_multiple_of(if align > CACHE_LINE { align } else { CACHE_LINE })
         } else {
             size.next_power_of_two()
         }
     };
 
     /// Creates `len` elements, rounded up to a power of two, each from its index.
-    pub(super) fn new(len: usize, create: impl Fn(usize) -> T) -> Result<Self, CacheError> {
-        let len = len.checked_next_power_of_two().ok_or(CacheError::TooLarge)?;
-        let layout = Self::layout(len).ok_or(CacheError::TooLarge)?;
-        let allocation = Allocation::new(layout)?;
+    pub(crate) fn new_in(
+        len: usize,
+        memory: A,
+        create: impl Fn(usize) -> T,
+    ) -> Result<Self, ArrayError> {
+        let len = len.checked_next_power_of_two().ok_or(ArrayError::TooLarge)?;
+        let layout = Self::layout(len).ok_or(ArrayError::TooLarge)?;
+        let allocation = Allocation::new(layout, memory)?;
         let mut array = Self {
             first: allocation.start.cast(),
             mask: len - 1,
             initialized: 0,
-            _allocation: allocation,
+            allocation,
             elements: PhantomData,
         };
         // If `create` panics, the elements created so far are dropped with `array`.
         while array.initialized < len {
-            let (slot, element) = (array.slot(array.initialized), create(array.initialized));
+            let (slot, element) = (array.pointer(array.initialized), create(array.initialized));
             // SAFETY: the slot is within the allocation, aligned, and not initialized yet.
             unsafe { slot.write(element) };
             array.initialized += 1;
@@ -104,8 +117,12 @@ impl<T> AlignedArray<T> {
     }
 
     /// Clones the array with `clone` for each element. Aborts like other failed allocations.
-    pub(super) fn clone_with(&self, clone: impl Fn(&T) -> T) -> Self {
-        let clones = Self::new(self.len(), |index| clone(self.get(index)));
+    pub(crate) fn clone_with(&self, clone: impl Fn(&T) -> T) -> Self
+    where
+        A: Clone,
+    {
+        let memory = self.allocator().clone();
+        let clones = Self::new_in(self.len(), memory, |index| clone(self.get(index)));
         clones.unwrap_or_else(|_| match Self::layout(self.len()) {
             Some(layout) => handle_alloc_error(layout),
             None => unreachable!("an array of this length exists"),
@@ -113,61 +130,66 @@ impl<T> AlignedArray<T> {
     }
 
     fn layout(len: usize) -> Option<Layout> {
-        let align = Self::STRIDE.min(CACHE_LINE).max(align_of::<T>());
+        let align = CACHE_LINE.max(align_of::<T>());
         Layout::from_size_align(Self::STRIDE.checked_mul(len)?, align).ok()
     }
 
-    pub(super) const fn len(&self) -> usize {
+    pub(crate) const fn len(&self) -> usize {
         self.mask + 1
     }
 
+    /// Returns the allocator.
+    pub(crate) const fn allocator(&self) -> &A {
+        &self.allocation.memory
+    }
+
     /// Returns the address of the element at `index` modulo the length.
-    #[inline]
-    fn slot(&self, index: usize) -> NonNull<T> {
+    #[inline(always)]
+    pub(crate) fn pointer(&self, index: usize) -> NonNull<T> {
         // SAFETY: the allocation has a slot for each index up to the mask; `STRIDE` keeps it
         // aligned.
         unsafe { self.first.byte_add((index & self.mask) * Self::STRIDE) }
     }
 
     /// Returns the element at `index` modulo the length.
-    #[inline]
-    pub(super) fn get(&self, index: usize) -> &T {
+    #[inline(always)]
+    pub(crate) fn get(&self, index: usize) -> &T {
         // SAFETY: it is initialized, and not mutably borrowed while `self` is borrowed.
-        unsafe { self.slot(index).as_ref() }
+        unsafe { self.pointer(index).as_ref() }
     }
 
     /// Returns a mutable reference to the element at `index` modulo the length.
-    #[inline]
-    pub(super) fn get_mut(&mut self, index: usize) -> &mut T {
+    #[inline(always)]
+    pub(crate) fn get_mut(&mut self, index: usize) -> &mut T {
         // SAFETY: it is initialized, and not borrowed otherwise while `self` is mutably borrowed.
-        unsafe { self.slot(index).as_mut() }
+        unsafe { self.pointer(index).as_mut() }
     }
 
     /// Prefetches the first cache lines of the element at `index` modulo the length.
     #[inline]
-    pub(super) fn prefetch(&self, index: usize) {
-        let first = self.slot(index).as_ptr();
+    pub(crate) fn prefetch(&self, index: usize) {
+        let first = self.pointer(index).as_ptr();
         let lines = (0..size_of::<T>()).step_by(CACHE_LINE).take(MAX_PREFETCHED);
         lines.for_each(|line| prefetch(first.wrapping_byte_add(line)));
     }
 
     /// Iterates over the elements in order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         (0..self.len()).map(|index| self.get(index))
     }
 
     /// Bytes allocated.
-    pub(super) const fn allocation_size(&self) -> usize {
+    pub(crate) const fn allocation_size(&self) -> usize {
         self.len() * Self::STRIDE
     }
 }
 
-impl<T> Drop for AlignedArray<T> {
+impl<T, A: Allocator, const PADDED: bool> Drop for Array<T, A, PADDED> {
     fn drop(&mut self) {
         for index in 0..self.initialized {
             // SAFETY: it is initialized, and not used afterwards. If a drop panics, the rest is
             // leaked.
-            unsafe { self.slot(index).drop_in_place() };
+            unsafe { self.pointer(index).drop_in_place() };
         }
     }
 }
@@ -178,12 +200,22 @@ mod tests {
 
     use super::*;
 
+    type Padded<T> = Array<T, Global, true>;
+
+    #[test]
+    fn dense_elements_have_no_space_between_them() {
+        let array = Array::<[u64; 3]>::new_in(3, Global, |index| [index as u64; 3]).unwrap();
+        assert_eq!((array.len(), array.allocation_size()), (4, 4 * 24));
+        assert_eq!(array.pointer(0).addr().get() % CACHE_LINE, 0);
+        assert_eq!((array.get(2), array.get(7)), (&[2; 3], &[3; 3]));
+    }
+
     #[test]
     fn no_element_spans_more_cache_lines_than_necessary() {
         fn check<T: Default>(stride: usize) {
-            let array = AlignedArray::<T>::new(5, |_| T::default()).unwrap();
+            let array = Padded::<T>::new_in(5, Global, |_| T::default()).unwrap();
             assert_eq!(
-                (array.len(), AlignedArray::<T>::STRIDE, array.allocation_size()),
+                (array.len(), Padded::<T>::STRIDE, array.allocation_size()),
                 (8, stride, 8 * stride)
             );
             for element in array.iter() {
@@ -216,7 +248,7 @@ mod tests {
     #[test]
     fn elements_are_dropped_once() {
         let counted = Rc::new(());
-        let array = AlignedArray::new(4, |_| Rc::clone(&counted)).unwrap();
+        let array = Array::<_>::new_in(4, Global, |_| Rc::clone(&counted)).unwrap();
         assert_eq!(Rc::strong_count(&counted), 5);
         drop(array);
         assert_eq!(Rc::strong_count(&counted), 1);
@@ -225,7 +257,10 @@ mod tests {
     #[test]
     fn more_elements_than_addresses_are_an_error() {
         for len in [usize::MAX, usize::MAX / 2, 1 << (usize::BITS - 2)] {
-            assert_eq!(AlignedArray::new(len, |_| 0_u64).err(), Some(CacheError::TooLarge));
+            assert_eq!(
+                Array::<_>::new_in(len, Global, |_| 0_u64).err(),
+                Some(ArrayError::TooLarge)
+            );
         }
     }
 }

@@ -1,0 +1,395 @@
+//! Ephemeral state for several threads: an [`EphemeralStore`] in shards.
+//!
+//! ```text
+//!     hash of a tag ──▸ shard    0 │ lock │ heads, ring │
+//!                                1 │ lock │ heads, ring │     in cache lines of its own
+//!                                2 │ lock │ heads, ring │
+//!                                … up to 64
+//! ```
+//!
+//! An operation holds the lock of one shard for as long as the operation of an [`EphemeralStore`]
+//! takes: one or two cache misses. Threads wait for each other only if their tags are in one shard.
+//! There are no pins, no garbage and no reclamation: values are copied, or used under the lock.
+//!
+//! # Guarantees
+//!
+//! - **E1** Operations on a tag are linearizable: each takes effect at a moment between its call
+//!   and its return.
+//! - **E2** A tag has at most one live binding. Of threads that create one at the same time,
+//!   exactly one creates it, and the others find it.
+//! - **E3** No binding is found one lifetime after its creation or later, in the time that callers
+//!   pass. A shard counts a timestamp earlier than that of its last creation, removal or cleaning
+//!   as that: if the clocks of threads differ by `d`, a binding lives for a lifetime less `d` at
+//!   least. Shards have times of their own.
+//! - **E4** A creation is refused only if the shard of its tag is full of live bindings, or waits
+//!   for the slots of [removed](crate::ephemeral#removal) ones, which are not reused in the same
+//!   tick. Shards have slots to spare: with
+//!   hashes that are random, `capacity` live bindings have room, but for a chance of one in a
+//!   million.
+//! - **E5** A panic of a closure or of a method of a tag leaves a store that works.
+//!
+//! Closures run under the lock of a shard. They must not write to a concurrent structure of this
+//! crate, this one included: that panics, as it could deadlock.
+
+#[cfg(all(test, crossbeam_loom))]
+mod loom_models;
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt;
+use core::hash::{BuildHasher, Hash};
+use core::time::Duration;
+
+use equivalent::Equivalent;
+
+use crate::concurrent::lock::{Lock, LockGuard};
+use crate::concurrent::policy::{SHARDS, mix, shard_of};
+use crate::ephemeral::{EphemeralStore, Full, Heads, StoreError};
+use crate::hash::DefaultHashBuilder;
+use crate::invariant::InvariantError;
+use crate::timestamp::Timestamp;
+
+/// Bindings of a shard at least, unless there is one shard only.
+const LEAST: usize = 64;
+
+/// The store of a shard. It receives hashes.
+type Store<T, V> = EphemeralStore<T, V, ()>;
+
+/// A shard. Aligned to two cache lines, as CPUs prefetch them in pairs.
+#[repr(align(128))]
+struct Shard<T, V>(Lock<Store<T, V>>);
+
+/// A bounded table of bindings of tags to values for several threads, each of which lives for one
+/// lifetime: an [`EphemeralStore`] in shards.
+///
+/// See the [module](self) for the guarantees. Costs are those of [`EphemeralStore`], and a lock.
+///
+/// # Example
+///
+/// Open handshakes, on any number of threads.
+///
+/// ```
+/// use flowtable::Timestamp;
+/// use flowtable::concurrent::ConcurrentStore;
+/// use std::time::Duration;
+///
+/// let open: ConcurrentStore<(u32, u16), u32> =
+///     ConcurrentStore::new(10_000, Duration::from_secs(60))?;
+/// let at = Timestamp::from_secs;
+/// std::thread::scope(|threads| {
+///     for thread in 0..4 {
+///         let open = &open;
+///         threads.spawn(move || {
+///             for port in 0..100 {
+///                 // The first SYN creates the state, and repeated ones find it.
+///                 let syns = |syns: &mut u32, _| *syns += 1;
+///                 open.get_or_insert_with((thread % 2, port), at(1), || 0, syns).unwrap();
+///             }
+///         });
+///     }
+/// });
+/// assert_eq!(open.get(&(0, 80), at(2)), Some(2));
+/// assert_eq!(open.remove(&(0, 80), at(2)), Some(2)); // the handshake is complete
+/// assert_eq!((open.get(&(0, 80), at(2)), open.live(at(2))), (None, 199));
+/// assert_eq!(open.live(at(61)), 0);
+/// # Ok::<(), flowtable::ephemeral::StoreError>(())
+/// ```
+#[doc(alias("syn cache", "nonce", "time to live"))]
+pub struct ConcurrentStore<T = u64, V = u64, S = DefaultHashBuilder> {
+    hasher: S,
+    /// A power of two.
+    shards: Box<[Shard<T, V>]>,
+}
+
+impl<T, V> ConcurrentStore<T, V> {
+    /// Creates a store for `capacity` bindings or more, which live for `lifetime`, with a randomly
+    /// keyed hasher. O(capacity): all memory is allocated here.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`EphemeralStore::new`].
+    pub fn new(capacity: usize, lifetime: Duration) -> Result<Self, StoreError> {
+        Self::with_parts(capacity, lifetime, Heads::default(), DefaultHashBuilder::new())
+    }
+}
+
+impl<T, V, S> ConcurrentStore<T, V, S> {
+    /// Creates a store with a given number of heads and a given hasher: see
+    /// [`EphemeralStore::with_parts`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`EphemeralStore::new`].
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::DefaultHashBuilder;
+    /// use flowtable::concurrent::ConcurrentStore;
+    /// use flowtable::ephemeral::Heads;
+    /// use std::time::Duration;
+    ///
+    /// let (lifetime, hasher) = (Duration::from_secs(10), DefaultHashBuilder::with_seed(7));
+    /// let store: ConcurrentStore =
+    ///     ConcurrentStore::with_parts(50_000, lifetime, Heads::Half, hasher)?;
+    /// assert!(store.capacity() >= 50_000 && store.allocation_size() < 50_000 * 50);
+    /// assert_eq!((store.lifetime(), store.len(), store.is_empty()), (lifetime, 0, true));
+    /// # Ok::<(), flowtable::ephemeral::StoreError>(())
+    /// ```
+    pub fn with_parts(
+        capacity: usize,
+        lifetime: Duration,
+        heads: Heads,
+        hasher: S,
+    ) -> Result<Self, StoreError> {
+        let count = SHARDS.min((capacity / LEAST).max(1).next_power_of_two());
+        let mean = capacity.div_ceil(count);
+        // Five standard deviations of the bindings in a shard.
+        let spare = if count > 1 { 5 * mean.isqrt() } else { 0 };
+        let shard = || Store::with_parts(mean.saturating_add(spare), lifetime, heads, ());
+        let shards = (0..count).map(|_| Ok(Shard(Lock::new(shard()?))));
+        let shards: Result<Vec<_>, StoreError> = shards.collect();
+        Ok(Self { hasher, shards: shards?.into_boxed_slice() })
+    }
+
+    fn shard_of(&self, hash: u64) -> &Shard<T, V> {
+        &self.shards[shard_of(mix(hash)) & (self.shards.len() - 1)]
+    }
+
+    /// Calls `each` with the store of each shard, under its lock, and returns the sum of the
+    /// results.
+    fn sum(&self, each: impl Fn(&mut Store<T, V>) -> usize) -> usize {
+        self.shards.iter().map(|shard| each(&mut shard.0.lock())).sum()
+    }
+
+    /// Returns the number of slots of all shards: see E4 of the [module](self).
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.sum(|store| store.capacity())
+    }
+
+    /// Returns the lifetime of a binding.
+    #[must_use]
+    pub fn lifetime(&self) -> Duration {
+        self.shards[0].0.lock().lifetime()
+    }
+
+    /// Returns the number of allocated bytes.
+    #[must_use]
+    pub fn allocation_size(&self) -> usize {
+        size_of_val(&*self.shards) + self.sum(|store| store.allocation_size())
+    }
+
+    /// Returns the number of bindings that occupy a slot. Beside writers, the shards are counted
+    /// one after the other, as they are by the following methods.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.sum(|store| store.len())
+    }
+
+    /// Returns whether no binding occupies a slot.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the number of live bindings: see [`EphemeralStore::live`].
+    #[must_use]
+    pub fn live(&self, now: Timestamp) -> usize {
+        self.sum(|store| store.live(now))
+    }
+
+    /// Reclaims at most `budget` expired bindings of each shard. Returns their number.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::Timestamp;
+    /// use flowtable::concurrent::ConcurrentStore;
+    /// use std::time::Duration;
+    ///
+    /// let store: ConcurrentStore = ConcurrentStore::new(1000, Duration::from_secs(10))?;
+    /// for tag in 0..100 {
+    ///     store.insert_new(tag, Timestamp::ZERO, tag).unwrap();
+    /// }
+    /// assert_eq!(store.clean(Timestamp::from_secs(10), 1000), 100);
+    /// store.insert_new(7, Timestamp::from_secs(10), 7).unwrap();
+    /// store.clear();
+    /// assert!(store.is_empty());
+    /// # Ok::<(), flowtable::ephemeral::StoreError>(())
+    /// ```
+    pub fn clean(&self, now: Timestamp, budget: usize) -> usize {
+        self.sum(|store| store.clean(now, budget))
+    }
+
+    /// Removes all bindings, and resets the time.
+    pub fn clear(&self) {
+        self.shards.iter().for_each(|shard| shard.0.lock().clear());
+    }
+}
+
+impl<T: Hash + Eq, V, S: BuildHasher> ConcurrentStore<T, V, S> {
+    /// Returns the hash of a tag, and locks its shard.
+    fn lock<Q: Hash + ?Sized>(&self, tag: &Q) -> (u64, LockGuard<'_, Store<T, V>>) {
+        let hash = self.hasher.hash_one(tag);
+        (hash, self.shard_of(hash).0.lock())
+    }
+
+    /// Returns a copy of the value of a tag, if it has a live binding.
+    #[must_use]
+    pub fn get<Q>(&self, tag: &Q, now: Timestamp) -> Option<V>
+    where
+        Q: Hash + Equivalent<T> + ?Sized,
+        V: Clone,
+    {
+        let (hash, store) = self.lock(tag);
+        store.get_hashed(hash, tag, now).cloned()
+    }
+
+    /// Calls `update` with a mutable reference to the value of a tag, if it has a live binding, and
+    /// returns its result. Does not extend the life of the binding.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::Timestamp;
+    /// use flowtable::concurrent::ConcurrentStore;
+    /// use std::time::Duration;
+    ///
+    /// let store: ConcurrentStore<&str, Vec<u32>> =
+    ///     ConcurrentStore::new(100, Duration::from_secs(10))?;
+    /// assert!(store.insert_new("a", Timestamp::ZERO, vec![1]).unwrap());
+    /// let push = |values: &mut Vec<u32>| {
+    ///     values.push(2);
+    ///     values.len()
+    /// };
+    /// assert_eq!(store.update("a", Timestamp::from_secs(9), push), Some(2));
+    /// assert_eq!(store.update("a", Timestamp::from_secs(10), push), None);
+    /// # Ok::<(), flowtable::ephemeral::StoreError>(())
+    /// ```
+    pub fn update<Q, R>(
+        &self,
+        tag: &Q,
+        now: Timestamp,
+        update: impl FnOnce(&mut V) -> R,
+    ) -> Option<R>
+    where
+        Q: Hash + Equivalent<T> + ?Sized,
+    {
+        let (hash, mut store) = self.lock(tag);
+        store.get_mut_hashed(hash, tag, now).map(update)
+    }
+
+    /// Creates a binding with this value, if the tag has none. Returns whether it did.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`], with the tag, if there is no room: E4 of the [module](self).
+    ///
+    /// # Example
+    ///
+    /// Each request of a client is accepted once.
+    ///
+    /// ```
+    /// use flowtable::Timestamp;
+    /// use flowtable::concurrent::ConcurrentStore;
+    /// use std::time::Duration;
+    ///
+    /// let nonces: ConcurrentStore<u64, ()> = ConcurrentStore::new(100, Duration::from_secs(10))?;
+    /// let accept = |nonce, second| nonces.insert_new(nonce, Timestamp::from_secs(second), ());
+    /// assert_eq!([accept(7, 0), accept(7, 9), accept(8, 9)], [Ok(true), Ok(false), Ok(true)]);
+    /// # Ok::<(), flowtable::ephemeral::StoreError>(())
+    /// ```
+    pub fn insert_new(&self, tag: T, now: Timestamp, value: V) -> Result<bool, Full<T>> {
+        let (hash, mut store) = self.lock(&tag);
+        store.find_or_create_hashed(hash, tag, now, || value).map(|bound| bound.is_new)
+    }
+
+    /// Calls `each` with a mutable reference to the value of the live binding of a tag, and whether
+    /// it was created by this call, with the result of `value`. Returns the result of `each`.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`], with the tag, if there is no room: E4 of the [module](self). Neither closure is
+    /// called.
+    pub fn get_or_insert_with<R>(
+        &self,
+        tag: T,
+        now: Timestamp,
+        value: impl FnOnce() -> V,
+        each: impl FnOnce(&mut V, bool) -> R,
+    ) -> Result<R, Full<T>> {
+        let (hash, mut store) = self.lock(&tag);
+        let mut is_new = false;
+        let value = || {
+            is_new = true;
+            value()
+        };
+        let value = store.get_or_insert_with_hashed(hash, tag, now, value)?;
+        Ok(each(value, is_new))
+    }
+
+    /// Removes the live binding of a tag and returns its value: see [`EphemeralStore::remove`].
+    pub fn remove<Q>(&self, tag: &Q, now: Timestamp) -> Option<V>
+    where
+        Q: Hash + Equivalent<T> + ?Sized,
+    {
+        let (hash, mut store) = self.lock(tag);
+        store.remove_hashed(hash, tag, now)
+    }
+
+    /// Removes the live bindings for which `keep` returns false, one shard after the other.
+    /// O(capacity).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::Timestamp;
+    /// use flowtable::concurrent::ConcurrentStore;
+    /// use std::time::Duration;
+    ///
+    /// let store: ConcurrentStore = ConcurrentStore::new(100, Duration::from_secs(10))?;
+    /// for tag in 0..10 {
+    ///     store.insert_new(tag, Timestamp::ZERO, tag % 3).unwrap();
+    /// }
+    /// store.retain(Timestamp::from_secs(1), |_, value| *value == 0);
+    /// assert_eq!(store.live(Timestamp::from_secs(1)), 4);
+    /// # Ok::<(), flowtable::ephemeral::StoreError>(())
+    /// ```
+    pub fn retain(&self, now: Timestamp, mut keep: impl FnMut(&T, &mut V) -> bool) {
+        for shard in &self.shards {
+            shard.0.lock().retain_hashed(now, |tag| self.hasher.hash_one(tag), &mut keep);
+        }
+    }
+
+    /// Checks the invariants of all shards, for tests. O(n).
+    ///
+    /// # Errors
+    ///
+    /// The first invariant that is broken: a bug in this crate.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::concurrent::ConcurrentStore;
+    ///
+    /// let store: ConcurrentStore = ConcurrentStore::new(100, std::time::Duration::MAX)?;
+    /// assert_eq!(store.validate(), Ok(()));
+    /// # Ok::<(), flowtable::ephemeral::StoreError>(())
+    /// ```
+    #[doc(hidden)]
+    pub fn validate(&self) -> Result<(), InvariantError> {
+        for (number, shard) in self.shards.iter().enumerate() {
+            let store = shard.0.lock();
+            let is_valid = store.validate_hashed(|tag| self.hasher.hash_one(tag));
+            is_valid.map_err(|error| error.within(format_args!("shard {number}")))?;
+        }
+        Ok(())
+    }
+}
+
+impl<T, V, S> fmt::Debug for ConcurrentStore<T, V, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConcurrentStore").field("len", &self.len()).finish_non_exhaustive()
+    }
+}

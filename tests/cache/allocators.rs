@@ -1,0 +1,107 @@
+//! Caches in memory of the caller, with requests that fail.
+
+use flowtable::cache::{CacheError, Replacement};
+use flowtable::eviction::SecondChance;
+use flowtable::{ChainedCache, SourceHashCache};
+use model::caches::chained::{AccessBy, CheckedChains};
+use model::caches::sets::CheckedSets;
+use model::caches::{Lockstep, Name, Step, run};
+use model::hashers::{Weak, mix};
+use model::limited::Limited;
+
+/// A cache whose requests for memory fail, except where a copy is made.
+#[derive(Clone)]
+struct Starved<'m, L> {
+    inner: L,
+    memory: &'m Limited,
+}
+
+impl<L: Lockstep> Lockstep for Starved<'_, L> {
+    fn step(&mut self, step: &Step, now: u32) {
+        self.memory.fail_each(usize::from(!matches!(step, Step::Replace(_))));
+        self.inner.step(step, now);
+        self.memory.fail_each(0);
+    }
+
+    fn check(&self) {
+        self.inner.check();
+    }
+}
+
+fn script(seed: u64) -> Vec<Step> {
+    let step = |number: u64| {
+        let random = mix(seed << 32 | number);
+        let name = |more| {
+            let random = mix(random + more) as u32;
+            Name { index: random % 24, key: random % 24 }
+        };
+        let names = || (0..34).map(name).collect();
+        match random % 32 {
+            0..8 => Step::Get(name(0)),
+            8..14 => Step::GetOrInsert(name(0)),
+            14..24 => Step::Insert(name(0)),
+            24..26 => Step::Remove(name(0)),
+            26 => Step::GetBatch(names()),
+            27 => Step::Retain(2 + (random >> 32) as u32 % 4),
+            28 => Step::Clear,
+            29 => Step::Replace(Replacement::Oldest),
+            30 => Step::Fork { with_clone: random >> 32 & 1 == 0 },
+            _ => Step::Back,
+        }
+    };
+    (0..if cfg!(miri) { 30 } else { 1000 }).map(step).collect()
+}
+
+#[test]
+fn caches_whose_requests_fail_are_caches() {
+    for period in 0..7 {
+        let (mut chains, mut sets) = (0, 0);
+        for (capacity, hasher) in [(1, Weak::Mixed), (30, Weak::Mixed), (100, Weak::Constant)] {
+            let memory = Limited::failing_each(period);
+            let (policy, access) = (SecondChance::new(), AccessBy::Either);
+            let chained = CheckedChains::new_in(capacity, policy, hasher, access, &memory);
+            match chained {
+                Ok(inner) => {
+                    memory.fail_each(0);
+                    let inner: CheckedChains<u32, Box<u32>, _, _, _> = inner;
+                    run(Starved { inner, memory: &memory }, &script(capacity as u64));
+                    chains += 1;
+                }
+                Err(error) => assert_eq!(error, CacheError::NoMemory),
+            }
+            memory.fail_each(period);
+            match CheckedSets::<Box<u32>, u32, 3, _>::new_in(capacity, Replacement::Oldest, &memory)
+            {
+                Ok(inner) => {
+                    memory.fail_each(0);
+                    run(Starved { inner, memory: &memory }, &script(capacity as u64));
+                    sets += 1;
+                }
+                Err(error) => assert_eq!(error, CacheError::NoMemory),
+            }
+            assert_eq!(memory.bytes(), 0);
+        }
+        // Four requests, and one.
+        assert_eq!(chains, if (1..=4).contains(&period) { 0 } else { 3 });
+        assert!(sets == if period == 1 { 0 } else { 3 } || period > 2);
+    }
+}
+
+#[test]
+fn caches_report_the_memory_that_they_have() {
+    let memory = Limited::default();
+    let policy = SecondChance::new();
+    let mut cache = ChainedCache::with_parts_in(5000, policy, Weak::Mixed, &memory).unwrap();
+    let before = cache.allocation_size();
+    assert_eq!(before, memory.bytes());
+    memory.fail_each(1);
+    for key in 0..if cfg!(miri) { 100 } else { 20_000_u64 } {
+        _ = cache.insert(key, [key; 3]);
+    }
+    assert_eq!(memory.bytes(), before, "nothing was allocated by insertions");
+    assert_eq!((cache.validate(), cache.allocator().failures()), (Ok(()), 0));
+    memory.fail_each(0);
+    let sets = SourceHashCache::<u64, u64, 4, _>::new_in(5000, &memory).unwrap();
+    assert_eq!(sets.allocation_size(), memory.bytes() - before);
+    assert_eq!(sets.clone().allocation_size(), sets.allocation_size());
+}

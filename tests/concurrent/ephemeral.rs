@@ -1,0 +1,208 @@
+//! `ConcurrentStore`: against `EphemeralStore` on one thread, and its guarantees, each with tests
+//! that have its number.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use flowtable::concurrent::ConcurrentStore;
+use flowtable::ephemeral::Heads;
+use flowtable::{DefaultHashBuilder, EphemeralStore, Timestamp};
+use model::hashers::{Weak, mix};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+const LIFETIME: Duration = Duration::from_nanos(1000);
+
+/// Steps of one thread.
+const ROUNDS: u64 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
+    (true, _) => 30,
+    (_, Some(_)) => 5_000,
+    _ => 50_000,
+};
+
+fn at(nanos: u64) -> Timestamp {
+    Timestamp::from_nanos(nanos)
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    Get,
+    Update,
+    InsertNew,
+    GetOrInsert,
+    Remove,
+    Retain,
+    Clean,
+    Clear,
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        4 => Just(Op::Get),
+        4 => Just(Op::Update),
+        8 => Just(Op::InsertNew),
+        4 => Just(Op::GetOrInsert),
+        4 => Just(Op::Remove),
+        1 => Just(Op::Retain),
+        1 => Just(Op::Clean),
+        1 => Just(Op::Clear),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 200 }))]
+
+    /// With timestamps that increase, and room for all.
+    #[test]
+    fn a_store_matches_that_of_one_thread(
+        capacity in 300..1000_usize, weak in prop_oneof![Just(Weak::Mixed), Just(Weak::Shl(40))],
+        ops in vec((op(), 0..60_u64, 0..40_u64), 1..300),
+    ) {
+        let ours: ConcurrentStore<u64, u64, _> =
+            ConcurrentStore::with_parts(capacity, LIFETIME, Heads::Paired, weak).unwrap();
+        let mut model: EphemeralStore<u64, u64, _> =
+            EphemeralStore::with_parts(1024, LIFETIME, Heads::Double, weak).unwrap();
+        let mut now = 0;
+        for (number, &(op, tag, later)) in ops.iter().enumerate() {
+            now += later;
+            let (at, number) = (at(now), number as u64);
+            match op {
+                Op::Get => prop_assert_eq!(ours.get(&tag, at), model.get(&tag, at).copied()),
+                Op::Update => {
+                    let set = |value: &mut u64| core::mem::replace(value, number);
+                    prop_assert_eq!(ours.update(&tag, at, set), model.get_mut(&tag, at).map(set));
+                }
+                Op::InsertNew => {
+                    let bound = model.find_or_create(tag, at, || number).unwrap();
+                    prop_assert_eq!(ours.insert_new(tag, at, number), Ok(bound.is_new));
+                }
+                Op::GetOrInsert => {
+                    let is_new = model.find(&tag, at).is_none();
+                    let value = *model.get_or_insert_with(tag, at, || number).unwrap();
+                    let each = |value: &mut u64, is_new| (*value, is_new);
+                    let found = ours.get_or_insert_with(tag, at, || number, each);
+                    prop_assert_eq!(found, Ok((value, is_new)));
+                }
+                Op::Remove => prop_assert_eq!(ours.remove(&tag, at), model.remove(&tag, at)),
+                Op::Retain => {
+                    ours.retain(at, |tag, _| tag % 3 > 0);
+                    model.retain(at, |tag, _| tag % 3 > 0);
+                }
+                Op::Clean => _ = (ours.clean(at, 5), model.clean(at, 1000)),
+                Op::Clear => {
+                    ours.clear();
+                    model.clear();
+                }
+            }
+            prop_assert_eq!(ours.live(at), model.live(at));
+            prop_assert_eq!(ours.validate(), Ok(()));
+        }
+    }
+}
+
+fn shared<V>(capacity: usize) -> ConcurrentStore<u64, V> {
+    let hasher = DefaultHashBuilder::with_seed(1);
+    ConcurrentStore::with_parts(capacity, LIFETIME, Heads::Paired, hasher).unwrap()
+}
+
+/// Each tag is created, counted and removed by four threads, at the same time.
+#[test]
+fn e1_e2_operations_on_a_tag_have_an_order() {
+    // Slots are reused in the next tick, and for a while.
+    let (hasher, lifetime) = (DefaultHashBuilder::with_seed(1), Duration::from_secs(1));
+    let store: ConcurrentStore =
+        ConcurrentStore::with_parts(4096, lifetime, Heads::Paired, hasher).unwrap();
+    let now = at(4 * ROUNDS);
+    let [clock, created, removed, counted, taken] = [(); 5].map(|()| AtomicU64::new(0));
+    thread::scope(|threads| {
+        for thread in 0..4 {
+            let (store, clock, created, removed) = (&store, &clock, &created, &removed);
+            let (counted, taken) = (&counted, &taken);
+            threads.spawn(move || {
+                for round in 0..ROUNDS {
+                    let tag = mix(round * 7 + thread) % 50;
+                    let now = at(clock.fetch_add(1, Ordering::Relaxed));
+                    if round % 4 == 3 {
+                        if let Some(count) = store.remove(&tag, now) {
+                            removed.fetch_add(1, Ordering::Relaxed);
+                            taken.fetch_add(count, Ordering::Relaxed);
+                        }
+                        continue;
+                    }
+                    let count = |count: &mut u64, is_new: bool| {
+                        *count += 1;
+                        is_new
+                    };
+                    let is_new = store.get_or_insert_with(tag, now, || 0, count);
+                    counted.fetch_add(1, Ordering::Relaxed);
+                    created.fetch_add(is_new.expect("there is room").into(), Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    let (created, removed) = (created.into_inner(), removed.into_inner());
+    assert_eq!(created - removed, store.live(now) as u64, "E2");
+    let left: u64 = (0..50).filter_map(|tag| store.get(&tag, now)).sum();
+    assert_eq!(taken.into_inner() + left, counted.into_inner(), "E1");
+    assert_eq!(store.validate(), Ok(()));
+}
+
+/// Two clocks that differ by a tenth of a lifetime, in turns.
+#[test]
+fn e3_bindings_live_for_a_lifetime_less_the_difference_of_clocks() {
+    let store = shared::<u64>(4096);
+    let mut created = [None; 40];
+    for round in 0..ROUNDS {
+        let now = 2 * round + [0, 100][round as usize % 2];
+        let tag = mix(round) % 40;
+        let (found, created) = (store.get(&tag, at(now)), &mut created[tag as usize]);
+        if let Some(created) = *created {
+            let is_found = found == Some(created);
+            assert!(is_found || now >= created + 900, "E3: created at {created}, lost at {now}");
+            assert!(!is_found || now < created + 1100, "E3: created at {created}, found at {now}");
+        }
+        if found.is_none() {
+            assert_eq!(store.insert_new(tag, at(now), now), Ok(true));
+            *created = Some(now);
+        }
+    }
+    assert_eq!(store.live(at(2 * ROUNDS + 1200)), 0, "E3");
+}
+
+#[test]
+fn e4_a_store_has_room_for_its_capacity() {
+    for capacity in if cfg!(miri) { vec![10] } else { vec![1, 10, 64, 1000, 5000, 65_536] } {
+        for seed in 0..if cfg!(miri) { 1 } else { 10 } {
+            let hasher = DefaultHashBuilder::with_seed(seed);
+            let store: ConcurrentStore =
+                ConcurrentStore::with_parts(capacity, LIFETIME, Heads::Half, hasher).unwrap();
+            assert!(store.capacity() >= capacity && store.capacity() <= 4 * capacity.max(16));
+            for tag in 0..capacity as u64 {
+                assert_eq!(store.insert_new(tag, at(0), tag), Ok(true), "E4");
+            }
+            let refused = (capacity as u64..).find(|&tag| store.insert_new(tag, at(1), 0).is_err());
+            let refused = refused.expect("a shard is full");
+            assert_eq!(store.insert_new(refused, at(1), 0).unwrap_err().refused, refused);
+            assert_eq!(store.live(at(1)) as u64, refused);
+        }
+    }
+}
+
+#[test]
+fn e5_a_store_works_after_a_panic() {
+    let store = shared::<u64>(100);
+    store.insert_new(1, at(0), 1).unwrap();
+    let panics = |act: &dyn Fn()| {
+        assert!(catch_unwind(AssertUnwindSafe(act)).is_err());
+        assert_eq!((store.get(&1, at(0)), store.len()), (Some(1), 1), "E5");
+    };
+    panics(&|| _ = store.update(&1, at(0), |_| panic!("in a test")));
+    panics(&|| _ = store.get_or_insert_with(2, at(0), || panic!("in a test"), |_, _| ()));
+    panics(&|| store.retain(at(0), |_, _| panic!("in a test")));
+    // Writing to a store under its lock is a panic, not a deadlock.
+    panics(&|| _ = store.update(&1, at(0), |_| store.insert_new(3, at(0), 3)));
+    assert_eq!(store.insert_new(2, at(0), 2), Ok(true));
+    assert_eq!(store.validate(), Ok(()));
+}
