@@ -17,8 +17,8 @@ use crate::key::flow::FlowName;
 use crate::table::lines::Lines;
 use crate::timestamp::Timestamp;
 
-/// Flows that are prefetched together.
-const GROUP: usize = 8;
+/// Flows that are examined together, while those of the next group are prefetched.
+const GROUP: usize = 15;
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// Ends and reports due flows, examining at most `budget` flows. O(budget).
@@ -65,13 +65,16 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         }
         self.end_orphans(budget, &mut progress, &mut each);
         let tick = self.clock.now() / self.config.tick;
+        let mut ahead = 0;
         while !progress.is_done && progress.examined < budget {
-            let mut slots = [0; GROUP];
-            let most = GROUP.min(budget - progress.examined);
-            let count = self.accounting.wheel.due(tick, &mut slots[..most]);
+            let mut slots = [0; 2 * GROUP];
+            let count = self.accounting.wheel.due(tick, &mut slots);
             progress.is_done = count == 0;
-            self.prefetch_due(&slots[..count]);
-            for slot in &slots[..count] {
+            slots[ahead.min(count)..count].iter().for_each(|slot| self.prefetch_due(*slot));
+            let group = &slots[..count.min(GROUP).min(budget - progress.examined)];
+            ahead = count - group.len();
+            self.prefetch_lines(group);
+            for slot in group {
                 progress.examined += 1;
                 self.examine(*slot, &mut progress, &mut each);
             }
@@ -97,9 +100,14 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         progress
     }
 
-    /// Prefetches flows that the wheel has returned, and the index lines of those that are idle.
-    fn prefetch_due(&self, slots: &[u32]) {
-        slots.iter().for_each(|slot| self.store.prefetch_all(*slot));
+    /// Prefetches a flow that the wheel has returned.
+    fn prefetch_due(&self, slot: u32) {
+        self.store.prefetch_all(slot);
+        self.accounting.wheel.prefetch(slot);
+    }
+
+    /// Prefetches the index lines of those of some flows that are idle.
+    fn prefetch_lines(&self, slots: &[u32]) {
         let (timeouts, now) = (&self.config.timeouts, self.clock.now());
         for slot in slots {
             let Some(Flow { marks, last_seen, .. }) = self.store.flows.get(*slot) else { continue };

@@ -7,6 +7,7 @@ use super::FlowCache;
 use super::event::{ObserveError, Refused};
 use super::handle::Handle;
 use super::observed::{Observed, Seen};
+use super::record::Marks;
 use super::state::{Class, Packet};
 use super::store::{Hit, Store, Target};
 use crate::eviction::Eviction;
@@ -64,21 +65,22 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         Carried::new(key, fold(hash))
     }
 
-    /// Records a packet that changes only times, as most do, in its flow, if that is in this slot.
+    /// Processes a packet whose flow is in this slot, if it is. Most packets change only times, and
+    /// are recorded here.
     #[inline(always)]
-    fn record_steady(
+    fn record(
         &mut self,
         slot: Option<u32>,
         carried: &Carried<K>,
         packet: Packet,
     ) -> Option<Seen<V>> {
-        if !packet.is_plain() {
-            return None;
-        }
         let slot = slot?;
         let flow = self.store.flows.get_mut(slot)?;
-        if !flow.marks.is_surely_steady(self.accounting.steady) || flow.name != carried.name {
+        if flow.name != carried.name {
             return None;
+        }
+        if !packet.is_plain() || !flow.marks.is_surely_steady(self.accounting.steady) {
+            return self.on_packet_in(slot, packet, carried.direction);
         }
         let version = self.version + 1;
         self.version = version;
@@ -103,7 +105,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     #[inline(always)]
     pub(super) fn observe_carried<E>(
         &mut self,
-        carried: &Carried<K>,
+        carried: Carried<K>,
         key: &K,
         packet: Packet,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
@@ -119,36 +121,37 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     pub(super) fn observe_in_slot<E>(
         &mut self,
         slot: Option<u32>,
-        carried: &Carried<K>,
+        carried: Carried<K>,
         key: &K,
         packet: Packet,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
-        let seen = match self.record_steady(slot, carried, packet) {
+        let seen = match self.record(slot, &carried, packet) {
             Some(seen) => seen,
-            None => self.observe_any(key, carried.hash, packet, new)?,
+            None => self.observe_any(key, carried, packet, new)?,
         };
         Ok(self.observed(seen))
     }
 
-    /// Processes a packet, given the hash of its key. Normalises that again: to keep it for here
-    /// would cost each packet more.
+    /// Processes a packet whose flow is not the first candidate.
     #[inline(never)]
     fn observe_any<E>(
         &mut self,
         key: &K,
-        hash: u32,
+        carried: Carried<K>,
         packet: Packet,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Seen<V>, ObserveError<E>> {
-        let carried = Carried::new(key, hash);
         let mut probes = Probes::default();
-        let target = self.find_observed(hash, &carried.name, &mut probes);
+        let target = self.find_observed(carried.hash, &carried.name, &mut probes);
         let hit = target.and_then(|target| self.store.follow(target));
         let is_over = hit.is_some_and(|hit| self.is_reuse(hit.slot, packet));
         self.accounting.metrics.record_lookup(probes, hit.is_some() && !is_over);
         match hit {
-            Some(hit) if !is_over => Ok(self.on_packet(hit, packet, carried.direction)),
+            Some(hit) if !is_over => {
+                self.next_version();
+                Ok(self.on_packet(hit, packet, carried.direction))
+            }
             over => self.observe_new(key, carried, over.map(|hit| hit.slot), packet, new),
         }
     }
@@ -177,24 +180,25 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         direction: Direction,
         packet: Packet,
     ) -> Option<Observed<'_, K, V>> {
-        if self.is_reuse(slot, packet) {
-            return None;
-        }
         let initiator = self.store.flow(slot).marks.initiator();
         let carried = match direction {
             Direction::Forward => initiator,
             Direction::Reverse => initiator.opposite(),
         };
-        let seen = self.on_packet_of(slot, packet, carried);
+        let seen = self.on_packet_in(slot, packet, carried)?;
         Some(self.observed(seen))
     }
 
-    /// Processes a packet of the flow in a slot, which was found by its first name.
-    #[inline]
-    fn on_packet_of(&mut self, slot: u32, packet: Packet, carried: Direction) -> Seen<V> {
-        self.accounting.metrics.record_lookup(Probes { nodes: 1, entries: 1 }, true);
+    /// Processes a packet of the flow in a slot, which was found by its first name, or returns
+    /// `None` if the packet opens another connection. Counts as a quick hit.
+    #[inline(never)]
+    fn on_packet_in(&mut self, slot: u32, packet: Packet, carried: Direction) -> Option<Seen<V>> {
+        if self.is_reuse(slot, packet) {
+            return None;
+        }
+        self.version += 1;
         let initiator = self.store.flow(slot).marks.initiator();
-        self.on_packet(Hit { slot, name: 0, initiator }, packet, carried)
+        Some(self.on_packet(Hit { slot, name: 0, initiator }, packet, carried))
     }
 
     /// Returns whether a packet opens a connection between the sockets of a closing one.
@@ -205,9 +209,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             && self.store.flow(slot).marks.class() == Class::Closing
     }
 
-    /// Processes a packet of an existing flow.
+    /// Processes a packet of an existing flow, which is the last change.
+    #[inline]
     fn on_packet(&mut self, hit: Hit, packet: Packet, carried: Direction) -> Seen<V> {
-        let (now, version) = (self.clock.now(), self.next_version());
+        let now = self.clock.now();
         self.accounting.policy.touch(hit.slot);
         let direction = hit.direction(carried);
         let Store { flows, rest } = &mut self.store;
@@ -220,20 +225,39 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         }
         flow.marks = marks.with_hit();
         flow.last_seen = now;
-        flow.version = version;
+        flow.version = self.version;
         let seen = Seen::new(flow, hit, direction, false);
         if marks.has_class_of(before) {
             return seen;
         }
-        self.on_class_change(hit.slot, before.class());
+        self.on_class_change(hit.slot, before.class(), marks);
         seen.renewed(&mut self.store.flows[hit.slot])
     }
 
+    /// Accounts for a change of class of the flow in a slot, whose marks are these now.
+    #[inline]
+    pub(super) fn on_class_change(&mut self, slot: u32, before: Class, marks: Marks) {
+        let class = marks.class();
+        self.accounting.metrics.change_class(before, class);
+        if !marks.is_pinned() {
+            self.accounting.policy.rerank(slot, class as u8);
+            if !self.accounting.tenants.is_empty() {
+                self.accounting.tenants.change_class(self.store.tenant(slot), slot, before, class);
+            }
+        }
+        // Later deadlines need nothing: the wheel returns the slot at the earlier one.
+        let idle = |class| self.config.timeouts.idle_nanos(marks.protocol(), class);
+        let has_own = marks.has(Marks::EXTRA);
+        if idle(class) < idle(before) || has_own || self.config.emergency.is_some() {
+            self.arm(slot);
+        }
+    }
+
+    /// Arms the timer of the flow in a slot, unless it is armed for its deadline or before.
     #[inline(never)]
-    fn on_class_change(&mut self, slot: u32, before: Class) {
+    pub(super) fn arm(&mut self, slot: u32) {
         if let Some(state) = self.store.state(slot) {
-            let times = (&self.config, self.clock.now());
-            self.accounting.change_class(slot, state, before, times);
+            self.accounting.arm(slot, state, &self.config, self.clock.now());
         }
     }
 

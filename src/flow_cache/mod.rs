@@ -94,6 +94,7 @@ mod aliases;
 mod bulk;
 mod burst;
 mod check;
+mod chunk_lists;
 mod clock;
 mod config;
 mod connection;
@@ -517,7 +518,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             (true, false) => {
                 self.accounting.metrics.pinned -= 1;
                 self.accounting.make_evictable(slot, state);
-                self.accounting.arm(slot, state, &self.config, self.clock.now());
+                self.arm(slot);
             }
             _ => {}
         }
@@ -546,9 +547,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let mut connection = marks.connection();
         let before = core::mem::replace(&mut connection.class, class);
         marks.set_connection(connection);
-        let Some(state) = self.store.state(slot) else { return false };
+        let marks = *marks;
         if before != class {
-            self.accounting.change_class(slot, state, before, (&self.config, self.clock.now()));
+            self.on_class_change(slot, before, marks);
         }
         true
     }
