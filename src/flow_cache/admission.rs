@@ -118,14 +118,14 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// for its value: that is still in the slot, in exchange for this one.
     #[inline]
     fn end_names(&mut self, slot: u32, reason: EndReason, value: V) -> Option<FlowState> {
-        let has_extra = self.store.flow(slot).marks.has(Marks::EXTRA);
+        let (flow, cold) = (self.store.flow(slot), *self.store.cold(slot));
         // The key first: its methods may panic.
-        let key = self.store.flow(slot).key();
-        if has_extra || self.store.cold(slot).aliases.is_some() {
+        let key = flow.key();
+        let state = FlowState::new(flow, &cold, self.store.tenant(slot));
+        let has_extra = state.marks.has(Marks::EXTRA);
+        if has_extra || cold.aliases.is_some() {
             self.end_extra(slot, has_extra);
         }
-        let (flow, cold) = (self.store.flow(slot), *self.store.cold(slot));
-        let state = FlowState::new(flow, &cold, self.store.tenant(slot));
         let removed = removed_flow((slot, cold), key, value, (state, reason), &self.clock);
         self.store.rest.removed = Some(removed);
         self.index.remove(cold.hash, Target::slot(slot));

@@ -32,6 +32,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// it is active, and [up to four times](crate::flow_cache) before its end; many flows become
     /// due together, when a list of the wheel begins. So use a budget of tens of flows, and if the
     /// returned progress is not done, call it again before the next packets.
+    ///
     /// # Example
     ///
     /// ```

@@ -220,7 +220,12 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let before = flow.marks;
         let mut marks = before;
         if !packet.is_plain() || !marks.is_steady(self.config.close_rule) {
-            let age = || now.saturating_sub(rest.cold[hit.slot].first_seen);
+            let (since, assurance) = (now.saturating_sub(flow.last_seen), self.config.assurance);
+            // A flow is at least as old as its last packet, which is in the cache line.
+            let age = || match assurance.is_old(since) {
+                true => since,
+                false => now.saturating_sub(rest.cold[hit.slot].first_seen),
+            };
             marks = marks.after(packet, direction, &self.config, age);
         }
         flow.marks = marks.with_hit();

@@ -71,7 +71,7 @@
 //! victims are prefetched.
 //!
 //! A flow needs 7 to 13 bytes in the index, 18 of state, its name and value, 32 bytes more that
-//! packets do not need, 10 bytes in the wheel, and half a byte in the policy: 115 to 120 bytes for
+//! packets do not need, 11 bytes in the wheel, and half a byte in the policy: 115 to 120 bytes for
 //! five-tuples of IPv4 with values of 32 bytes, at any fill above a tenth of a million flows. An
 //! alias needs the memory of an index entry, of a name, and 20 bytes. Growth copies nothing but the
 //! index, which grows in steps of bounded work, and lists of chunks (8 bytes for 1024 flows or
