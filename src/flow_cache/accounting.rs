@@ -28,6 +28,9 @@ pub(super) struct Accounting<P> {
     pub(super) evictions: u32,
     /// Flows that were examined for evictions since some were prefetched.
     pub(super) examined: u32,
+    /// Whether flows are due when they are idle only: there are neither reports of active ones nor
+    /// emergencies.
+    pub(super) is_idle_only: bool,
     /// The shortest timeout in nanoseconds.
     least: u64,
 }
@@ -44,6 +47,7 @@ impl<P: Eviction> Accounting<P> {
             steady: ConnectionState::steady_mask(config.close_rule),
             evictions: 0,
             examined: 0,
+            is_idle_only: config.timeouts.active_nanos() == NEVER && config.emergency.is_none(),
             least: config.timeouts.least_nanos().min(emergency),
         }
     }

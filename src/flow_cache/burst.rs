@@ -132,27 +132,28 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         self.begin_packet(now);
         for (burst, packets) in packets.chunks(BURST).enumerate() {
             let first = burst * BURST;
-            let (mut names, mut lines) = ([const { None }; BURST], [HomeLine::NONE; BURST]);
-            let both = names.iter_mut().zip(&mut lines);
-            for (number, ((name, line), (key, _))) in both.zip(packets).enumerate() {
+            // No target is not a slot either.
+            let mut places = [const { (None, u32::MAX) }; BURST];
+            let mut lines = [HomeLine::NONE; BURST];
+            let both = places.iter_mut().zip(&mut lines).zip(packets);
+            for (number, ((place, line), (key, _))) in both.enumerate() {
                 let carried = carry(self, first + number, key);
                 *line = self.index.home_line(carried.hash);
                 line.prefetch();
-                *name = Some(carried);
+                place.0 = Some(carried);
             }
-            let names = &mut names[..packets.len()];
-            // No target is not a slot either.
-            let mut slots = [u32::MAX; BURST];
-            for ((slot, carried), line) in slots.iter_mut().zip(names.iter().flatten()).zip(lines) {
+            let places = &mut places[..packets.len()];
+            for ((carried, slot), line) in places.iter_mut().zip(&lines) {
+                let Some(carried) = carried else { break };
                 if let Some(number) = line.candidate(carried.hash) {
                     *slot = number;
                     self.store.prefetch(Target::from_bits(number));
                 }
             }
-            let places = names.iter_mut().zip(&slots);
-            for (number, ((key, packet), (name, slot))) in packets.iter().zip(places).enumerate() {
-                self.forget_removed();
-                let Some(carried) = name.take() else { continue };
+            let both = places.iter_mut().zip(packets);
+            for (number, ((carried, slot), (key, packet))) in both.enumerate() {
+                let Some(carried) = carried.take() else { break };
+                self.store.forget_removed();
                 let new = |_| Ok(new(first + number));
                 let seen = self.observe_in_slot(Some(*slot), carried, key, *packet, new);
                 each(first + number, refused(seen));

@@ -21,7 +21,7 @@
 //! Invariants: the place of a slot in a list is the entry with that slot; a chunk is in a list, not
 //! empty, or in the list of free ones.
 //!
-//! Cost: all operations are O(1). A slot takes 4 bytes, and 4.3 in a list, and a list 8 bytes, and
+//! Cost: all operations are O(1). A slot takes 4 bytes, and 4.3 in a list, and a list 4 bytes, and
 //! one chunk at most that is not full. An insertion into the list that was used last, and a removal
 //! from the top, miss only the place of the slot; other removals miss the chunk, and the place of
 //! the slot that moves.
@@ -38,8 +38,8 @@ const SLOTS: u32 = 15;
 /// Places of a chunk: 15, and one that is not used.
 const PLACES: u32 = 16;
 
-/// No chunk.
-const NONE: u32 = u32::MAX;
+/// No chunk: there are fewer, as the place of a slot has 32 bits.
+const NONE: u32 = u32::MAX / PLACES;
 
 /// log2 of the chunks that are allocated together, of 4096 bytes.
 const BITS: u32 = 6;
@@ -53,21 +53,36 @@ struct Chunk {
     below: u32,
 }
 
-/// The top of a list.
+/// The top of a list: the place after that of the last slot. The first place of [`NONE`] if the list
+/// is empty.
 #[derive(Clone, Copy, Debug)]
-struct Top {
-    /// [`NONE`] if the list is empty.
-    chunk: u32,
-    /// Slots in the chunk: 1 to 15, or 0 if the list is empty.
-    len: u32,
-}
+struct Top(u32);
 
 impl Top {
-    const EMPTY: Self = Self { chunk: NONE, len: 0 };
+    const EMPTY: Self = Self::new(NONE, 0);
+
+    /// The top of a list with `len` slots in its last chunk.
+    #[inline]
+    const fn new(chunk: u32, len: u32) -> Self {
+        Self(chunk * PLACES + len)
+    }
 
     /// The top of a list that has this chunk and those below it, all of them full.
+    #[inline]
     const fn full(chunk: u32) -> Self {
-        if chunk == NONE { Self::EMPTY } else { Self { chunk, len: SLOTS } }
+        if chunk == NONE { Self::EMPTY } else { Self::new(chunk, SLOTS) }
+    }
+
+    /// The last chunk, or [`NONE`] if the list is empty.
+    #[inline]
+    const fn chunk(self) -> u32 {
+        self.0 / PLACES
+    }
+
+    /// Slots in the last chunk: 1 to 15, or 0 if the list is empty.
+    #[inline]
+    const fn len(self) -> u32 {
+        self.0 % PLACES
     }
 }
 
@@ -109,20 +124,19 @@ impl ChunkLists {
     /// Whether a list has no slots.
     #[inline]
     pub(super) fn is_empty(&self, list: usize) -> bool {
-        self.tops[list].len == 0
+        self.tops[list].len() == 0
     }
 
     /// Adds a slot, which is [covered](Self::cover) and in no list, to a list.
     #[inline]
     pub(super) fn insert(&mut self, list: usize, slot: u32) {
         let mut top = self.tops[list];
-        if top.len % SLOTS == 0 {
-            top = Top { chunk: self.take_chunk(top.chunk), len: 0 };
+        if top.len() % SLOTS == 0 {
+            top = Top::new(self.take_chunk(top.chunk()), 0);
         }
-        self.chunks[top.chunk].slots[top.len as usize] = slot;
-        self.places[slot] = top.chunk * PLACES + top.len;
-        top.len += 1;
-        self.tops[list] = top;
+        self.chunks[top.chunk()].slots[top.len() as usize] = slot;
+        self.places[slot] = top.0;
+        self.tops[list] = Top(top.0 + 1);
     }
 
     /// Returns a chunk that is put on top of another one.
@@ -138,17 +152,16 @@ impl ChunkLists {
     /// Removes a slot from a list, in which it is.
     #[inline]
     pub(super) fn remove(&mut self, list: usize, slot: u32) {
-        let mut top = self.tops[list];
-        top.len -= 1;
-        let chunk = &mut self.chunks[top.chunk];
-        let (last, below) = (chunk.slots[top.len as usize], chunk.below);
+        let mut top = Top(self.tops[list].0 - 1);
+        let chunk = &mut self.chunks[top.chunk()];
+        let (last, below) = (chunk.slots[top.len() as usize], chunk.below);
         if last != slot {
             let place = self.places[slot];
             self.chunks[place / PLACES].slots[(place % PLACES) as usize] = last;
             self.places[last] = place;
         }
-        if top.len == 0 {
-            self.chunks[top.chunk].below = core::mem::replace(&mut self.free, top.chunk);
+        if top.len() == 0 {
+            self.chunks[top.chunk()].below = core::mem::replace(&mut self.free, top.chunk());
             top = Top::full(below);
         }
         self.tops[list] = top;
@@ -158,9 +171,9 @@ impl ChunkLists {
     pub(super) fn first(&self, list: usize, slots: &mut [u32]) -> usize {
         let mut top = self.tops[list];
         let mut count = 0;
-        while top.len > 0 && count < slots.len() {
-            let chunk = &self.chunks[top.chunk];
-            let own = chunk.slots[..top.len as usize].iter().rev();
+        while top.len() > 0 && count < slots.len() {
+            let chunk = &self.chunks[top.chunk()];
+            let own = chunk.slots[..top.len() as usize].iter().rev();
             for (slot, own) in slots[count..].iter_mut().zip(own) {
                 *slot = *own;
                 count += 1;
@@ -168,7 +181,7 @@ impl ChunkLists {
             top = Top::full(chunk.below);
         }
         // The next call needs it.
-        self.chunks.prefetch(top.chunk);
+        self.chunks.prefetch(top.chunk());
         count
     }
 
@@ -205,10 +218,10 @@ impl ChunkLists {
         let (mut entries, mut chunks) = (0, 0);
         for (list, top) in self.tops.iter().enumerate() {
             let mut top = *top;
-            while top.len > 0 {
-                let chunk = &self.chunks[top.chunk];
-                for index in 0..top.len {
-                    let (slot, place) = (chunk.slots[index as usize], top.chunk * PLACES + index);
+            while top.len() > 0 {
+                let chunk = &self.chunks[top.chunk()];
+                for index in 0..top.len() {
+                    let (slot, place) = (chunk.slots[index as usize], top.chunk() * PLACES + index);
                     ensure(self.places.get(slot) == Some(&place), || "an entry has no place")?;
                     ensure(list_of(slot) == Some(list), || "a slot is in another list")?;
                     entries += 1;

@@ -12,6 +12,7 @@ use super::event::{Event, Progress, Report};
 use super::handle::Handle;
 use super::record::{Flow, FlowState, Marks};
 use super::state::{Class, EndReason};
+use super::timeouts::NEVER;
 use crate::eviction::Eviction;
 use crate::key::flow::FlowName;
 use crate::table::lines::Lines;
@@ -74,10 +75,15 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             slots[ahead.min(count)..count].iter().for_each(|slot| self.prefetch_due(*slot));
             let group = &slots[..count.min(GROUP).min(budget - progress.examined)];
             ahead = count - group.len();
-            self.prefetch_lines(group);
-            for slot in group {
+            let deadlines = self.idle_deadlines(group);
+            for (slot, deadline) in group.iter().zip(deadlines) {
                 progress.examined += 1;
-                self.examine(*slot, &mut progress, &mut each);
+                if deadline > self.clock.now() {
+                    // Most flows are active: they have only to be armed again.
+                    self.accounting.wheel.arm(*slot, deadline.div_ceil(self.config.tick));
+                } else {
+                    self.examine(*slot, &mut progress, &mut each);
+                }
             }
         }
         self.end_orphans(budget, &mut progress, &mut each);
@@ -102,25 +108,32 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     }
 
     /// Prefetches a flow that the wheel has returned.
+    #[inline]
     fn prefetch_due(&self, slot: u32) {
         self.store.prefetch_all(slot);
         self.accounting.wheel.prefetch(slot);
     }
 
-    /// Prefetches the index lines of those of some flows that are idle.
-    fn prefetch_lines(&self, slots: &[u32]) {
-        let (timeouts, now) = (&self.config.timeouts, self.clock.now());
-        for slot in slots {
-            let Some(Flow { marks, last_seen, .. }) = self.store.flows.get(*slot) else { continue };
-            if now.saturating_sub(*last_seen)
-                >= timeouts.idle_nanos(marks.protocol(), marks.class())
-            {
+    /// Returns the times at which flows are idle, or 0 of those that have to be
+    /// [examined](Self::examine). Prefetches the index lines of idle ones.
+    #[inline]
+    fn idle_deadlines(&self, slots: &[u32]) -> [u64; GROUP] {
+        let mut deadlines = [0; GROUP];
+        for (slot, deadline) in slots.iter().zip(&mut deadlines) {
+            let Some(flow) = self.store.flows.get(*slot) else { continue };
+            let idle = self.config.timeouts.idle_nanos(flow.marks.protocol(), flow.marks.class());
+            let idle = flow.last_seen.saturating_add(idle);
+            if idle <= self.clock.now() {
                 self.index.prefetch(self.store.cold(*slot).hash);
+            } else if self.accounting.is_idle_only && !flow.marks.has(Marks::EXTRA) && idle < NEVER
+            {
+                *deadline = idle;
             }
         }
+        deadlines
     }
 
-    /// Processes a flow that the wheel has returned: ends it, reports it, or arms it again.
+    /// Ends a flow that the wheel has returned, reports it, or arms it again.
     fn examine(
         &mut self,
         slot: u32,

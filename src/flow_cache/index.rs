@@ -80,16 +80,10 @@ impl<S> Index<S> {
         self.lines.prefetch(hash);
     }
 
-    /// The home line of a hash, for bursts. Numbers in it are those of targets.
+    /// The home line of a hash. Numbers in it are those of targets.
     #[inline(always)]
     pub(super) fn home_line(&self, hash: u32) -> HomeLine<'_> {
         self.lines.home_line(hash)
-    }
-
-    /// Returns the number of the first target in its home line that may have this hash.
-    #[inline(always)]
-    pub(super) fn first(&self, hash: u32) -> Option<u32> {
-        self.lines.first(hash)
     }
 
     /// Whether names have another hash than that by the hasher.

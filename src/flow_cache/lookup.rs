@@ -41,15 +41,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     #[inline(always)]
     pub(super) fn begin_packet(&mut self, now: Timestamp) {
         self.clock.advance(now);
-        self.forget_removed();
-    }
-
-    /// Drops the flow that was removed for the last packet.
-    #[inline(always)]
-    pub(super) fn forget_removed(&mut self) {
-        if self.store.rest.removed.is_some() {
-            drop(self.store.rest.removed.take());
-        }
+        self.store.forget_removed();
     }
 
     /// Normalises and hashes a key.
@@ -107,12 +99,18 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         &mut self,
         carried: Carried<K>,
         key: &K,
-        packet: Packet,
+        (packet, now): (Packet, Timestamp),
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
+        // First: this cache miss overlaps that of the record of the last packet if there are few
+        // instructions between them.
+        let line = self.index.home_line(carried.hash);
+        line.prefetch();
+        self.clock.advance(now);
+        self.store.forget_removed();
         // Most flows are the first candidate of their home line. Numbers of aliases are beyond all
         // slots.
-        let slot = self.index.first(carried.hash);
+        let slot = line.first(carried.hash);
         self.observe_in_slot(slot, carried, key, packet, new)
     }
 

@@ -82,7 +82,7 @@ impl Hit {
     /// Returns the direction of a packet in the flow, given the direction of its key.
     #[inline]
     pub(super) fn direction(self, carried: Direction) -> Direction {
-        if carried == self.initiator { Direction::Forward } else { Direction::Reverse }
+        Direction::of((carried as u8 ^ self.initiator as u8) & 1 != 0)
     }
 }
 
@@ -136,6 +136,14 @@ impl<K, V> Store<K, V> {
             last_id: 0,
         };
         Self { flows: ChunkedSlab::new(), rest }
+    }
+
+    /// Drops the flow that was removed for the last packet.
+    #[inline(always)]
+    pub(super) fn forget_removed(&mut self) {
+        if self.rest.removed.is_some() {
+            drop(self.rest.removed.take());
+        }
     }
 
     /// Returns the greatest ID of a flow.

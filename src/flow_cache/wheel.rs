@@ -147,16 +147,13 @@ impl Wheel {
     /// Returns the list for a tick: that in the lowest level that covers it.
     fn list_for(&self, due: u64) -> Begin {
         let due = due.max(self.tick);
-        let reaches = |level: &u32| {
-            let shift = level * BITS;
-            (due >> shift) - (self.tick >> shift) < LISTS as u64
-        };
         // The highest bit that differs from the tick: levels more than two below it do not cover
-        // `due`.
-        let bits = u64::BITS - (due ^ self.tick).leading_zeros();
-        let least = (bits.saturating_sub(1) / BITS).saturating_sub(2);
-        let last = LEVELS as u32 - 1;
-        let level = (least..last).find(reaches).unwrap_or(last);
+        // `due`, and the next one above those two covers it.
+        let bits = u64::BITS - ((due ^ self.tick) | 1).leading_zeros();
+        let mut level = ((bits - 1) / BITS).saturating_sub(2);
+        while (due >> (level * BITS)) - (self.tick >> (level * BITS)) >= LISTS as u64 {
+            level += 1;
+        }
         let list = due >> (level * BITS);
         Begin {
             tick: list << (level * BITS),

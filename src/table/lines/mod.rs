@@ -111,15 +111,21 @@ impl HomeLine<'_> {
         prefetch(self.0);
     }
 
+    /// Returns the first number that may be the one with this hash.
+    #[inline(always)]
+    pub(crate) fn first(self, hash: u32) -> Option<u32> {
+        self.0.matches(tag(hash)).next().map(|slot| self.0.number(slot))
+    }
+
     /// Returns a number that may be the one with this hash. If there is none, but there may be one
     /// in the next line, prefetches that, unless this is the last one of its segment.
     #[inline(always)]
     pub(crate) fn candidate(self, hash: u32) -> Option<u32> {
-        let slot = self.0.matches(tag(hash)).next();
-        if slot.is_none() && self.0.overflow() > 0 {
+        let first = self.first(hash);
+        if first.is_none() && self.0.overflow() > 0 {
             prefetch((&raw const *self.0).wrapping_add(1));
         }
-        slot.map(|slot| self.0.number(slot))
+        first
     }
 }
 
@@ -271,17 +277,7 @@ impl Lines {
         }
     }
 
-    /// Returns the first number in the home line of a hash that may have it.
-    #[inline(always)]
-    pub(crate) fn first(&self, hash: u32) -> Option<u32> {
-        if self.count == 0 {
-            return None;
-        }
-        let line = self.line(self.home(hash));
-        line.matches(tag(hash)).next().map(|slot| line.number(slot))
-    }
-
-    /// Returns the home line of a hash, for bursts.
+    /// Returns the home line of a hash.
     #[inline(always)]
     pub(crate) fn home_line(&self, hash: u32) -> HomeLine<'_> {
         if self.count == 0 { HomeLine::NONE } else { HomeLine(self.line(self.home(hash))) }
