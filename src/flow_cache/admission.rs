@@ -245,10 +245,11 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let count = self.accounting.policy.upcoming(slots).min(slots.len());
         let (next, later) = slots[..count].split_at(most.min(count));
         for slot in next {
-            // A policy of the caller's may return any slot.
-            let Some(flow) = self.store.flows.get(*slot) else { continue };
-            if !skips || !flow.marks.has(Marks::USED) {
-                self.index.prefetch(self.store.cold(*slot).hash);
+            let flow = if skips { self.store.flows.get(*slot) } else { None };
+            if flow.is_none_or(|flow| !flow.marks.has(Marks::USED)) {
+                // A policy of the caller's may return any slot.
+                let cold = self.store.rest.cold.get(*slot);
+                cold.into_iter().for_each(|cold| self.index.prefetch(cold.hash));
             }
         }
         later.iter().for_each(|slot| self.store.prefetch_all(*slot));

@@ -53,8 +53,8 @@ struct Chunk {
     below: u32,
 }
 
-/// The top of a list: the place after that of the last slot. The first place of [`NONE`] if the list
-/// is empty.
+/// The top of a list: the place after that of the last slot. The first place of [`NONE`] if the
+/// list is empty.
 #[derive(Clone, Copy, Debug)]
 struct Top(u32);
 

@@ -209,8 +209,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         now: Timestamp,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
+        self.begin_packet(now);
         let carried = self.carry(key);
-        self.observe_carried(carried, key, (packet, now), new)
+        self.observe_carried(carried, key, packet, new)
     }
 
     /// Processes a packet like [`try_observe_expected`](Self::try_observe_expected), given the hash
@@ -241,8 +242,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         now: Timestamp,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
+        self.begin_packet(now);
         let carried = Self::carry_hashed(hash, key);
-        self.observe_carried(carried, key, (packet, now), new)
+        self.observe_carried(carried, key, packet, new)
     }
 
     /// Processes the first packet of a flow that may be expected.

@@ -86,6 +86,18 @@ impl<S> Index<S> {
         self.lines.home_line(hash)
     }
 
+    /// Returns the number of the first target in its home line that may have this hash.
+    #[inline(always)]
+    pub(super) fn first(&self, hash: u32) -> Option<u32> {
+        self.lines.first(hash)
+    }
+
+    /// Whether lookups read a line.
+    #[inline]
+    pub(super) const fn has_lines(&self) -> bool {
+        self.lines.has_lines()
+    }
+
     /// Whether names have another hash than that by the hasher.
     #[inline(always)]
     pub(super) const fn is_reseeded(&self) -> bool {

@@ -57,22 +57,21 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         Carried::new(key, fold(hash))
     }
 
-    /// Processes a packet whose flow is in this slot, if it is. Most packets change only times, and
-    /// are recorded here.
+    /// Records a packet that changes only times, as most do, in its flow, if that is in this slot.
     #[inline(always)]
-    fn record(
+    fn record_steady(
         &mut self,
         slot: Option<u32>,
         carried: &Carried<K>,
         packet: Packet,
     ) -> Option<Seen<V>> {
-        let slot = slot?;
-        let flow = self.store.flows.get_mut(slot)?;
-        if flow.name != carried.name {
+        if !packet.is_plain() {
             return None;
         }
-        if !packet.is_plain() || !flow.marks.is_surely_steady(self.accounting.steady) {
-            return self.on_packet_in(slot, packet, carried.direction);
+        let slot = slot?;
+        let flow = self.store.flows.get_mut(slot)?;
+        if !flow.marks.is_surely_steady(self.accounting.steady) || flow.name != carried.name {
+            return None;
         }
         let version = self.version + 1;
         self.version = version;
@@ -99,18 +98,12 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         &mut self,
         carried: Carried<K>,
         key: &K,
-        (packet, now): (Packet, Timestamp),
+        packet: Packet,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
-        // First: this cache miss overlaps that of the record of the last packet if there are few
-        // instructions between them.
-        let line = self.index.home_line(carried.hash);
-        line.prefetch();
-        self.clock.advance(now);
-        self.store.forget_removed();
         // Most flows are the first candidate of their home line. Numbers of aliases are beyond all
         // slots.
-        let slot = line.first(carried.hash);
+        let slot = self.index.first(carried.hash);
         self.observe_in_slot(slot, carried, key, packet, new)
     }
 
@@ -124,19 +117,47 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         packet: Packet,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
-        let seen = match self.record(slot, &carried, packet) {
+        let seen = match self.record_steady(slot, &carried, packet) {
             Some(seen) => seen,
-            None => self.observe_any(key, carried, packet, new)?,
+            None => self.observe_any(carried, key, packet, new)?,
         };
         Ok(self.observed(seen))
     }
 
-    /// Processes a packet whose flow is not the first candidate.
+    /// Processes a packet that may change the state of its flow, or whose flow is not the first
+    /// candidate.
     #[inline(never)]
     fn observe_any<E>(
         &mut self,
-        key: &K,
         carried: Carried<K>,
+        key: &K,
+        packet: Packet,
+        new: impl FnOnce(Option<Handle>) -> Result<V, E>,
+    ) -> Result<Seen<V>, ObserveError<E>> {
+        let line = self.index.home_line(carried.hash);
+        let Some(slot) = line.first(carried.hash) else {
+            if line.has_passed() || self.index.is_reseeded() {
+                return self.observe_searched(carried, key, packet, new);
+            }
+            let probes = Probes { nodes: u32::from(self.index.has_lines()), entries: 0 };
+            self.accounting.metrics.record_lookup(probes, false);
+            return self.observe_new(key, carried, None, packet, new);
+        };
+        let flow = self.store.flows.get(slot);
+        if flow.is_some_and(|flow| flow.name == carried.name) {
+            if let Some(seen) = self.on_packet_in(slot, packet, carried.direction) {
+                return Ok(seen);
+            }
+        }
+        self.observe_searched(carried, key, packet, new)
+    }
+
+    /// Processes a packet whose flow is not the first candidate, if it is in the cache.
+    #[inline(never)]
+    fn observe_searched<E>(
+        &mut self,
+        carried: Carried<K>,
+        key: &K,
         packet: Packet,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Seen<V>, ObserveError<E>> {
@@ -189,7 +210,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 
     /// Processes a packet of the flow in a slot, which was found by its first name, or returns
     /// `None` if the packet opens another connection. Counts as a quick hit.
-    #[inline(never)]
+    #[inline]
     fn on_packet_in(&mut self, slot: u32, packet: Packet, carried: Direction) -> Option<Seen<V>> {
         if self.is_reuse(slot, packet) {
             return None;

@@ -82,7 +82,7 @@ impl Hit {
     /// Returns the direction of a packet in the flow, given the direction of its key.
     #[inline]
     pub(super) fn direction(self, carried: Direction) -> Direction {
-        Direction::of((carried as u8 ^ self.initiator as u8) & 1 != 0)
+        if carried == self.initiator { Direction::Forward } else { Direction::Reverse }
     }
 }
 

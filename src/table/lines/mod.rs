@@ -111,6 +111,12 @@ impl HomeLine<'_> {
         prefetch(self.0);
     }
 
+    /// Whether entries have passed the line, so that one with its hash may be in the next line.
+    #[inline(always)]
+    pub(crate) fn has_passed(self) -> bool {
+        self.0.overflow() > 0
+    }
+
     /// Returns the first number that may be the one with this hash.
     #[inline(always)]
     pub(crate) fn first(self, hash: u32) -> Option<u32> {
@@ -122,7 +128,7 @@ impl HomeLine<'_> {
     #[inline(always)]
     pub(crate) fn candidate(self, hash: u32) -> Option<u32> {
         let first = self.first(hash);
-        if first.is_none() && self.0.overflow() > 0 {
+        if first.is_none() && self.has_passed() {
             prefetch((&raw const *self.0).wrapping_add(1));
         }
         first
@@ -163,6 +169,12 @@ impl Lines {
     #[inline]
     pub(crate) const fn len(&self) -> usize {
         self.len
+    }
+
+    /// Whether there are lines.
+    #[inline]
+    pub(crate) const fn has_lines(&self) -> bool {
+        self.count > 0
     }
 
     /// Whether hashes are not random: there are entries for which their segment has no slot, and
@@ -275,6 +287,15 @@ impl Lines {
         if self.count > 0 {
             prefetch(self.line(self.home(hash)));
         }
+    }
+
+    /// Returns the first number in the home line of a hash that may have it.
+    #[inline(always)]
+    pub(crate) fn first(&self, hash: u32) -> Option<u32> {
+        if self.count == 0 {
+            return None;
+        }
+        HomeLine(self.line(self.home(hash))).first(hash)
     }
 
     /// Returns the home line of a hash.
