@@ -52,7 +52,7 @@ pub struct Observed<'a, K, V> {
 /// loop goes on.
 ///
 /// ```text
-///     bits   │ direction │ fresh │ … │ class 2 │ name 8 │ slot 32 │
+///     bits   │ … │ fresh │ direction │ class 2 │ name 8 │ slot 32 │
 /// ```
 pub(super) struct Seen<V> {
     value: NonNull<V>,
@@ -62,8 +62,9 @@ pub(super) struct Seen<V> {
 impl<V> Seen<V> {
     const NAME: u32 = 32;
     const CLASS: u32 = 40;
-    const FRESH: u32 = 62;
-    const DIRECTION: u32 = 63;
+
+    const DIRECTION: u32 = 42;
+    const FRESH: u32 = 43;
 
     /// A packet in a flow.
     #[inline]
