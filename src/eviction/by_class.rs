@@ -113,10 +113,9 @@ impl Eviction for ByClass {
         self.clocks.insert(slot, set_of(rank));
     }
 
+    #[inline]
     fn rerank(&mut self, slot: u32, rank: u8) {
-        if self.clocks.set_of(slot).is_some() {
-            self.clocks.insert(slot, set_of(rank));
-        }
+        self.clocks.change(slot, set_of(rank));
     }
 
     fn remove(&mut self, slot: u32) {
@@ -125,7 +124,9 @@ impl Eviction for ByClass {
 
     #[inline]
     fn replace(&mut self, slot: u32, rank: u8) {
-        self.clocks.insert(slot, set_of(rank));
+        if !self.clocks.change(slot, set_of(rank)) {
+            self.clocks.insert(slot, set_of(rank));
+        }
     }
 
     #[inline]

@@ -82,11 +82,52 @@ impl<const N: usize> Clocks<N> {
         self.move_to(slot, set);
     }
 
+    /// Moves a slot to another set, if it is in one. Returns whether it is.
+    #[inline]
+    pub(super) fn change(&mut self, slot: u32, set: usize) -> bool {
+        let Some(words) = self.levels[0].get_mut(slot >> BITS) else { return false };
+        let bit = 1 << (slot % 64);
+        let Some(before) = words.iter().position(|word| word & bit != 0) else { return false };
+        words[before] &= !bit;
+        let was_empty = words[set] == 0;
+        words[set] |= bit;
+        let is_empty = words[before] == 0;
+        self.counts[before] -= 1;
+        self.counts[set] += 1;
+        if is_empty | was_empty {
+            self.change_above(slot >> BITS, (before, is_empty), (set, was_empty));
+        }
+        true
+    }
+
+    /// Changes the upper levels after a slot of a word has left a set, which may be empty in that
+    /// word, and is in another one, which may have been.
+    #[inline(never)]
+    fn change_above(
+        &mut self,
+        word: u32,
+        (before, is_empty): (usize, bool),
+        (set, was_empty): (usize, bool),
+    ) {
+        if was_empty {
+            self.set_bits(1, word, set);
+        }
+        // If both are one set, it is not empty.
+        if is_empty && before != set {
+            self.clear_bits(1, word, before);
+        }
+    }
+
     fn move_to(&mut self, slot: u32, set: usize) {
         self.remove(slot);
         self.counts[set] += 1;
-        let mut index = slot;
-        for level in &mut self.levels {
+        self.set_bits(0, slot, set);
+    }
+
+    /// Sets the bit with this index of a level and those above it.
+    #[inline]
+    fn set_bits(&mut self, first: usize, mut index: u32, set: usize) {
+        for level in &mut self.levels[first..] {
             let bit = 1 << (index % 64);
             index >>= BITS;
             level.cover(index, [0; N]);
@@ -103,15 +144,15 @@ impl<const N: usize> Clocks<N> {
     #[inline]
     pub(super) fn remove(&mut self, slot: u32) {
         if let Some(set) = self.set_of(slot) {
-            self.clear(slot, set);
+            self.counts[set] -= 1;
+            self.clear_bits(0, slot, set);
         }
     }
 
+    /// Clears the bit with this index of a level, and those above it of words that are 0 then.
     #[inline]
-    fn clear(&mut self, slot: u32, set: usize) {
-        self.counts[set] -= 1;
-        let mut index = slot;
-        for level in &mut self.levels {
+    fn clear_bits(&mut self, first: usize, mut index: u32, set: usize) {
+        for level in &mut self.levels[first..] {
             let bit = 1 << (index % 64);
             index >>= BITS;
             let word = &mut level[index][set];

@@ -6,7 +6,7 @@ use super::config::Config;
 use super::connection::ConnectionState;
 use super::metrics::Metrics;
 use super::record::FlowState;
-use super::state::{Class, EndReason};
+use super::state::EndReason;
 use super::tenants::Tenants;
 use super::timeouts::NEVER;
 use super::wheel::Wheel;
@@ -26,6 +26,11 @@ pub(super) struct Accounting<P> {
     pub(super) steady: u16,
     /// Evictions, modulo 2^32.
     pub(super) evictions: u32,
+    /// Flows that were examined for evictions since some were prefetched.
+    pub(super) examined: u32,
+    /// Whether flows are due when they are idle only: there are neither reports of active ones nor
+    /// emergencies.
+    pub(super) is_idle_only: bool,
     /// The shortest timeout in nanoseconds.
     least: u64,
 }
@@ -41,6 +46,8 @@ impl<P: Eviction> Accounting<P> {
             slow_changes: 1,
             steady: ConnectionState::steady_mask(config.close_rule),
             evictions: 0,
+            examined: 0,
+            is_idle_only: config.timeouts.active_nanos() == NEVER && config.emergency.is_none(),
             least: config.timeouts.least_nanos().min(emergency),
         }
     }
@@ -113,31 +120,6 @@ impl<P: Eviction> Accounting<P> {
     pub(super) fn make_unevictable(&mut self, slot: u32, state: FlowState) {
         self.policy.remove(slot);
         self.tenants.remove(state.tenant, slot, state.marks.class());
-    }
-
-    /// Accounts for a change of class.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn change_class(
-        &mut self,
-        slot: u32,
-        state: FlowState,
-        before: Class,
-        (config, now): (&Config, u64),
-    ) {
-        let class = state.marks.class();
-        self.metrics.change_class(before, class);
-        if !state.marks.is_pinned() {
-            self.policy.rerank(slot, class as u8);
-            self.tenants.remove(state.tenant, slot, before);
-            self.tenants.insert(state.tenant, slot, class);
-        }
-        // Later deadlines need nothing: the wheel returns the slot at the earlier one.
-        let idle = |class| config.timeouts.idle_nanos(state.marks.protocol(), class);
-        let has_own = state.timeout.is_some();
-        if idle(class) < idle(before) || has_own || config.emergency.is_some() {
-            self.arm(slot, state, config, now);
-        }
     }
 
     /// Arms the timer of a flow, unless it is armed for its deadline or before.

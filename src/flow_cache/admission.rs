@@ -16,8 +16,11 @@ use crate::eviction::{EntryStats, Eviction};
 use crate::key::flow::{Direction, FlowName};
 use crate::timestamp::Timestamp;
 
-/// Evictions whose flows are prefetched at once, that many before.
+/// Evictions for which flows are prefetched at once.
 const AT_ONCE: usize = 8;
+
+/// The most flows that are expected to be examined for them.
+const MAX_EXAMINED: usize = 3 * AT_ONCE;
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// Creates a flow for a name that refers to no flow, or to one that has ended and is removed.
@@ -115,14 +118,14 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// for its value: that is still in the slot, in exchange for this one.
     #[inline]
     fn end_names(&mut self, slot: u32, reason: EndReason, value: V) -> Option<FlowState> {
-        let has_extra = self.store.flow(slot).marks.has(Marks::EXTRA);
+        let (flow, cold) = (self.store.flow(slot), *self.store.cold(slot));
         // The key first: its methods may panic.
-        let key = self.store.flow(slot).key();
-        if has_extra || self.store.cold(slot).aliases.is_some() {
+        let key = flow.key();
+        let state = FlowState::new(flow, &cold, self.store.tenant(slot));
+        let has_extra = state.marks.has(Marks::EXTRA);
+        if has_extra || cold.aliases.is_some() {
             self.end_extra(slot, has_extra);
         }
-        let (flow, cold) = (self.store.flow(slot), *self.store.cold(slot));
-        let state = FlowState::new(flow, &cold, self.store.tenant(slot));
         let removed = removed_flow((slot, cold), key, value, (state, reason), &self.clock);
         self.store.rest.removed = Some(removed);
         self.index.remove(cold.hash, Target::slot(slot));
@@ -225,30 +228,40 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         }
     }
 
-    /// Prefetches for the next evictions, once for some of them: the index lines of the next
-    /// victims, whose records have been prefetched before, and the records of later ones.
+    /// Prefetches for the next evictions, once for some of them, as many flows as were examined for
+    /// the last ones: the index lines of the next victims, whose records have been prefetched
+    /// before, and the records of later ones.
     fn prefetch_next(&mut self) {
         self.accounting.evictions = self.accounting.evictions.wrapping_add(1);
         if self.accounting.evictions % AT_ONCE as u32 != 0 {
             return;
         }
-        let mut slots = [0; 2 * AT_ONCE];
-        let count = self.accounting.policy.upcoming(&mut slots).min(slots.len());
-        for slot in &slots[..count.min(AT_ONCE)] {
-            // A policy of the caller's may return any slot.
-            let cold = self.store.rest.cold.get(*slot);
-            cold.into_iter().for_each(|cold| self.index.prefetch(cold.hash));
+        let examined = core::mem::take(&mut self.accounting.examined) as usize;
+        // A policy that examines more flows than it evicts skips those that were used.
+        let skips = examined > AT_ONCE;
+        let most = examined.clamp(AT_ONCE, MAX_EXAMINED);
+        let mut slots = [0; 2 * MAX_EXAMINED];
+        let slots = &mut slots[..2 * most];
+        let count = self.accounting.policy.upcoming(slots).min(slots.len());
+        let (next, later) = slots[..count].split_at(most.min(count));
+        for slot in next {
+            let flow = if skips { self.store.flows.get(*slot) } else { None };
+            if flow.is_none_or(|flow| !flow.marks.has(Marks::USED)) {
+                // A policy of the caller's may return any slot.
+                let cold = self.store.rest.cold.get(*slot);
+                cold.into_iter().for_each(|cold| self.index.prefetch(cold.hash));
+            }
         }
-        for slot in &slots[count.min(AT_ONCE)..count] {
-            self.store.prefetch_all(*slot);
-        }
+        later.iter().for_each(|slot| self.store.prefetch_all(*slot));
     }
 
     /// Selects the next victim: of a tenant, or of all flows.
     pub(super) fn victim(&mut self, of: Option<Tenant>) -> Option<u32> {
         let (flows, mut evictable) = (&mut self.store.flows, None);
+        let examined = &mut self.accounting.examined;
         let stats = |slot| match flows.get_mut(slot) {
             Some(Flow { marks, last_seen, .. }) => {
+                *examined = examined.wrapping_add(1);
                 evictable = Some(slot).filter(|_| !marks.is_pinned());
                 EntryStats {
                     used: marks.take(Marks::USED),
@@ -276,8 +289,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     ) -> Option<RemovedFlow<K, V>> {
         // The key first: its methods may panic.
         let flow = self.store.flows.get(slot)?;
-        let key = flow.key();
-        self.end_extra(slot, flow.marks.has(Marks::EXTRA));
+        let (key, has_extra) = (flow.key(), flow.marks.has(Marks::EXTRA));
+        if has_extra || self.store.cold(slot).aliases.is_some() {
+            self.end_extra(slot, has_extra);
+        }
         let (cold, tenant) = (*self.store.cold(slot), self.store.tenant(slot));
         self.index.remove(cold.hash, Target::slot(slot));
         let flow = self.store.flows.try_remove(slot)?;

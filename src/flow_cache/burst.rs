@@ -18,7 +18,7 @@ use super::store::Target;
 use crate::eviction::Eviction;
 use crate::key::flow::FlowName;
 use crate::raw::prefetch::BURST;
-use crate::table::lines::{HomeLine, fold};
+use crate::table::lines::HomeLine;
 use crate::timestamp::Timestamp;
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
@@ -81,8 +81,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         mut new: impl FnMut(usize) -> V,
         mut each: impl FnMut(usize, Result<Observed<'_, K, V>, Refused>),
     ) {
-        let hash_of = |cache: &Self, _, key: &K| cache.carry(key).hash;
-        self.observe_bursts(packets, now, hash_of, &mut new, &mut each);
+        let carry = |cache: &Self, _, key: &K| cache.carry(key);
+        self.observe_bursts(packets, now, carry, &mut new, &mut each);
     }
 
     /// Processes a burst of packets like [`observe_batch_with`](Self::observe_batch_with), given
@@ -114,46 +114,48 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         mut each: impl FnMut(usize, Result<Observed<'_, K, V>, Refused>),
     ) {
         let packets = &packets[..packets.len().min(hashes.len())];
-        let hash_of = |_: &Self, index: usize, _: &K| fold(hashes[index]);
-        self.observe_bursts(packets, now, hash_of, &mut new, &mut each);
+        let carry = |_: &Self, index: usize, key: &K| Self::carry_hashed(hashes[index], key);
+        self.observe_bursts(packets, now, carry, &mut new, &mut each);
     }
 
-    /// Takes packets through the stages. `hash_of` returns the hash of a packet, given its index
-    /// and its key.
+    /// Takes packets through the stages. `carry` normalises and hashes the key of a packet, given
+    /// its index and its key.
     #[inline(always)]
     fn observe_bursts(
         &mut self,
         packets: &[(K, Packet)],
         now: Timestamp,
-        hash_of: impl Fn(&Self, usize, &K) -> u32,
+        carry: impl Fn(&Self, usize, &K) -> Carried<K>,
         new: &mut impl FnMut(usize) -> V,
         each: &mut impl FnMut(usize, Result<Observed<'_, K, V>, Refused>),
     ) {
         self.begin_packet(now);
         for (burst, packets) in packets.chunks(BURST).enumerate() {
             let first = burst * BURST;
-            let (mut hashes, mut lines) = ([0; BURST], [HomeLine::NONE; BURST]);
-            let both = hashes.iter_mut().zip(&mut lines);
-            for (number, ((hash, line), (key, _))) in both.zip(packets).enumerate() {
-                *hash = hash_of(self, first + number, key);
-                *line = self.index.home_line(*hash);
-                line.prefetch();
-            }
-            let hashes = &hashes[..packets.len()];
             // No target is not a slot either.
-            let mut slots = [u32::MAX; BURST];
-            for ((slot, hash), line) in slots.iter_mut().zip(hashes).zip(lines) {
-                if let Some(number) = line.candidate(*hash) {
+            let mut places = [const { (None, u32::MAX) }; BURST];
+            let mut lines = [HomeLine::NONE; BURST];
+            let both = places.iter_mut().zip(&mut lines).zip(packets);
+            for (number, ((place, line), (key, _))) in both.enumerate() {
+                let carried = carry(self, first + number, key);
+                *line = self.index.home_line(carried.hash);
+                line.prefetch();
+                place.0 = Some(carried);
+            }
+            let places = &mut places[..packets.len()];
+            for ((carried, slot), line) in places.iter_mut().zip(&lines) {
+                let Some(carried) = carried else { break };
+                if let Some(number) = line.candidate(carried.hash) {
                     *slot = number;
                     self.store.prefetch(Target::from_bits(number));
                 }
             }
-            let places = hashes.iter().zip(&slots);
-            for (number, ((key, packet), (hash, slot))) in packets.iter().zip(places).enumerate() {
-                self.forget_removed();
-                let carried = Carried::new(key, *hash);
+            let both = places.iter_mut().zip(packets);
+            for (number, ((carried, slot), (key, packet))) in both.enumerate() {
+                let Some(carried) = carried.take() else { break };
+                self.store.forget_removed();
                 let new = |_| Ok(new(first + number));
-                let seen = self.observe_in_slot(Some(*slot), &carried, key, *packet, new);
+                let seen = self.observe_in_slot(Some(*slot), carried, key, *packet, new);
                 each(first + number, refused(seen));
             }
         }

@@ -37,6 +37,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     pub fn validate(&self) -> Result<(), InvariantError> {
         let within_index = |error| InvariantError::new(format!("index: {error}"));
         self.index.validate(&self.store).map_err(within_index)?;
+        self.accounting.wheel.validate().map_err(|error| error.within(format_args!("wheel")))?;
         let (flows, aliases) = (self.store.flows.len(), self.store.rest.aliases.len());
         same("keys of the index", self.index.len(), flows + aliases)?;
         ensure(flows <= self.config.flows, || format!("{flows} flows of {}", self.config.flows))?;

@@ -12,13 +12,14 @@ use super::event::{Event, Progress, Report};
 use super::handle::Handle;
 use super::record::{Flow, FlowState, Marks};
 use super::state::{Class, EndReason};
+use super::timeouts::NEVER;
 use crate::eviction::Eviction;
 use crate::key::flow::FlowName;
 use crate::table::lines::Lines;
 use crate::timestamp::Timestamp;
 
-/// Flows that are prefetched together.
-const GROUP: usize = 8;
+/// Flows that are examined together, while those of the next group are prefetched.
+const GROUP: usize = 15;
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// Ends and reports due flows, examining at most `budget` flows. O(budget).
@@ -32,6 +33,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// it is active, and [up to four times](crate::flow_cache) before its end; many flows become
     /// due together, when a list of the wheel begins. So use a budget of tens of flows, and if the
     /// returned progress is not done, call it again before the next packets.
+    ///
     /// # Example
     ///
     /// ```
@@ -65,15 +67,23 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         }
         self.end_orphans(budget, &mut progress, &mut each);
         let tick = self.clock.now() / self.config.tick;
+        let mut ahead = 0;
         while !progress.is_done && progress.examined < budget {
-            let mut slots = [0; GROUP];
-            let most = GROUP.min(budget - progress.examined);
-            let count = self.accounting.wheel.due(tick, &mut slots[..most]);
+            let mut slots = [0; 2 * GROUP];
+            let count = self.accounting.wheel.due(tick, &mut slots);
             progress.is_done = count == 0;
-            self.prefetch_due(&slots[..count]);
-            for slot in &slots[..count] {
+            slots[ahead.min(count)..count].iter().for_each(|slot| self.prefetch_due(*slot));
+            let group = &slots[..count.min(GROUP).min(budget - progress.examined)];
+            ahead = count - group.len();
+            let deadlines = self.idle_deadlines(group);
+            for (slot, deadline) in group.iter().zip(deadlines) {
                 progress.examined += 1;
-                self.examine(*slot, &mut progress, &mut each);
+                if deadline > self.clock.now() {
+                    // Most flows are active: they have only to be armed again.
+                    self.accounting.wheel.arm(*slot, deadline.div_ceil(self.config.tick));
+                } else {
+                    self.examine(*slot, &mut progress, &mut each);
+                }
             }
         }
         self.end_orphans(budget, &mut progress, &mut each);
@@ -97,21 +107,33 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         progress
     }
 
-    /// Prefetches flows that the wheel has returned, and the index lines of those that are idle.
-    fn prefetch_due(&self, slots: &[u32]) {
-        slots.iter().for_each(|slot| self.store.prefetch_all(*slot));
-        let (timeouts, now) = (&self.config.timeouts, self.clock.now());
-        for slot in slots {
-            let Some(Flow { marks, last_seen, .. }) = self.store.flows.get(*slot) else { continue };
-            if now.saturating_sub(*last_seen)
-                >= timeouts.idle_nanos(marks.protocol(), marks.class())
-            {
-                self.index.prefetch(self.store.cold(*slot).hash);
-            }
-        }
+    /// Prefetches a flow that the wheel has returned.
+    #[inline]
+    fn prefetch_due(&self, slot: u32) {
+        self.store.prefetch_all(slot);
+        self.accounting.wheel.prefetch(slot);
     }
 
-    /// Processes a flow that the wheel has returned: ends it, reports it, or arms it again.
+    /// Returns the times at which flows are idle, or 0 of those that have to be
+    /// [examined](Self::examine). Prefetches the index lines of idle ones.
+    #[inline]
+    fn idle_deadlines(&self, slots: &[u32]) -> [u64; GROUP] {
+        let mut deadlines = [0; GROUP];
+        for (slot, deadline) in slots.iter().zip(&mut deadlines) {
+            let Some(flow) = self.store.flows.get(*slot) else { continue };
+            let idle = self.config.timeouts.idle_nanos(flow.marks.protocol(), flow.marks.class());
+            let idle = flow.last_seen.saturating_add(idle);
+            if idle <= self.clock.now() {
+                self.index.prefetch(self.store.cold(*slot).hash);
+            } else if self.accounting.is_idle_only && !flow.marks.has(Marks::EXTRA) && idle < NEVER
+            {
+                *deadline = idle;
+            }
+        }
+        deadlines
+    }
+
+    /// Ends a flow that the wheel has returned, reports it, or arms it again.
     fn examine(
         &mut self,
         slot: u32,

@@ -211,7 +211,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
         self.begin_packet(now);
         let carried = self.carry(key);
-        self.observe_carried(&carried, key, packet, new)
+        self.observe_carried(carried, key, packet, new)
     }
 
     /// Processes a packet like [`try_observe_expected`](Self::try_observe_expected), given the hash
@@ -244,7 +244,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
         self.begin_packet(now);
         let carried = Self::carry_hashed(hash, key);
-        self.observe_carried(&carried, key, packet, new)
+        self.observe_carried(carried, key, packet, new)
     }
 
     /// Processes the first packet of a flow that may be expected.

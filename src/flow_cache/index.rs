@@ -80,7 +80,7 @@ impl<S> Index<S> {
         self.lines.prefetch(hash);
     }
 
-    /// The home line of a hash, for bursts. Numbers in it are those of targets.
+    /// The home line of a hash. Numbers in it are those of targets.
     #[inline(always)]
     pub(super) fn home_line(&self, hash: u32) -> HomeLine<'_> {
         self.lines.home_line(hash)
@@ -90,6 +90,12 @@ impl<S> Index<S> {
     #[inline(always)]
     pub(super) fn first(&self, hash: u32) -> Option<u32> {
         self.lines.first(hash)
+    }
+
+    /// Whether lookups read a line.
+    #[inline]
+    pub(super) const fn has_lines(&self) -> bool {
+        self.lines.has_lines()
     }
 
     /// Whether names have another hash than that by the hasher.

@@ -7,6 +7,7 @@ use super::FlowCache;
 use super::event::{ObserveError, Refused};
 use super::handle::Handle;
 use super::observed::{Observed, Seen};
+use super::record::Marks;
 use super::state::{Class, Packet};
 use super::store::{Hit, Store, Target};
 use crate::eviction::Eviction;
@@ -40,15 +41,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     #[inline(always)]
     pub(super) fn begin_packet(&mut self, now: Timestamp) {
         self.clock.advance(now);
-        self.forget_removed();
-    }
-
-    /// Drops the flow that was removed for the last packet.
-    #[inline(always)]
-    pub(super) fn forget_removed(&mut self) {
-        if self.store.rest.removed.is_some() {
-            drop(self.store.rest.removed.take());
-        }
+        self.store.forget_removed();
     }
 
     /// Normalises and hashes a key.
@@ -103,7 +96,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     #[inline(always)]
     pub(super) fn observe_carried<E>(
         &mut self,
-        carried: &Carried<K>,
+        carried: Carried<K>,
         key: &K,
         packet: Packet,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
@@ -119,36 +112,65 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     pub(super) fn observe_in_slot<E>(
         &mut self,
         slot: Option<u32>,
-        carried: &Carried<K>,
+        carried: Carried<K>,
         key: &K,
         packet: Packet,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
-        let seen = match self.record_steady(slot, carried, packet) {
+        let seen = match self.record_steady(slot, &carried, packet) {
             Some(seen) => seen,
-            None => self.observe_any(key, carried.hash, packet, new)?,
+            None => self.observe_any(carried, key, packet, new)?,
         };
         Ok(self.observed(seen))
     }
 
-    /// Processes a packet, given the hash of its key. Normalises that again: to keep it for here
-    /// would cost each packet more.
+    /// Processes a packet that may change the state of its flow, or whose flow is not the first
+    /// candidate.
     #[inline(never)]
     fn observe_any<E>(
         &mut self,
+        carried: Carried<K>,
         key: &K,
-        hash: u32,
         packet: Packet,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Seen<V>, ObserveError<E>> {
-        let carried = Carried::new(key, hash);
+        let line = self.index.home_line(carried.hash);
+        let Some(slot) = line.first(carried.hash) else {
+            if line.has_overflowed() || self.index.is_reseeded() {
+                return self.observe_searched(carried, key, packet, new);
+            }
+            let probes = Probes { nodes: u32::from(self.index.has_lines()), entries: 0 };
+            self.accounting.metrics.record_lookup(probes, false);
+            return self.observe_new(key, carried, None, packet, new);
+        };
+        let flow = self.store.flows.get(slot);
+        if flow.is_some_and(|flow| flow.name == carried.name) {
+            if let Some(seen) = self.on_packet_in(slot, packet, carried.direction) {
+                return Ok(seen);
+            }
+        }
+        self.observe_searched(carried, key, packet, new)
+    }
+
+    /// Processes a packet whose flow is not the first candidate, if it is in the cache.
+    #[inline(never)]
+    fn observe_searched<E>(
+        &mut self,
+        carried: Carried<K>,
+        key: &K,
+        packet: Packet,
+        new: impl FnOnce(Option<Handle>) -> Result<V, E>,
+    ) -> Result<Seen<V>, ObserveError<E>> {
         let mut probes = Probes::default();
-        let target = self.find_observed(hash, &carried.name, &mut probes);
+        let target = self.find_observed(carried.hash, &carried.name, &mut probes);
         let hit = target.and_then(|target| self.store.follow(target));
         let is_over = hit.is_some_and(|hit| self.is_reuse(hit.slot, packet));
         self.accounting.metrics.record_lookup(probes, hit.is_some() && !is_over);
         match hit {
-            Some(hit) if !is_over => Ok(self.on_packet(hit, packet, carried.direction)),
+            Some(hit) if !is_over => {
+                self.next_version();
+                Ok(self.on_packet(hit, packet, carried.direction))
+            }
             over => self.observe_new(key, carried, over.map(|hit| hit.slot), packet, new),
         }
     }
@@ -177,24 +199,25 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         direction: Direction,
         packet: Packet,
     ) -> Option<Observed<'_, K, V>> {
-        if self.is_reuse(slot, packet) {
-            return None;
-        }
         let initiator = self.store.flow(slot).marks.initiator();
         let carried = match direction {
             Direction::Forward => initiator,
             Direction::Reverse => initiator.opposite(),
         };
-        let seen = self.on_packet_of(slot, packet, carried);
+        let seen = self.on_packet_in(slot, packet, carried)?;
         Some(self.observed(seen))
     }
 
-    /// Processes a packet of the flow in a slot, which was found by its first name.
+    /// Processes a packet of the flow in a slot, which was found by its first name, or returns
+    /// `None` if the packet opens another connection. Counts as a quick hit.
     #[inline]
-    fn on_packet_of(&mut self, slot: u32, packet: Packet, carried: Direction) -> Seen<V> {
-        self.accounting.metrics.record_lookup(Probes { nodes: 1, entries: 1 }, true);
+    fn on_packet_in(&mut self, slot: u32, packet: Packet, carried: Direction) -> Option<Seen<V>> {
+        if self.is_reuse(slot, packet) {
+            return None;
+        }
+        self.version += 1;
         let initiator = self.store.flow(slot).marks.initiator();
-        self.on_packet(Hit { slot, name: 0, initiator }, packet, carried)
+        Some(self.on_packet(Hit { slot, name: 0, initiator }, packet, carried))
     }
 
     /// Returns whether a packet opens a connection between the sockets of a closing one.
@@ -205,9 +228,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             && self.store.flow(slot).marks.class() == Class::Closing
     }
 
-    /// Processes a packet of an existing flow.
+    /// Processes a packet of an existing flow, which is the last change.
+    #[inline]
     fn on_packet(&mut self, hit: Hit, packet: Packet, carried: Direction) -> Seen<V> {
-        let (now, version) = (self.clock.now(), self.next_version());
+        let now = self.clock.now();
         self.accounting.policy.touch(hit.slot);
         let direction = hit.direction(carried);
         let Store { flows, rest } = &mut self.store;
@@ -215,25 +239,49 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let before = flow.marks;
         let mut marks = before;
         if !packet.is_plain() || !marks.is_steady(self.config.close_rule) {
-            let age = || now.saturating_sub(rest.cold[hit.slot].first_seen);
+            let (since, assurance) = (now.saturating_sub(flow.last_seen), self.config.assurance);
+            // A flow is at least as old as its last packet, which is in the cache line.
+            let age = || match assurance.is_old(since) {
+                true => since,
+                false => now.saturating_sub(rest.cold[hit.slot].first_seen),
+            };
             marks = marks.after(packet, direction, &self.config, age);
         }
         flow.marks = marks.with_hit();
         flow.last_seen = now;
-        flow.version = version;
+        flow.version = self.version;
         let seen = Seen::new(flow, hit, direction, false);
         if marks.has_class_of(before) {
             return seen;
         }
-        self.on_class_change(hit.slot, before.class());
+        self.on_class_change(hit.slot, before.class(), marks);
         seen.renewed(&mut self.store.flows[hit.slot])
     }
 
+    /// Accounts for a change of class of the flow in a slot, whose marks are these now.
+    #[inline]
+    pub(super) fn on_class_change(&mut self, slot: u32, before: Class, marks: Marks) {
+        let class = marks.class();
+        self.accounting.metrics.change_class(before, class);
+        if !marks.is_pinned() {
+            self.accounting.policy.rerank(slot, class as u8);
+            if !self.accounting.tenants.is_empty() {
+                self.accounting.tenants.change_class(self.store.tenant(slot), slot, before, class);
+            }
+        }
+        // Later deadlines need nothing: the wheel returns the slot at the earlier one.
+        let idle = |class| self.config.timeouts.idle_nanos(marks.protocol(), class);
+        let has_own = marks.has(Marks::EXTRA);
+        if idle(class) < idle(before) || has_own || self.config.emergency.is_some() {
+            self.arm(slot);
+        }
+    }
+
+    /// Arms the timer of the flow in a slot, unless it is armed for its deadline or before.
     #[inline(never)]
-    fn on_class_change(&mut self, slot: u32, before: Class) {
+    pub(super) fn arm(&mut self, slot: u32) {
         if let Some(state) = self.store.state(slot) {
-            let times = (&self.config, self.clock.now());
-            self.accounting.change_class(slot, state, before, times);
+            self.accounting.arm(slot, state, &self.config, self.clock.now());
         }
     }
 

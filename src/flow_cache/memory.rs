@@ -1,9 +1,10 @@
 //! The memory limit: nothing is allocated unless the worst case fits into the limit.
 //!
 //! Flows are allocated in chunks of slots, each with its part of the wheel, the policy and the
-//! queues of tenants. The first two are allocated with the chunk. The allocations of a policy
-//! depend on changes of classes, so its worst case is *reserved* with the chunk. Aliases are
-//! allocated one by one. What the index needs for another name is known exactly.
+//! queues of tenants. The first two are allocated with the chunk, but for the entries of the wheel:
+//! these depend on the deadlines of flows, and the allocations of a policy on changes of classes,
+//! so their worst cases are *reserved* with the chunk. Aliases are allocated one by one. What the
+//! index needs for another name is known exactly.
 
 use core::hash::BuildHasher;
 
@@ -48,7 +49,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             return store;
         }
         let lists = 3 * HEADER * (slots / CHUNK + 4);
-        store + Wheel::GROWTH + lists + CHUNK * (POLICY + self.bytes_for_tenants())
+        let entries = Wheel::entry_bytes(slots + CHUNK) - Wheel::entry_bytes(slots);
+        store + Wheel::GROWTH + entries + lists + CHUNK * (POLICY + self.bytes_for_tenants())
     }
 
     /// Returns the bytes that are allocated, or reserved for the present slots.
@@ -62,7 +64,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let policy = self.accounting.policy.allocation_size().max(slots * POLICY);
         let tenants =
             self.accounting.tenants.allocation_size().max(slots * self.bytes_for_tenants());
-        let wheel = self.accounting.wheel.allocation_size();
+        let wheel = self.accounting.wheel.reserved(slots);
         self.store.allocation_size() + wheel + policy + tenants
     }
 
@@ -71,5 +73,5 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     }
 }
 
-/// Links for each chunk of slots in a wheel.
-const _: () = assert!(IntrusiveLists::GROWTH == 8 * CHUNK && Wheel::GROWTH == 10 * CHUNK);
+/// Links of tenants' queues, and places in a wheel, for each chunk of slots.
+const _: () = assert!(IntrusiveLists::GROWTH == 8 * CHUNK && Wheel::GROWTH == 6 * CHUNK);

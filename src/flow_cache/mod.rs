@@ -71,7 +71,7 @@
 //! victims are prefetched.
 //!
 //! A flow needs 7 to 13 bytes in the index, 18 of state, its name and value, 32 bytes more that
-//! packets do not need, 10 bytes in the wheel, and half a byte in the policy: 115 to 120 bytes for
+//! packets do not need, 11 bytes in the wheel, and half a byte in the policy: 115 to 120 bytes for
 //! five-tuples of IPv4 with values of 32 bytes, at any fill above a tenth of a million flows. An
 //! alias needs the memory of an index entry, of a name, and 20 bytes. Growth copies nothing but the
 //! index, which grows in steps of bounded work, and lists of chunks (8 bytes for 1024 flows or
@@ -94,6 +94,7 @@ mod aliases;
 mod bulk;
 mod burst;
 mod check;
+mod chunk_lists;
 mod clock;
 mod config;
 mod connection;
@@ -517,7 +518,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             (true, false) => {
                 self.accounting.metrics.pinned -= 1;
                 self.accounting.make_evictable(slot, state);
-                self.accounting.arm(slot, state, &self.config, self.clock.now());
+                self.arm(slot);
             }
             _ => {}
         }
@@ -546,9 +547,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let mut connection = marks.connection();
         let before = core::mem::replace(&mut connection.class, class);
         marks.set_connection(connection);
-        let Some(state) = self.store.state(slot) else { return false };
+        let marks = *marks;
         if before != class {
-            self.accounting.change_class(slot, state, before, (&self.config, self.clock.now()));
+            self.on_class_change(slot, before, marks);
         }
         true
     }

@@ -198,7 +198,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
         self.begin_packet(now);
         let carried = self.carry(key);
-        self.observe_carried(&carried, key, packet, |_| new())
+        self.observe_carried(carried, key, packet, |_| new())
     }
 
     /// Processes a packet like [`try_observe_with`](Self::try_observe_with), given the hash of its
@@ -231,7 +231,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
         self.begin_packet(now);
         let carried = Self::carry_hashed(hash, key);
-        self.observe_carried(&carried, key, packet, |_| new())
+        self.observe_carried(carried, key, packet, |_| new())
     }
 
     /// Processes a packet if its flow exists, and returns `None` if not: for packets that must not

@@ -209,9 +209,16 @@ impl Assurance {
         Duration::from_nanos(self.age)
     }
 
+    /// Returns whether a flow of this age is assured, in nanoseconds.
+    #[inline]
+    pub(super) const fn is_old(self, age: u64) -> bool {
+        age >= self.age
+    }
+
     /// Returns whether a flow is assured, of which both sides have sent.
+    #[inline]
     pub(super) fn is_reached(self, packets: u8, age: impl FnOnce() -> u64) -> bool {
-        packets >= self.packets || age() >= self.age
+        packets >= self.packets || self.is_old(age())
     }
 }
 

@@ -138,6 +138,14 @@ impl<K, V> Store<K, V> {
         Self { flows: ChunkedSlab::new(), rest }
     }
 
+    /// Drops the flow that was removed for the last packet.
+    #[inline(always)]
+    pub(super) fn forget_removed(&mut self) {
+        if self.rest.removed.is_some() {
+            drop(self.rest.removed.take());
+        }
+    }
+
     /// Returns the greatest ID of a flow.
     pub(super) const fn last_id(&self) -> u64 {
         self.rest.last_id

@@ -109,6 +109,12 @@ impl Tenants {
         }
     }
 
+    /// Accounts for a change of class of an evictable flow.
+    pub(super) fn change_class(&mut self, tenant: Tenant, slot: u32, before: Class, class: Class) {
+        self.remove(tenant, slot, before);
+        self.insert(tenant, slot, class);
+    }
+
     /// Selects a victim of a tenant by the rules of [`ByClass`](crate::eviction::ByClass), with
     /// newcomers included.
     pub(super) fn victim(

@@ -58,9 +58,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let slot = self.store.slot_of(handle).ok_or(SetTimeoutError::NoFlow)?;
         self.insert_timeout(slot, timeout).map_err(|NoMemory| SetTimeoutError::Memory)?;
         self.touch(slot);
-        if let Some(state) = self.store.state(slot) {
-            self.accounting.arm(slot, state, &self.config, self.clock.now());
-        }
+        self.arm(slot);
         Ok(())
     }
 

@@ -17,28 +17,30 @@
 //! slot again if that is later. So entries move down the levels; and a packet extends the timeout
 //! of its flow by writing the time, without an access to the wheel. A new flow in a slot inherits
 //! the armed timer of the former one, and is [armed](Wheel::armed) already, unless its deadline is
-//! before the begin of that list. Arming moves the slot, so there is one entry for each slot,
-//! however often it is armed. So during a flood, in which slots have hundreds of flows within a
+//! before the begin of that list. So during a flood, in which slots have hundreds of flows within a
 //! timeout, the wheel is hardly used.
+//!
+//! A list is a stack of [chunks](super::chunk_lists), from which a group of slots is read at once.
+//! Arming moves the slot, so there is one entry for each slot, however often it is armed.
 //!
 //! Invariants:
 //! - a list that began before the wheel's tick is empty, except for the list of that tick;
 //! - the word of a level has the bit of each list that is not empty; it may have others;
 //! - an armed slot is in the list that `lists_of` has, once, and is due when that begins.
 //!
-//! Cost: all operations are O(1). Arming changes the links of up to five slots; whether a slot is
-//! armed takes 2 bytes. Each time it is due, an entry moves two levels down: at ticks
-//! of a second once for a minute, twice for an hour; at ticks of 10 ms three times, and four times.
-//! While its flow is active, it is due and armed again a little more often than once per period. 10
-//! bytes per slot.
+//! Cost: all operations are O(1). Whether a slot is armed takes 2 bytes. Each time it is due, an
+//! entry moves two levels down: at ticks of a second once for a minute, twice for an hour; at ticks
+//! of 10 ms three times, and four times. While its flow is active, it is due and armed again a
+//! little more often than once per period. 11 bytes per slot, and 64 for each list in use.
 //!
 //! After Varghese and Lauck, *Hashed and hierarchical timing wheels* (1987), scheme 7. The
 //! differences: they store deadlines and move entries down when a list begins. Levels that overlap,
 //! so that lists are short relative to the period, are those of Linux since 2016; there an entry is
 //! due late.
 
+use super::chunk_lists::ChunkLists;
+use crate::invariant::{InvariantError, ensure};
 use crate::raw::chunked_vec::ChunkedVec;
-use crate::raw::intrusive_list::IntrusiveLists;
 
 /// Lists of a level: bits of a word.
 const LISTS: usize = 64;
@@ -56,9 +58,27 @@ pub(crate) struct Wheel {
     occupied: [u64; LEVELS],
     /// A bit for each level that may have slots.
     levels: u32,
-    lists: IntrusiveLists,
+    /// The first list that may have slots, if it is known.
+    first: Option<Begin>,
+    lists: ChunkLists,
     /// The list in which each slot is, or [`NO_LIST`].
     lists_of: ChunkedVec<u16>,
+}
+
+/// The begin of a list.
+#[derive(Clone, Copy, Debug)]
+struct Begin {
+    tick: u64,
+    level: u8,
+    /// The index in the level.
+    list: u8,
+}
+
+impl Begin {
+    /// The index among the lists of all levels.
+    const fn list(self) -> usize {
+        self.level as usize * LISTS + self.list as usize
+    }
 }
 
 /// The tick of an unarmed slot.
@@ -70,13 +90,20 @@ const NO_LIST: u16 = u16::MAX;
 const _: () = assert!(LEVELS * LISTS < NO_LIST as usize);
 
 impl Wheel {
-    /// Bytes for 1024 slots, which are allocated together, without two lists of chunks.
-    pub(crate) const GROWTH: usize = IntrusiveLists::GROWTH + ChunkedVec::<u16>::GROWTH;
+    /// Bytes for 1024 slots, which are allocated together, without two lists of chunks and without
+    /// [entries](Self::entry_bytes).
+    pub(crate) const GROWTH: usize = ChunkLists::GROWTH + ChunkedVec::<u16>::GROWTH;
+
+    /// An upper bound of the bytes that are allocated when slots are armed: for the entries of
+    /// `slots` slots, in all lists.
+    pub(crate) const fn entry_bytes(slots: usize) -> usize {
+        ChunkLists::chunk_bytes(LEVELS * LISTS, slots)
+    }
 
     /// Creates a wheel without slots, at a tick.
     pub(crate) fn new(tick: u64) -> Self {
-        let lists = IntrusiveLists::new(LEVELS * LISTS);
-        Self { tick, occupied: [0; LEVELS], levels: 0, lists, lists_of: ChunkedVec::new() }
+        let (lists, lists_of) = (ChunkLists::new(LEVELS * LISTS), ChunkedVec::new());
+        Self { tick, occupied: [0; LEVELS], levels: 0, first: None, lists, lists_of }
     }
 
     /// Moves a wheel without armed slots to another tick.
@@ -86,7 +113,7 @@ impl Wheel {
         }
     }
 
-    /// Allocates the memory of a slot, so that arming it does not allocate.
+    /// Allocates the memory of a slot, but for its [entry](Self::entry_bytes).
     pub(crate) fn cover(&mut self, slot: u32) {
         self.lists.cover(slot);
         self.lists_of.cover(slot, NO_LIST);
@@ -95,61 +122,73 @@ impl Wheel {
     /// Arms a slot, which is [covered](Self::cover): it is due at this tick or before, or at once
     /// if that has passed. It is not due at another tick any more.
     pub(crate) fn arm(&mut self, slot: u32, due: u64) {
-        let (level, list) = self.list_for(due);
-        self.occupied[level] |= 1 << list;
-        self.levels |= 1 << level;
-        let list = level * LISTS + list;
-        self.lists_of[slot] = list as u16;
-        self.lists.push_back(list, slot);
+        let begin = self.list_for(due);
+        self.occupied[usize::from(begin.level)] |= 1 << begin.list;
+        self.levels |= 1 << begin.level;
+        if self.first.is_some_and(|first| begin.tick < first.tick) {
+            self.first = Some(begin);
+        }
+        let list = begin.list();
+        let before = core::mem::replace(&mut self.lists_of[slot], list as u16);
+        if before != NO_LIST {
+            self.lists.remove(before.into(), slot);
+        }
+        self.lists.insert(list, slot);
     }
 
     /// Disarms a slot.
     pub(crate) fn disarm(&mut self, slot: u32) {
-        if self.lists_of[slot] != NO_LIST {
-            self.lists.remove(slot);
-            self.lists_of[slot] = NO_LIST;
+        let list = core::mem::replace(&mut self.lists_of[slot], NO_LIST);
+        if list != NO_LIST {
+            self.lists.remove(list.into(), slot);
         }
     }
 
-    /// Returns the lowest level that covers a tick, and the list in it.
-    fn list_for(&self, due: u64) -> (usize, usize) {
+    /// Returns the list for a tick: that in the lowest level that covers it.
+    fn list_for(&self, due: u64) -> Begin {
         let due = due.max(self.tick);
-        let reaches = |level: &usize| {
-            let shift = *level as u32 * BITS;
-            (due >> shift) - (self.tick >> shift) < LISTS as u64
-        };
         // The highest bit that differs from the tick: levels more than two below it do not cover
-        // `due`.
-        let bits = u64::BITS - (due ^ self.tick).leading_zeros();
-        let least = (bits.saturating_sub(1) / BITS).saturating_sub(2) as usize;
-        let level = (least..LEVELS).find(reaches).unwrap_or(LEVELS - 1);
-        (level, (due >> (level as u32 * BITS)) as usize % LISTS)
+        // `due`, and the next one above those two covers it.
+        let bits = u64::BITS - ((due ^ self.tick) | 1).leading_zeros();
+        let mut level = ((bits - 1) / BITS).saturating_sub(2);
+        while (due >> (level * BITS)) - (self.tick >> (level * BITS)) >= LISTS as u64 {
+            level += 1;
+        }
+        let list = due >> (level * BITS);
+        Begin {
+            tick: list << (level * BITS),
+            level: level as u8,
+            list: (list % LISTS as u64) as u8,
+        }
     }
 
     /// Writes some slots of a list that has begun at `now`, of the earliest one, to `slots`.
     /// Returns their number.
     ///
-    /// They are due until each of them is armed for later, or disarmed.
+    /// They are due until each of them is armed for later, or disarmed: in this order, as that is
+    /// quickest.
     pub(crate) fn due(&mut self, now: u64, slots: &mut [u32]) -> usize {
-        while let Some((begin, level, list)) = self.next_list() {
-            if begin > now {
+        while let Some(begin) = self.next_list() {
+            if begin.tick > now {
                 break;
             }
             // Never backwards: a list of the wheel's own tick begins with the tick, or before.
-            self.tick = self.tick.max(begin);
-            let count = self.lists.ends(level * LISTS + list, slots);
+            self.tick = self.tick.max(begin.tick);
+            let count = self.lists.first(begin.list(), slots);
             if count > 0 || slots.is_empty() {
                 return count;
             }
-            self.mark_empty(level, list);
+            self.mark_empty(begin);
         }
         self.tick = self.tick.max(now);
         0
     }
 
     /// Marks a list as empty.
-    fn mark_empty(&mut self, level: usize, list: usize) {
-        self.occupied[level] &= !(1 << list);
+    fn mark_empty(&mut self, begin: Begin) {
+        self.first = None;
+        let level = usize::from(begin.level);
+        self.occupied[level] &= !(1 << begin.list);
         if self.occupied[level] == 0 {
             self.levels &= !(1 << level);
         }
@@ -158,31 +197,40 @@ impl Wheel {
     /// Returns a tick before which [`due`](Self::due) returns nothing, or `None` if no slot is
     /// armed.
     pub(crate) fn next_tick(&mut self) -> Option<u64> {
-        while let Some((begin, level, list)) = self.next_list() {
-            if !self.lists.is_empty(level * LISTS + list) {
-                return Some(begin);
+        while let Some(begin) = self.next_list() {
+            if !self.lists.is_empty(begin.list()) {
+                return Some(begin.tick);
             }
-            self.mark_empty(level, list);
+            self.mark_empty(begin);
         }
         None
     }
 
-    /// Returns the first list that may have slots: the tick at which it begins, its level and its
-    /// index.
-    fn next_list(&self) -> Option<(u64, usize, usize)> {
+    /// Returns the first list that may have slots.
+    #[inline]
+    fn next_list(&mut self) -> Option<Begin> {
+        if self.first.is_none() {
+            self.first = self.find_first();
+        }
+        self.first
+    }
+
+    /// Finds the first list that may have slots.
+    fn find_first(&self) -> Option<Begin> {
         let mut levels = self.levels;
-        let mut first: Option<(u64, usize, usize)> = None;
+        let mut first: Option<Begin> = None;
         while levels != 0 {
-            let level = levels.trailing_zeros() as usize;
+            let level = levels.trailing_zeros();
             levels &= levels - 1;
-            let shift = level as u32 * BITS;
+            let shift = level * BITS;
             let here = self.tick >> shift;
-            let ahead =
-                self.occupied[level].rotate_right(here as u32 % LISTS as u32).trailing_zeros();
+            let occupied = self.occupied[level as usize];
+            let ahead = occupied.rotate_right(here as u32 % LISTS as u32).trailing_zeros();
             let list = here.saturating_add(u64::from(ahead));
-            let begin = list << shift;
-            if first.is_none_or(|(earliest, ..)| begin < earliest) {
-                first = Some((begin, level, list as usize % LISTS));
+            let tick = list << shift;
+            if first.is_none_or(|earliest| tick < earliest.tick) {
+                let list = (list % LISTS as u64) as u8;
+                first = Some(Begin { tick, level: level as u8, list });
             }
         }
         first
@@ -207,6 +255,33 @@ impl Wheel {
         (here.saturating_add(ahead) << shift).min(NEVER - 1)
     }
 
+    /// Prefetches what disarming a slot accesses.
+    #[inline]
+    pub(crate) fn prefetch(&self, slot: u32) {
+        self.lists_of.prefetch(slot);
+        self.lists.prefetch(slot);
+    }
+
+    /// Checks that each armed slot has one entry, and that lists that have begun are empty.
+    pub(crate) fn validate(&self) -> Result<(), InvariantError> {
+        let list_of = |slot| {
+            let list = self.lists_of.get(slot).filter(|list| **list != NO_LIST);
+            list.map(|list| usize::from(*list))
+        };
+        let entries = self.lists.validate(list_of)?;
+        let armed = self.lists_of.iter().filter(|list| **list != NO_LIST).count();
+        ensure(entries == armed, || "an armed slot has no entry, or two")?;
+        let first = |begin: Option<Begin>| begin.map(|begin| begin.tick);
+        let is_first = self.first.is_none() || first(self.first) == first(self.find_first());
+        ensure(is_first, || "another list begins earlier")?;
+        for list in (0..LEVELS * LISTS).filter(|list| !self.lists.is_empty(*list)) {
+            let (level, bit) = (list / LISTS, 1 << (list % LISTS));
+            let is_marked = self.occupied[level] & bit != 0 && self.levels & 1 << level != 0;
+            ensure(is_marked, || "a list with slots is marked as empty")?;
+        }
+        Ok(())
+    }
+
     /// Returns the tick up to which slots were due.
     pub(crate) const fn tick(&self) -> u64 {
         self.tick
@@ -216,12 +291,17 @@ impl Wheel {
     pub(crate) fn clear(&mut self) {
         self.lists.clear();
         self.lists_of.clear();
-        (self.occupied, self.levels) = ([0; LEVELS], 0);
+        (self.occupied, self.levels, self.first) = ([0; LEVELS], 0, None);
     }
 
     /// Returns the allocated bytes.
     pub(crate) fn allocation_size(&self) -> usize {
         self.lists.allocation_size() + self.lists_of.allocation_size()
+    }
+
+    /// Returns the bytes that are allocated, or may be when `slots` covered slots are armed.
+    pub(crate) fn reserved(&self, slots: usize) -> usize {
+        self.allocation_size() + Self::entry_bytes(slots) - self.lists.chunk_size()
     }
 }
 
@@ -317,6 +397,7 @@ mod tests {
                     prop_assert!(checked.wheel.armed(slot) <= due.max(checked.wheel.tick));
                     prop_assert_eq!(checked.wheel.armed(slot) == NEVER, due == NEVER);
                 }
+                prop_assert_eq!(checked.wheel.validate(), Ok(()));
                 let first = checked.due.values().min();
                 let next = checked.wheel.next_tick();
                 prop_assert_eq!(next.is_some(), first.is_some());
@@ -344,12 +425,10 @@ mod tests {
             while let Some(slot) = pop(&mut wheel, now) {
                 wheel.arm(slot, now + [6_000, 744_000][slot as usize % 2]);
             }
-            let armed = (0..100).filter(|slot| wheel.armed(*slot) != NEVER).count();
-            let entries: usize =
-                (0..LEVELS * LISTS).map(|list| wheel.lists.iter(list).count()).sum();
-            assert_eq!(entries, armed);
+            assert_eq!(wheel.validate(), Ok(()));
         }
-        assert_eq!(wheel.allocation_size(), Wheel::new(7).allocation_size() + Wheel::GROWTH + 64);
+        let bytes = Wheel::new(7).allocation_size() + Wheel::GROWTH + 64;
+        assert!(wheel.allocation_size() <= bytes + Wheel::entry_bytes(100));
     }
 
     #[test]

@@ -159,16 +159,6 @@ impl IntrusiveLists {
         self.heads[list].next_slot()
     }
 
-    /// Whether `list` has no slots.
-    ///
-    /// # Panics
-    ///
-    /// If there is no such list.
-    #[inline]
-    pub(crate) fn is_empty(&self, list: usize) -> bool {
-        self.front(list).is_none()
-    }
-
     /// Iterates over the slots of `list`, from the first to the last.
     ///
     /// # Panics
@@ -176,38 +166,6 @@ impl IntrusiveLists {
     /// If there is no such list.
     pub(crate) fn iter(&self, list: usize) -> impl Iterator<Item = u32> {
         iter::successors(self.front(list), |&slot| self.links[slot].next_slot())
-    }
-
-    /// Writes slots of `list` to `slots`, alternately from its front and from its back, so that two
-    /// chains of cache misses overlap. Returns their number.
-    ///
-    /// # Panics
-    ///
-    /// If there is no such list.
-    pub(crate) fn ends(&self, list: usize, slots: &mut [u32]) -> usize {
-        let mut front = self.front(list);
-        let mut back = self.heads[list].prev;
-        let mut count = 0;
-        while let (Some(first), true) = (front, count < slots.len()) {
-            slots[count] = first;
-            count += 1;
-            if first == back || count == slots.len() {
-                break;
-            }
-            slots[count] = back;
-            count += 1;
-            front = self.links[first].next_slot().filter(|slot| *slot != back);
-            back = self.links[back].prev;
-        }
-        count
-    }
-
-    /// Empties all lists and frees the memory of the links.
-    pub(crate) fn clear(&mut self) {
-        self.links.clear();
-        for (list, head) in self.heads.iter_mut().enumerate() {
-            *head = Link::empty(list);
-        }
     }
 
     /// Returns the bytes allocated.
@@ -246,16 +204,6 @@ mod tests {
         for (list, slots) in expected.iter().enumerate() {
             assert!(lists.iter(list).eq(slots.iter().copied()), "{lists:?} {expected:?}");
             assert_eq!(lists.front(list), slots.front().copied());
-            for most in 0..=slots.len() + 1 {
-                let (mut queue, mut ends) = (slots.clone(), vec![0; most]);
-                let count = lists.ends(list, &mut ends);
-                let from_ends = (0..most).map_while(|at| match at % 2 {
-                    0 => queue.pop_front(),
-                    _ => queue.pop_back(),
-                });
-                assert!(from_ends.eq(ends[..count].iter().copied()), "{ends:?} of {slots:?}");
-            }
-            assert_eq!(lists.is_empty(list), slots.is_empty());
         }
         let heads = (0..lists.heads.len() as u32).map(|head| HEAD | head);
         let linked = (0..lists.links.len()).filter(|&slot| lists.contains(slot));
@@ -300,17 +248,13 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_added_and_cleared() {
+    fn lists_are_added() {
         let mut lists = IntrusiveLists::new(0);
         assert_eq!((lists.add_list(), lists.add_list()), (0, 1));
         assert_eq!(lists.allocation_size(), lists.heads.capacity() * 8);
         lists.push_back(1, 5);
         assert!(lists.allocation_size() >= 8 * 1024);
-        lists.clear();
-        check(&mut lists, &[[].into(), [].into()]);
-        assert_eq!(lists.allocation_size(), lists.heads.capacity() * 8);
-        lists.push_back(1, 0);
-        check(&mut lists, &[[].into(), [0].into()]);
+        check(&mut lists, &[[].into(), [5].into()]);
     }
 
     #[test]

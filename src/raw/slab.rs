@@ -211,10 +211,13 @@ impl<T, S: Storage<T>> Slab<T, S> {
                 assert!(self.slots.len() < MAX_LEN, "more than 2^31 - 1 entries");
                 self.slots.push(Slot::Occupied(entry));
             }
-            Some(slot) => match mem::replace(slot, Slot::Occupied(entry)) {
-                Slot::Free(next) => self.first_free = next,
-                Slot::Occupied(_) => unreachable!("the free list contains free slots only"),
-            },
+            Some(slot) => {
+                let Slot::Free(next) = slot else {
+                    unreachable!("the free list contains free slots only")
+                };
+                self.first_free = *next;
+                *slot = Slot::Occupied(entry);
+            }
         }
         self.len += 1;
         index

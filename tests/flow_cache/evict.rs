@@ -215,6 +215,8 @@ enum Step {
     Remove(u32),
     /// Whether the victim is removed.
     Victim(bool),
+    /// Inserts an entry in the place of the victim.
+    Replace(u8),
     /// Inserts an entry, and evicts one before if that is due.
     Admit(u32, u8),
 }
@@ -233,6 +235,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
             2 => (slot(), rank()).prop_map(|(slot, rank)| Step::Rerank(slot, rank)),
             2 => slot().prop_map(Step::Remove),
             6 => any::<bool>().prop_map(Step::Victim),
+            2 => rank().prop_map(Step::Replace),
         ]
     };
     let vec = |ranks| prop::collection::vec(step(ranks), 0..200);
@@ -313,6 +316,15 @@ impl<P: Eviction> Cache<P> {
             Step::Victim(is_removed) => {
                 let victim = self.victim();
                 victim.filter(|_| is_removed).into_iter().for_each(|slot| self.remove(slot));
+                return (false, victim);
+            }
+            Step::Replace(rank) => {
+                let victim = self.victim();
+                if let Some(slot) = victim {
+                    self.entries[slot as usize] =
+                        Some(EntryStats { used: false, last_use: self.now });
+                    self.policy.replace(slot, rank);
+                }
                 return (false, victim);
             }
             Step::Admit(slot, rank) => {

@@ -116,7 +116,14 @@ impl<'a> HomeLine<'a> {
         self.0.matches(tag(hash)).map(move |slot| self.0.number(slot))
     }
 
-    /// Returns whether entries have passed the line.
+    /// Returns the first number that may be the one with this hash.
+    #[inline(always)]
+    pub(crate) fn first(self, hash: u32) -> Option<u32> {
+        self.candidates(hash).next()
+    }
+
+    /// Returns whether entries have passed the line, so that one with its hash may be in the next
+    /// line.
     #[inline(always)]
     pub(crate) fn has_overflowed(self) -> bool {
         self.0.overflow() > 0
@@ -126,11 +133,11 @@ impl<'a> HomeLine<'a> {
     /// in the next line, prefetches that, unless this is the last one of its segment.
     #[inline(always)]
     pub(crate) fn candidate(self, hash: u32) -> Option<u32> {
-        let slot = self.0.matches(tag(hash)).next();
-        if slot.is_none() && self.0.overflow() > 0 {
+        let first = self.first(hash);
+        if first.is_none() && self.has_overflowed() {
             prefetch((&raw const *self.0).wrapping_add(1));
         }
-        slot.map(|slot| self.0.number(slot))
+        first
     }
 }
 
@@ -188,6 +195,12 @@ impl<A: Allocator + Clone> Lines<A> {
     #[inline]
     pub(crate) const fn len(&self) -> usize {
         self.len
+    }
+
+    /// Whether there are lines.
+    #[inline]
+    pub(crate) const fn has_lines(&self) -> bool {
+        self.count > 0
     }
 
     /// Whether hashes are not random: there are entries for which their segment has no slot, and
@@ -315,11 +328,10 @@ impl<A: Allocator + Clone> Lines<A> {
         if self.count == 0 {
             return None;
         }
-        let line = self.line(self.home(hash));
-        line.matches(tag(hash)).next().map(|slot| line.number(slot))
+        HomeLine(self.line(self.home(hash))).first(hash)
     }
 
-    /// Returns the home line of a hash, for bursts.
+    /// Returns the home line of a hash.
     #[inline(always)]
     pub(crate) fn home_line(&self, hash: u32) -> HomeLine<'_> {
         if self.count == 0 { HomeLine::NONE } else { HomeLine(self.line(self.home(hash))) }

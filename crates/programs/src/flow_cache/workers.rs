@@ -12,7 +12,9 @@
 //! of one meter, in another order, unless a cache is full: each has its part of the capacity.
 //!
 //! A full queue stops the thread before it: reading waits for workers, and these for the exporter,
-//! which waits for none. So memory is bounded, and no threads wait for each other.
+//! which waits for none. So memory is bounded, and no threads wait for each other. If a thread
+//! panics, those before it find its queue closed and end, and the reading thread goes on with the
+//! panic.
 
 use std::io;
 use std::mem;
@@ -144,8 +146,10 @@ impl Workers {
             return;
         }
         let batch = mem::replace(batch, Vec::with_capacity(BATCH));
-        // A worker that has panicked is noticed at the end.
-        let _ = queue.send(batch);
+        if queue.send(batch).is_err() {
+            // This worker has panicked, or ended as the exporter has panicked.
+            self.join();
+        }
     }
 
     /// Sends all batches once per second of the packets' time.
@@ -181,6 +185,11 @@ impl Workers {
     /// Ends the workers, which export the flows that are left, and the exporter.
     pub(crate) fn finish(&mut self) {
         self.flush();
+        self.join();
+    }
+
+    /// Waits for the ends of all threads.
+    fn join(&mut self) {
         self.queues.clear();
         for thread in self.threads.drain(..) {
             if let Err(reason) = thread.join() {
@@ -219,7 +228,7 @@ impl Worker {
         records: SyncSender<Vec<Record>>,
         rest: SyncSender<Vec<Record>>,
     ) {
-        let mut records = Outbox { queue: records, batch: Vec::new(), ids: self.ids };
+        let mut records = Outbox::new(records, self.ids);
         for batch in steps {
             for step in &batch {
                 self.meter.apply(step, &mut |record| records.push(record));
@@ -227,10 +236,13 @@ impl Worker {
             // First, so that a report has the counts of all records that were written before it.
             *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = self.meter.metrics();
             records.send();
+            if !records.is_open {
+                return;
+            }
         }
         // The exporter waits until no worker has records but these.
         drop(records);
-        let mut rest = Outbox { queue: rest, batch: Vec::new(), ids: self.ids };
+        let mut rest = Outbox::new(rest, self.ids);
         self.meter.remaining(|record| rest.push(record));
         rest.send();
     }
@@ -241,9 +253,15 @@ struct Outbox {
     queue: SyncSender<Vec<Record>>,
     batch: Vec<Record>,
     ids: Ids,
+    /// Whether the exporter receives; if not, it has panicked.
+    is_open: bool,
 }
 
 impl Outbox {
+    const fn new(queue: SyncSender<Vec<Record>>, ids: Ids) -> Self {
+        Self { queue, batch: Vec::new(), ids, is_open: true }
+    }
+
     fn push(&mut self, record: Record) {
         self.batch.push(Record { id: self.ids.unique(record.id), ..record });
         if self.batch.len() == BATCH {
@@ -253,8 +271,7 @@ impl Outbox {
 
     fn send(&mut self) {
         if !self.batch.is_empty() {
-            // An exporter that has panicked is noticed at the end.
-            let _ = self.queue.send(mem::take(&mut self.batch));
+            self.is_open &= self.queue.send(mem::take(&mut self.batch)).is_ok();
         }
     }
 }
