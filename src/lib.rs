@@ -35,7 +35,6 @@
 //! | state by key | [`TrashMap`], [`TrashSet`] | a hash table without pauses, with lookups in bursts |
 //! | entries that are their own keys, hashes of the caller | [`TrashTable`] | the same table, with hash and comparison given |
 //! | state by key, for many threads | [`ConcurrentMap`], [`ConcurrentRoutes`] | readers without locks; feature `concurrent` |
-//! | a snapshot of all routes, for many threads | [`SnapshotRoutes`] | two tables; values of any type |
 //! | plain state by key, for many threads | [`ConcurrentTable`] | entries in one cache line, read by copy; atomic counters |
 //! | the route of an address | [`RouteTable`] | longest-prefix match; an update changes one node |
 //! | the socket of a packet | [`SocketTable`] | connections, listeners, the rules of `bind`, ephemeral ports |
@@ -128,7 +127,7 @@
 //! - `cidr`, `ipnet`, `ipnetwork`: conversions between [`Prefix`], [`AnyPrefix`] and the types of
 //!   the crate of that name.
 //! - `concurrent`: [`ConcurrentMap`], [`ConcurrentTable`], [`ConcurrentRoutes`],
-//!   [`SnapshotRoutes`], [`ConcurrentLcTrie`] and [`ConcurrentStore`]. Implies `std`.
+//!   [`ConcurrentLcTrie`] and [`ConcurrentStore`]. Implies `std`.
 //! - `huge-pages`: `memory::HugePages`, pages of 2 MiB as the [`memory`] of tables: Linux. Implies
 //!   `std`.
 #![no_std]
@@ -169,7 +168,6 @@ pub use cache::{ChainedCache, DuplicateFilter, SourceHashCache};
 #[cfg(feature = "concurrent")]
 pub use concurrent::{
     ConcurrentLcTrie, ConcurrentMap, ConcurrentRoutes, ConcurrentStore, ConcurrentTable,
-    SnapshotRoutes,
 };
 pub use ephemeral::EphemeralStore;
 pub use flow_cache::FlowCache;

@@ -10,9 +10,8 @@
 //! |---|---|---|
 //! | state by key | [`ConcurrentMap`] | TRASH; growth copies segments; a writers' lock per shard |
 //! | plain state by key | [`ConcurrentTable`] | the same trie, with entries in the index, read by copy |
-//! | the route of an address | [`ConcurrentRoutes`] | nodes are copied, and published by one word |
+//! | the route of an address | [`ConcurrentRoutes`] | two tables, for readers and writer |
 //! | keys in order | [`ConcurrentLcTrie`] | the LC-trie: nodes are copied when they are resized |
-//! | a snapshot of all routes | [`SnapshotRoutes`] | two tables, for readers and writer |
 //! | state that expires | [`ConcurrentStore`] | shards of `EphemeralStore`, each with a lock |
 //!
 //! [`ConcurrentStore`] has locks, as a lookup is short, and its values change in place. Of the
@@ -83,7 +82,6 @@ mod loom_hasher;
 pub mod map;
 mod policy;
 pub mod routes;
-pub mod snapshot;
 mod sync;
 pub mod table;
 pub mod trie;
@@ -92,7 +90,6 @@ pub use ephemeral::ConcurrentStore;
 pub use error::WouldExceed;
 pub use guard::{Guard, pin};
 pub use map::{Compute, Computed, ConcurrentMap, Iter, Pinned};
-pub use routes::{ConcurrentRoutes, PinnedRoutes};
-pub use snapshot::{PinnedSnapshot, Publication, SnapshotRoutes};
+pub use routes::{ConcurrentRoutes, PinnedRoutes, Publication};
 pub use table::{ConcurrentTable, NoUninit, PinnedTable, Refused, TableIter};
 pub use trie::{ConcurrentLcTrie, PinnedTrie, TrieIter};

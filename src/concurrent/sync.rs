@@ -6,9 +6,7 @@
 mod chosen {
     use core::cell::Cell;
 
-    pub(crate) use loom::sync::atomic::{
-        AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence,
-    };
+    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
     pub(crate) use loom::sync::{Mutex, MutexGuard};
     pub(crate) use loom::thread::yield_now;
 
@@ -23,7 +21,7 @@ mod chosen {
     use core::cell::Cell;
 
     pub(crate) use shuttle::sync::atomic::{
-        AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence,
+        AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize,
     };
     pub(crate) use shuttle::sync::{Mutex, MutexGuard};
     pub(crate) use shuttle::thread::yield_now;
@@ -38,9 +36,7 @@ mod chosen {
 mod chosen {
     use core::cell::Cell;
 
-    pub(crate) use core::sync::atomic::{
-        AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence,
-    };
+    pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
     pub(crate) use std::sync::{Mutex, MutexGuard};
     pub(crate) use std::thread::yield_now;
 
@@ -54,7 +50,7 @@ mod chosen {
 pub(crate) use alloc::sync::Arc;
 pub(crate) use chosen::{
     AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, HAS_LOCK, IS_FREEING, Mutex,
-    MutexGuard, fence, yield_now,
+    MutexGuard, yield_now,
 };
 pub(crate) use core::sync::atomic::Ordering;
 

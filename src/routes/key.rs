@@ -10,33 +10,33 @@ use crate::key::prefix::Prefix;
 /// that are computed from the nodes. If an inconsistent address type returned other bits the second
 /// time, these would become stale; so they are not read again.
 #[derive(Clone, Copy)]
-pub(crate) struct Key<A> {
+pub(super) struct Key<A> {
     head: u128,
     address: A,
 }
 
 impl<A: Address> Key<A> {
     #[inline]
-    pub(crate) fn of(address: A) -> Self {
+    pub(super) fn of(address: A) -> Self {
         let second = if A::BITS > 64 { address.window(64) } else { 0 };
         Self { head: u128::from(address.window(0)) << 64 | u128::from(second), address }
     }
 
     /// Returns the first 64 bits.
     #[inline]
-    pub(crate) const fn word(&self) -> u64 {
+    pub(super) const fn word(&self) -> u64 {
         (self.head >> 64) as u64
     }
 
     /// Returns 64 bits from bit `pos` on.
     #[inline]
-    pub(crate) fn window(&self, pos: u32) -> u64 {
+    pub(super) fn window(&self, pos: u32) -> u64 {
         if pos <= 64 { (self.head << pos >> 64) as u64 } else { self.address.window(pos) }
     }
 
     /// Returns the slot in a node at `pos`.
     #[inline]
-    pub(crate) fn slot(&self, pos: u32) -> u32 {
+    pub(super) fn slot(&self, pos: u32) -> u32 {
         if pos <= 64 - STRIDE {
             first_slot(self.word() << pos)
         } else {

@@ -102,8 +102,6 @@ mod key;
 mod levels;
 mod lookup;
 mod node;
-#[cfg(feature = "concurrent")]
-pub(crate) mod nodes;
 mod pool;
 mod release;
 mod search;
@@ -127,13 +125,11 @@ use core::mem;
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::raw::results::results_for;
-pub(crate) use key::Key;
+use key::Key;
 use node::{Position, RouteBits};
 use pool::Exhausted;
 use store::{Store, exhausted};
-use stride::PrefixIndex;
-#[cfg(not(feature = "concurrent"))]
-use stride::node_pos;
+use stride::{PrefixIndex, node_pos};
 use update::Shortcuts;
 
 pub use any_entry::AnyEntry;
@@ -144,11 +140,6 @@ pub use iter::{Covering, IntoIter, Iter, IterMut};
 pub use set::PrefixSet;
 pub use shape::RouteShape;
 pub use stamped::{Refreshed, RouteStamp, StampedRoutes};
-
-#[cfg(feature = "concurrent")]
-pub(crate) use search::{RouteMatch, search};
-#[cfg(feature = "concurrent")]
-pub(crate) use stride::{COVERS, STRIDE, first_slot, node_pos};
 
 /// A routing table: values by prefix, with longest-prefix match of addresses.
 ///

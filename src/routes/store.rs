@@ -59,20 +59,6 @@ impl<V> Values<V> {
         unsafe { self.0.get_mut(index).assume_init_mut() }
     }
 
-    /// Returns the values of the routes of a node.
-    ///
-    /// # Safety
-    ///
-    /// `index` and `len` are those of the block of values of a node.
-    #[cfg(feature = "concurrent")]
-    pub(super) unsafe fn block(&self, index: u32, len: u32) -> &[V] {
-        if len == 0 {
-            return &[];
-        }
-        // SAFETY: the units of a block are contiguous, and those of routes initialised (S2).
-        unsafe { core::slice::from_raw_parts(self.as_ptr(index), len as usize) }
-    }
-
     /// Prefetches the value at `index`, if it exists.
     #[inline]
     pub(super) fn prefetch(&self, index: u32) {

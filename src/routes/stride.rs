@@ -18,13 +18,13 @@ use crate::key::bits::{Address, BitString};
 use crate::key::prefix::Prefix;
 
 /// Bits that select a child of a node.
-pub(crate) const STRIDE: u32 = 6;
+pub(super) const STRIDE: u32 = 6;
 
 /// Slots of a node, for up to that number of children.
 pub(super) const SLOTS: u32 = 1 << STRIDE;
 
 /// The prefix indices of levels 0 to 5 that cover a slot, as bitmaps.
-pub(crate) const COVERS: [u64; SLOTS as usize] = {
+pub(super) const COVERS: [u64; SLOTS as usize] = {
     let mut covers = [0; SLOTS as usize];
     let mut slot = 0;
     while slot < covers.len() {
@@ -41,7 +41,7 @@ pub(crate) const COVERS: [u64; SLOTS as usize] = {
 /// Returns the position of the node that holds the routes of `len` bits. A node holds levels 1 to
 /// 6, and the root level 0, too.
 #[inline]
-pub(crate) const fn node_pos(len: u32) -> u32 {
+pub(super) const fn node_pos(len: u32) -> u32 {
     len.saturating_sub(1) / STRIDE * STRIDE
 }
 
@@ -53,7 +53,7 @@ pub(super) fn slot_of(address: &impl BitString, pos: u32) -> u32 {
 
 /// Returns the slot of the first stride of a window.
 #[inline]
-pub(crate) const fn first_slot(window: u64) -> u32 {
+pub(super) const fn first_slot(window: u64) -> u32 {
     (window >> (64 - STRIDE)) as u32
 }
 

@@ -7,7 +7,6 @@
 //! of the map belongs to the execution.
 
 mod ephemeral;
-mod routes;
 mod table;
 mod trie;
 

@@ -1,13 +1,14 @@
-//! `ConcurrentRoutes` and `SnapshotRoutes`.
+//! `ConcurrentRoutes`.
 //!
 //! A pin holds up the writers of the whole process, so these tests take turns, and are not in one
 //! binary with those of `ConcurrentMap`.
 #![cfg(feature = "concurrent")]
 
+mod forgotten;
 mod guarantees;
+mod guards;
 mod model;
 mod panics;
-mod snapshot;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,15 +1,12 @@
 //! Ways of sharing a route table between threads.
 
-use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, RwLock};
 
 use arc_swap::ArcSwap;
-use flowtable::Prefix;
-use flowtable::concurrent::{ConcurrentRoutes, PinnedRoutes, SnapshotRoutes};
+use flowtable::concurrent::ConcurrentRoutes;
 use left_right::{Absorb, ReadHandle, ReadHandleFactory, WriteHandle};
 
 use super::feed::{Table, Update};
-use crate::subject::BURST;
 
 /// A table that one thread reads while another one updates it.
 pub(crate) trait SharedTable: Sync {
@@ -19,8 +16,8 @@ pub(crate) trait SharedTable: Sync {
     fn new(table: Table) -> Self;
     fn reader(&self) -> Self::Reader;
 
-    /// Looks up addresses under one pin or lock, and returns the sum of their routes.
-    fn read(&self, reader: &Self::Reader, lookups: Lookups, addresses: &[Ipv4Addr]) -> u64;
+    /// Calls `look` with a table that does not change during the call.
+    fn read<R>(&self, reader: &Self::Reader, look: impl FnOnce(&Table) -> R) -> R;
 
     /// Applies updates, which become visible one by one or at once.
     fn update(&self, updates: &[Update]);
@@ -31,59 +28,7 @@ pub(crate) trait SharedTable: Sync {
     }
 }
 
-/// The lookups of 32 addresses under one pin.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lookups {
-    Single,
-    Burst,
-}
-
-type Route<'t> = Option<(Prefix<Ipv4Addr>, &'t u32)>;
-
-/// What is read under a pin or lock.
-trait View {
-    fn lookup(&self, address: &Ipv4Addr) -> Route<'_>;
-    fn lookup_batch<'t>(&'t self, addresses: &[Ipv4Addr], found: &mut [Route<'t>]);
-
-    #[inline(always)]
-    fn sum(&self, lookups: Lookups, addresses: &[Ipv4Addr]) -> u64 {
-        let sum = |(prefix, &value): (Prefix<Ipv4Addr>, &u32)| {
-            u64::from(prefix.len()) << 32 | u64::from(value)
-        };
-        if lookups == Lookups::Single {
-            return addresses.iter().filter_map(|address| self.lookup(address)).map(sum).sum();
-        }
-        let mut found = [None; BURST];
-        self.lookup_batch(addresses, &mut found);
-        found.into_iter().flatten().map(sum).sum()
-    }
-}
-
-impl View for Table {
-    #[inline(always)]
-    fn lookup(&self, address: &Ipv4Addr) -> Route<'_> {
-        Table::lookup(self, address)
-    }
-
-    #[inline(always)]
-    fn lookup_batch<'t>(&'t self, addresses: &[Ipv4Addr], found: &mut [Route<'t>]) {
-        Table::lookup_batch(self, addresses, found);
-    }
-}
-
-impl View for PinnedRoutes<'_, Ipv4Addr, u32> {
-    #[inline(always)]
-    fn lookup(&self, address: &Ipv4Addr) -> Route<'_> {
-        PinnedRoutes::lookup(self, address)
-    }
-
-    #[inline(always)]
-    fn lookup_batch<'t>(&'t self, addresses: &[Ipv4Addr], found: &mut [Route<'t>]) {
-        PinnedRoutes::lookup_batch(self, addresses, found);
-    }
-}
-
-pub(crate) type Ours = ConcurrentRoutes<Ipv4Addr, u32>;
+pub(crate) type Ours = ConcurrentRoutes<std::net::Ipv4Addr, u32>;
 
 impl SharedTable for Ours {
     type Reader = ();
@@ -95,34 +40,8 @@ impl SharedTable for Ours {
     fn reader(&self) {}
 
     #[inline]
-    fn read(&self, (): &(), lookups: Lookups, addresses: &[Ipv4Addr]) -> u64 {
-        self.pin().sum(lookups, addresses)
-    }
-
-    fn update(&self, updates: &[Update]) {
-        let is_applied = match *updates {
-            [(prefix, Some(value))] => self.insert(prefix, value).is_ok(),
-            [(prefix, None)] => self.remove(&prefix).is_ok(),
-            _ => self.apply(updates.iter().copied()).is_ok(),
-        };
-        assert!(is_applied, "the table is below its limit");
-    }
-}
-
-pub(crate) type Snapshot = SnapshotRoutes<Ipv4Addr, u32>;
-
-impl SharedTable for Snapshot {
-    type Reader = ();
-
-    fn new(table: Table) -> Self {
-        table.into()
-    }
-
-    fn reader(&self) {}
-
-    #[inline]
-    fn read(&self, (): &(), lookups: Lookups, addresses: &[Ipv4Addr]) -> u64 {
-        self.pin().sum(lookups, addresses)
+    fn read<R>(&self, (): &(), look: impl FnOnce(&Table) -> R) -> R {
+        look(&self.pin())
     }
 
     fn update(&self, updates: &[Update]) {
@@ -135,7 +54,7 @@ impl SharedTable for Snapshot {
     }
 
     fn pending(&self) -> usize {
-        SnapshotRoutes::pending(self)
+        ConcurrentRoutes::pending(self)
     }
 }
 
@@ -150,8 +69,8 @@ impl SharedTable for Table {
     fn reader(&self) {}
 
     #[inline]
-    fn read(&self, (): &(), lookups: Lookups, addresses: &[Ipv4Addr]) -> u64 {
-        self.sum(lookups, addresses)
+    fn read<R>(&self, (): &(), look: impl FnOnce(&Table) -> R) -> R {
+        look(self)
     }
 
     fn update(&self, _: &[Update]) {
@@ -178,8 +97,8 @@ impl SharedTable for RwLock<Table> {
     fn reader(&self) {}
 
     #[inline]
-    fn read(&self, (): &(), lookups: Lookups, addresses: &[Ipv4Addr]) -> u64 {
-        RwLock::read(self).expect("no thread panics").sum(lookups, addresses)
+    fn read<R>(&self, (): &(), look: impl FnOnce(&Table) -> R) -> R {
+        look(&RwLock::read(self).expect("no thread panics"))
     }
 
     fn update(&self, updates: &[Update]) {
@@ -198,8 +117,8 @@ impl SharedTable for ArcSwap<Table> {
     fn reader(&self) {}
 
     #[inline]
-    fn read(&self, (): &(), lookups: Lookups, addresses: &[Ipv4Addr]) -> u64 {
-        self.load().sum(lookups, addresses)
+    fn read<R>(&self, (): &(), look: impl FnOnce(&Table) -> R) -> R {
+        look(&self.load())
     }
 
     fn update(&self, updates: &[Update]) {
@@ -241,8 +160,8 @@ impl SharedTable for LeftRight {
     }
 
     #[inline]
-    fn read(&self, reader: &ReadHandle<Table>, lookups: Lookups, addresses: &[Ipv4Addr]) -> u64 {
-        reader.enter().expect("the writer is alive").sum(lookups, addresses)
+    fn read<R>(&self, reader: &ReadHandle<Table>, look: impl FnOnce(&Table) -> R) -> R {
+        look(&reader.enter().expect("the writer is alive"))
     }
 
     fn update(&self, updates: &[Update]) {

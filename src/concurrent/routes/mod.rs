@@ -1,136 +1,137 @@
-//! Concurrent longest-prefix match in one copy: wait-free readers, beside which routes change.
+//! Concurrent longest-prefix match: wait-free readers, and writers that do not block on readers.
 //!
 //! ```text
-//!     address   0      6             18     24    30
-//!               │ region│    slot     │ stride│ …
-//!     regions   ▕ ▪ ▪ … ▪ ▏ 64
-//!                 │ └ narrow: one word at bit 6
-//!                 └── wide: 4096 of them at bit 18       word  ▕ node │ route ▏ 64 bits, atomic
-//!                                                                │      └ the longest route above
-//!                                                                ▼
-//!     blocks    ▕ inner │ outer │ branches ▏ values … ▏ children …      never changed
+//!     readers                    ┌──────────── active = 0
+//!     pin() ─ 1 lookup ─────────→│ copy 0 │    read only: every visible route
+//!     pin() ─ 2 lookups ────────→│        │
+//!                                 ╲      ╱     ← swapped by one store
+//!     writer, under a lock        ╱      ╲
+//!     insert() ── echo, queue ──→│ copy 1 │    the spare: no readers, or soon none
 //! ```
 //!
-//! Readers access a *forwarding table*, writers have all routes in a [`RouteTable`], from which
-//! they compute it. A word of the forwarding table has the numbers of two blocks: of the node for
-//! the routes of the slot, and of the longest route above it. Blocks are as the nodes of a
-//! [`RouteTable`], with the values in them, and never change. An update copies the blocks on the
-//! path from a word to the route, and publishes the copy by a store of the word: read-copy-update.
-//! The replaced blocks are *retired*, and reused when all earlier pins have ended.
+//! There are two [`RouteTable`]s, and a word selects the active one, for the readers. A writer
+//! brings the spare one up to date with the updates that it has missed (the *echo*), applies new
+//! ones (the *queue*), and swaps. Later readers access the new table. Earlier readers still access
+//! the old one, so it must not be changed yet. Each of them has pinned its thread in crossbeam's
+//! garbage collector; a closure that is deferred to the collector runs when the last of them has
+//! ended, and marks the copy as free.
 //!
-//! A route of up to six bits is in the words of all slots that it covers, and so is one of up to 18
-//! bits in a wide region. A region becomes wide when it has two thousand routes.
+//! The next update helps the collector for some microseconds if the copy is not free yet, and does
+//! not wait any longer: it is queued, and the next update that finds the copy free makes it
+//! visible. So a reader that sleeps during a lookup delays the visibility of updates, and blocks no
+//! thread.
 //!
 //! # Guarantees
 //!
 //! - **R1, old or new.** A lookup answers from the routes before or after an update, never from a
-//!   state in between: for its address, no route is temporarily missing or duplicated. Its answer
-//!   is that of one moment between its begin and its end.
-//! - **R2, no snapshot.** Two lookups of one pin may be of different moments, also those of one
-//!   batch. An update of a route of up to 18 bits becomes visible one slot of 18 bits after the
-//!   other, each once. [`replace`](ConcurrentRoutes::replace) and
-//!   [`clear`](ConcurrentRoutes::clear) are visible at once. References that a lookup has returned
-//!   stay valid, and do not change, until the pin is dropped or
-//!   [repinned](PinnedRoutes::repin).
-//! - **R3, order of visibility.** When a call has returned, its update is visible to every lookup
-//!   that begins later, in pins of any age. Updates of one address become visible in the order in
-//!   which they were made, and lookups of one address are monotonic.
-//! - **R4, bounded.** Replaced blocks that readers delay take no more bytes than the limit and
-//!   those of one step of updates for each writing thread. Above, an update is refused and
-//!   returned, and nothing has changed. No update is refused because of the number of updates
-//!   before it, or in the same call.
-//! - **R5, progress.** To pin and to look up take no lock, never wait and never retry. A writer
-//!   waits for other writers, none of which waits for a reader. An update is visible without any
-//!   later call.
-//! - **R6, code of the caller.** Under the lock only methods of addresses run. If one panics, so
-//!   does the call, and the update may have been made or not; the next writer recomputes
-//!   the forwarding table. Values are [`Copy`], so they have no destructors.
+//!   state in between: no route is temporarily missing or duplicated.
+//! - **R2, a pin is a snapshot.** All answers of a [`PinnedRoutes`] are from one state of the
+//!   table, until it is [repinned](PinnedRoutes::repin). Updates that were
+//!   [applied](ConcurrentRoutes::apply) together become visible together.
+//! - **R3, order of visibility.** Every pin that begins after a call has returned
+//!   [`Publication::Visible`] observes that update and all earlier ones, in the order in which they
+//!   were made. Pins of a thread are monotonic. A [`Publication::Pending`] update becomes visible
+//!   with the first later call of any thread that returns `Visible`; updates are never reordered.
+//! - **R4, bounded.** Updates that are kept for the spare copy or for both never take more bytes
+//!   than the limit and the updates of one call, and no more than twice as many are allocated for
+//!   them. Above, an update is refused and returned, and nothing has changed. A call that no reader
+//!   delays is never refused, whatever the number of its updates.
+//! - **R5, progress.** To pin takes no lock, never waits and never retries. A writer waits for
+//!   other writers, none of which waits for a reader while it holds the lock; it yields to readers
+//!   a bounded number of times, and only to publish or if the queue is full. A thread that holds a
+//!   pin and writes gets `Pending`, and never hangs.
+//! - **R6, code of the caller.** Values are cloned before the lock is taken and dropped after it is
+//!   released. If a clone panics, nothing has changed. If a drop does, the update has been made.
+//!   Under the lock only methods of addresses run. If one panics, so does the call; readers have
+//!   observed nothing; updates that were not visible are dropped, and the spare copy is replaced by
+//!   a clone of the active one before its next use.
 //!
 //! # Cost
 //!
-//! | | |
-//! |---|---|
-//! | lookup | two dependent cache misses with IPv4: a slot, a value; with IPv6 one for each node |
-//! | update | a node and those above it up to the word are copied; a pin, a lock |
-//! | of 7 to 18 bits in a wide region | up to 4096 words are stored |
-//! | of up to 6 bits | all words that it covers: up to 2^18 |
-//! | [`replace`](ConcurrentRoutes::replace), [`From`] a [`RouteTable`] | O(routes) |
+//! Twice the memory; each update is applied twice, and its value cloned once. A lookup takes as
+//! many steps as in a [`RouteTable`], and a pin some ten nanoseconds, so hold one for a burst.
+//! Values that are expensive to clone go into an [`Arc`](std::sync::Arc). Replaced values live on
+//! in the spare copy until the next update or [`publish`](ConcurrentRoutes::publish).
 //!
-//! With the routes of the Internet, lookups of IPv4 take 1.3 times as long as in a [`RouteTable`]
-//! that does not change, and bursts 1.2 times, also beside ten thousand updates a second. Those of
-//! IPv6 follow the nodes, which a [`RouteTable`] finds by hashes: they take twice as long, and
-//! bursts, which are not overlapped below the first node, four times.
-//! [`SnapshotRoutes`](super::SnapshotRoutes) is faster for IPv6.
+//! After each swap readers access a copy that is not in their caches. With the routes of the
+//! Internet and ten thousand swaps a second, single lookups take about 2.3 times as long, and
+//! bursts 1.5 times; if 32 updates are [applied](ConcurrentRoutes::apply) at once, 1.9 and 1.2
+//! times. So batch updates.
 //!
-//! Values are copied with their node, which has up to 126: so store indices or references rather
-//! than large values. Memory is that of a [`RouteTable`], and for readers about as much again.
-//! Memory of removed routes is reused for others;
-//! [`shrink_to_fit`](ConcurrentRoutes::shrink_to_fit) releases it.
+//! The collector is shared by all structures of a process. A pin of any of them that is held for
+//! long delays all of them, and one that is leaked delays them for ever.
 //!
 //! # Alternatives
 //!
-//! [`SnapshotRoutes`](super::SnapshotRoutes): a pin is a snapshot of all routes, with all methods
-//! of a [`RouteTable`], and values are of any type that is [`Clone`]. Its readers are slower beside
-//! many updates, as each update moves them to another copy, and a reader that stays pinned delays
-//! the visibility of updates.
+//! *A table that is replaced as a whole*, for example in an `ArcSwap`: as simple for readers, but
+//! each update copies all routes, which takes milliseconds and more for those of the Internet.
+//! Suitable for updates once a minute, or for batches.
+//!
+//! *A reader-writer lock*: one table only, but readers write to a shared word, and wait for
+//! writers.
+//!
+//! *The crate `left-right`*, the origin of the two copies: its writer waits until the last reader
+//! has ended, without bound, and its log grows until it is published.
 //!
 //! # Papers
 //!
-//! McKenney and others, *Read-copy update* (2001); Nilsson and Karlsson, *IP-address lookup using
-//! LC-tries* (1999), whose trie in the Linux kernel is updated in this way; Asai and Ohara,
-//! *Poptrie* (2015), for the direct table above nodes of bitmaps that are replaced atomically.
+//! Ramalhete and Correia, *Left-Right: a concurrency control technique with wait-free population
+//! oblivious reads* (2015), where readers announce their arrival and departure; Fraser, *Practical
+//! lock-freedom* (2004), for the epochs that replace these announcements here.
 
-mod arena;
-mod block;
-mod build;
-mod check;
-mod fib;
-#[cfg(all(test, crossbeam_loom))]
-mod loom_models;
+mod copies;
+mod log;
 mod pinned;
-mod space;
 mod traits;
-mod update;
-mod writer;
+mod write;
 
-use alloc::boxed::Box;
+use alloc::vec::Vec;
 
-use super::garbage::{self, Garbage};
+use super::error::WouldExceed;
 use super::guard::{Guard, pin};
-use super::lock::Lock;
-use super::sync::{AtomicPtr, AtomicUsize, Ordering};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::routes::RouteTable;
-use fib::Fib;
-use writer::Writer;
+use copies::Copies;
+use log::{Log, Update};
 
 pub use pinned::PinnedRoutes;
+pub use write::Publication;
 
-/// A concurrent route table in one copy: wait-free lookups, updates by one thread at a time.
+/// The default limit on kept updates, in bytes: some seconds at a hundred thousand updates of the
+/// Internet's routes a second.
+const LIMIT: usize = 16 << 20;
+
+/// The default patience: how often a writer yields if the queue is full.
+const PATIENCE: usize = 16;
+
+/// A concurrent route table: wait-free lookups, updates by one thread at a time.
 ///
 /// | method | cost |
 /// |---|---|
-/// | [`pin`](Self::pin) | a fence; then lookups at the speed of a [`RouteTable`] |
-/// | [`insert`](Self::insert), [`remove`](Self::remove) | a copy of the path to the node |
-/// | [`apply`](Self::apply), [`retain`](Self::retain) | the sum of their updates, in steps |
-/// | [`get`](Self::get), [`to_table`](Self::to_table) | the lock of the writers |
-/// | [`From`] a [`RouteTable`], [`replace`](Self::replace) | O(routes) |
+/// | [`pin`](Self::pin) | a fence; then the lookups of a [`RouteTable`], at its speed |
+/// | [`insert`](Self::insert), [`remove`](Self::remove) | two updates and a swap |
+/// | [`apply`](Self::apply) | the sum of its updates, with one swap |
+/// | [`From`] a [`RouteTable`] | O(routes), once |
+///
+/// The former value of a prefix is not returned: readers may still access it. Callers that need it
+/// look it up with a pin.
 ///
 /// # Panics
 ///
 /// A thread holds one lock of a concurrent structure at a time. So all methods that take this one,
-/// which are all but [`pin`](Self::pin), [`pinned`](Self::pinned), [`len`](Self::len) and those of
-/// the garbage, panic if a method of an address calls them during an update.
+/// which are those that write, [`pending`](Self::pending) and
+/// [`allocation_size`](Self::allocation_size), panic if a method of an address calls them during an
+/// update; or the drop of a value, during an update in which such a method panics.
 ///
 /// # Example
 ///
 /// ```
-/// use flowtable::ConcurrentRoutes;
+/// use flowtable::concurrent::{ConcurrentRoutes, Publication};
 /// use std::net::Ipv4Addr;
 ///
 /// let routes = ConcurrentRoutes::<Ipv4Addr, &str>::new();
-/// routes.insert("10.0.0.0/8".parse()?, "core")?;
+/// routes.insert("10.0.0.0/8".parse()?, "core").unwrap();
 /// std::thread::scope(|scope| {
 ///     scope.spawn(|| {
 ///         let pinned = routes.pin();
@@ -139,95 +140,78 @@ pub use pinned::PinnedRoutes;
 ///     });
 ///     routes.insert("10.1.0.0/16".parse().unwrap(), "lab").unwrap();
 /// });
+/// // No reader is left, so the last update becomes visible, if it was not at once.
+/// assert_eq!(routes.publish(), Publication::Visible);
 /// assert_eq!(routes.pin().lookup(&Ipv4Addr::new(10, 1, 2, 3)).unwrap().1, &"lab");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok::<(), flowtable::PrefixError>(())
 /// ```
 #[doc(alias("fib", "lpm", "rcu"))]
 pub struct ConcurrentRoutes<A, V> {
-    /// From a box. Replaced under the lock; freed by the collector, or with `self`.
-    fib: AtomicPtr<Fib<V>>,
-    len: AtomicUsize,
-    writer: Lock<State<A, V>>,
-    garbage: Garbage,
+    copies: Copies<RouteTable<A, V>, Log<A, V>>,
+    limit: usize,
+    patience: usize,
 }
 
-/// What the lock protects.
-struct State<A, V> {
-    writer: Writer<A, V>,
-    /// Whether an update has begun and not ended, as a method of an address has panicked.
-    is_dirty: bool,
-}
-
-#[allow(unsafe_code)]
-// SAFETY: the forwarding table is freed with it, and values are `Copy`, which any thread may free.
-unsafe impl<A: Send, V: Send> Send for ConcurrentRoutes<A, V> {}
-
-#[allow(unsafe_code)]
-// SAFETY: readers of all threads have shared references to values; the lock holder receives
-// addresses and values of other threads.
-unsafe impl<A: Send, V: Send + Sync> Sync for ConcurrentRoutes<A, V> {}
-
-impl<A: Address, V: Copy> ConcurrentRoutes<A, V> {
-    /// The default limit on garbage, in bytes.
-    pub const GARBAGE_LIMIT: usize = garbage::LIMIT;
-
+impl<A: Address, V> ConcurrentRoutes<A, V> {
     /// Creates a table without routes.
     ///
     /// # Example
     ///
     /// ```
-    /// let routes = flowtable::ConcurrentRoutes::<u32, char>::new();
+    /// use flowtable::concurrent::ConcurrentRoutes;
+    ///
+    /// let routes = ConcurrentRoutes::<u32, char>::new();
     /// assert!(routes.is_empty());
     /// ```
     #[must_use]
     pub fn new() -> Self {
-        Self::from(RouteTable::new())
+        Self::of(RouteTable::new(), RouteTable::new())
     }
 
-    /// Sets the limit on garbage in bytes: above it, a writer helps the collector, yields to
-    /// readers `patience` times, and then refuses its update.
+    /// Creates a structure from two tables with equal routes.
+    fn of(active: RouteTable<A, V>, spare: RouteTable<A, V>) -> Self {
+        Self { copies: Copies::new(active, spare, Log::new()), limit: LIMIT, patience: PATIENCE }
+    }
+
+    /// Sets the limits: kept updates take at most `bytes`, without what values own; and a writer
+    /// that finds the queue full, or [publishes](Self::publish), yields to readers `patience`
+    /// times.
+    ///
+    /// An update takes the size of a prefix, and of two values while it is pending and of one until
+    /// the next update. If no reader delays them, updates are made at once, whatever their number.
+    /// By default there are 16 MiB, and 16 times.
     ///
     /// # Example
     ///
     /// ```
-    /// use flowtable::{ConcurrentRoutes, Prefix};
+    /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
     ///
-    /// let routes = ConcurrentRoutes::<u8, u32>::new().with_garbage_limit(10_000, 0);
-    /// let mut reader = routes.pin();
-    /// // What the reader may access is not freed.
-    /// let refused = (0..).find_map(|now| routes.insert(Prefix::host(1), now).err()).unwrap();
-    /// assert!(refused.retired > 10_000 && refused.limit == 10_000);
-    /// // The reader sees all updates that have been made, nevertheless.
-    /// assert_eq!(reader.lookup(&1).unwrap().1 + 1, refused.refused.1);
-    /// reader.repin();
+    /// let routes = ConcurrentRoutes::<u8, char>::new().with_limit(10, 0);
+    /// let reader = routes.pin();
+    /// routes.insert(Prefix::new(0x40, 2)?, 'a').unwrap();
+    /// // The reader delays the next one, and the limit is too low for any delayed update.
+    /// let refused = routes.insert(Prefix::new(0x40, 2)?, 'b').unwrap_err();
+    /// assert_eq!(refused.refused, (Prefix::new(0x40, 2)?, 'b'));
+    /// assert!(reader.is_empty());
+    /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     #[must_use]
-    pub fn with_garbage_limit(mut self, bytes: usize, patience: u32) -> Self {
-        (self.garbage.limit, self.garbage.patience) = (bytes, patience);
-        self
+    pub fn with_limit(self, bytes: usize, patience: usize) -> Self {
+        Self { limit: bytes, patience, ..self }
     }
 
-    /// Returns the limit on garbage, in bytes.
-    #[must_use]
-    pub fn garbage_limit(&self) -> usize {
-        self.garbage.limit
-    }
-
-    /// Returns the bytes of replaced blocks that have been deferred to the collector, and are not
-    /// free yet.
-    #[must_use]
-    pub fn garbage(&self) -> usize {
-        self.garbage.retired()
-    }
-
-    /// Pins the thread, for lookups.
+    /// Pins the visible routes: returns a snapshot, until it is dropped or repinned.
+    ///
+    /// A pin delays writers: while there is one, no more than one update becomes visible. A repin
+    /// advances the collector by one of three steps.
     ///
     /// # Example
     ///
     /// ```
-    /// use flowtable::{ConcurrentRoutes, Prefix};
+    /// use flowtable::{Prefix, RouteTable, concurrent::ConcurrentRoutes};
     ///
-    /// let routes = ConcurrentRoutes::from_iter([(Prefix::new(0x40_u8, 2)?, 'a')]);
+    /// let table = RouteTable::from([(Prefix::new(0x40_u8, 2)?, 'a')]);
+    /// let routes = ConcurrentRoutes::from(table);
     /// let (pinned, mut found) = (routes.pin(), [None; 2]);
     /// pinned.lookup_batch(&[0x41, 0x80], &mut found);
     /// assert_eq!(found.map(|route| route.map(|(_, &value)| value)), [Some('a'), None]);
@@ -239,16 +223,19 @@ impl<A: Address, V: Copy> ConcurrentRoutes<A, V> {
         PinnedRoutes::new(self, pin())
     }
 
-    /// Returns a view for lookups, under a guard of the thread that other structures share: see
-    /// [`concurrent::pin`](super::pin).
+    /// Returns a snapshot of the visible routes, under a guard of the thread that other structures
+    /// share: see [`concurrent::pin`](super::pin).
+    ///
+    /// It is the present state, not that of the beginning of the guard: two snapshots of one guard
+    /// may differ.
     ///
     /// # Example
     ///
     /// ```
-    /// use flowtable::{ConcurrentRoutes, Prefix, concurrent::pin};
+    /// use flowtable::{Prefix, concurrent::{ConcurrentRoutes, pin}};
     ///
-    /// let here = ConcurrentRoutes::from_iter([(Prefix::host(7_u8), 'a')]);
-    /// let there = ConcurrentRoutes::from_iter([(Prefix::host(9_u16), 'b')]);
+    /// let here: ConcurrentRoutes<u8, char> = [(Prefix::host(7), 'a')].into_iter().collect();
+    /// let there: ConcurrentRoutes<u16, char> = [(Prefix::host(9), 'b')].into_iter().collect();
     /// let guard = pin();
     /// assert_eq!(here.pinned(&guard).lookup(&7).unwrap().1, &'a');
     /// assert_eq!(there.pinned(&guard).lookup(&9).unwrap().1, &'b');
@@ -259,99 +246,258 @@ impl<A: Address, V: Copy> ConcurrentRoutes<A, V> {
         PinnedRoutes::new(self, guard)
     }
 
-    /// Returns the number of routes.
+    /// Returns the number of visible routes.
     ///
     /// # Example
     ///
     /// ```
-    /// use flowtable::{ConcurrentRoutes, Prefix};
+    /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
     ///
-    /// let routes = ConcurrentRoutes::from_iter([(Prefix::host(7_u8), ())]);
-    /// assert!(routes.len() == 1 && !routes.is_empty());
+    /// let routes: ConcurrentRoutes<u8, ()> = [(Prefix::host(7), ())].into_iter().collect();
+    /// assert_eq!(routes.len(), 1);
     /// ```
     #[must_use]
     pub fn len(&self) -> usize {
-        // Acquire: pairs with the Release of a writer.
-        self.len.load(Ordering::Acquire)
+        self.pin().len()
     }
 
-    /// Returns whether there is no route.
+    /// Returns whether no route is visible.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
+    ///
+    /// let routes: ConcurrentRoutes<u8, ()> = [(Prefix::host(7), ())].into_iter().collect();
+    /// assert!(!routes.is_empty());
+    /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the value of the route of exactly this prefix. Takes the lock of the writers.
+    /// Returns the number of updates that are not visible yet. Waits for a writer. O(1).
     ///
     /// # Example
     ///
     /// ```
-    /// use flowtable::{ConcurrentRoutes, Prefix};
+    /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
     ///
-    /// let routes = ConcurrentRoutes::from_iter([(Prefix::new(0x40_u8, 2)?, 'a')]);
-    /// assert_eq!(routes.get(&Prefix::new(0x40, 2)?), Some('a'));
-    /// assert_eq!(routes.get(&Prefix::new(0x40, 3)?), None); // covered, but not a route
-    /// # Ok::<(), flowtable::PrefixError>(())
+    /// let routes = ConcurrentRoutes::<u8, ()>::new();
+    /// let pinned = routes.pin(); // delays updates
+    /// for host in 0..5 {
+    ///     routes.insert(Prefix::host(host), ()).unwrap();
+    /// }
+    /// assert!(routes.pending() >= 4);
+    /// # drop(pinned);
     /// ```
     #[must_use]
-    pub fn get(&self, prefix: &Prefix<A>) -> Option<V> {
-        self.writer.lock().writer.table.get(prefix).copied()
+    pub fn pending(&self) -> usize {
+        self.copies.lock().log().pending()
     }
 
-    /// Returns a copy of all routes, of one moment. Takes the lock of the writers; O(routes).
+    /// Returns the bytes allocated for both copies and the updates between them, free ones
+    /// included; without what values own. Waits for a writer. One step for each chunk of memory.
     ///
     /// # Example
     ///
     /// ```
-    /// use flowtable::{ConcurrentRoutes, Prefix};
+    /// use flowtable::{Prefix, RouteTable, concurrent::ConcurrentRoutes};
     ///
-    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
-    /// let routes = ConcurrentRoutes::from_iter([(long, 'a'), (short, 'b')]);
-    /// assert!(routes.to_table().iter().eq([(short, &'b'), (long, &'a')]));
+    /// let table = RouteTable::from([(Prefix::new(0x40_u8, 2)?, 'a')]);
+    /// let one = table.clone().allocation_size();
+    /// assert_eq!(ConcurrentRoutes::from(table).allocation_size(), 2 * one);
     /// # Ok::<(), flowtable::PrefixError>(())
-    /// ```
-    #[must_use]
-    pub fn to_table(&self) -> RouteTable<A, V> {
-        self.writer.lock().writer.table.clone()
-    }
-
-    /// Returns the bytes allocated for the routes, of readers and writers, free and replaced blocks
-    /// included. Takes the lock of the writers.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::{ConcurrentRoutes, Prefix};
-    ///
-    /// let routes = ConcurrentRoutes::<u32, u8>::new();
-    /// let empty = routes.allocation_size();
-    /// (0..99).for_each(|host| drop(routes.insert(Prefix::host(host), 7)));
-    /// assert!(routes.allocation_size() > empty);
     /// ```
     #[must_use]
     pub fn allocation_size(&self) -> usize {
-        let state = self.writer.lock();
-        self.fib().allocation_size() + state.writer.allocation_size()
-    }
-
-    /// Returns the forwarding table, which is not freed while the caller is pinned or holds the
-    /// lock.
-    #[inline(always)]
-    #[allow(unsafe_code)]
-    fn fib(&self) -> &Fib<V> {
-        // Acquire: pairs with the Release of a writer; the table is complete.
-        let fib = self.fib.load(Ordering::Acquire);
-        // SAFETY: from a box, which is replaced under the lock, and freed after all pins.
-        unsafe { &*fib }
+        let active = self.pin().allocation_size();
+        let bytes = |spare: &RouteTable<A, V>, log: &Log<A, V>| {
+            spare.allocation_size() + log.allocation_size()
+        };
+        active + self.copies.lock().with_spare(bytes)
     }
 }
 
-impl<A, V> Drop for ConcurrentRoutes<A, V> {
-    #[allow(unsafe_code)]
-    fn drop(&mut self) {
-        let fib = self.fib.load(Ordering::Relaxed);
-        // SAFETY: from a box; there are no readers any more, and it is freed once.
-        drop(unsafe { Box::from_raw(fib) });
-        self.garbage.reduce_at_drop();
+impl<A: Address, V: Clone> ConcurrentRoutes<A, V> {
+    /// Announces a route, or replaces its value.
+    ///
+    /// # Errors
+    ///
+    /// If readers have delayed updates for so long that their bytes reach the limit. Nothing has
+    /// changed. A thread that receives this error and holds a pin should repin it.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, concurrent::{ConcurrentRoutes, Publication}};
+    ///
+    /// let routes = ConcurrentRoutes::<u8, char>::new();
+    /// assert_eq!(routes.insert(Prefix::new(0x40, 2)?, 'a'), Ok(Publication::Visible));
+    /// assert_eq!(routes.pin().get(&Prefix::new(0x40, 2)?), Some(&'a'));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn insert(
+        &self,
+        prefix: Prefix<A>,
+        value: V,
+    ) -> Result<Publication, WouldExceed<(Prefix<A>, V)>> {
+        let values = Some([value.clone(), value]);
+        self.write([Update { prefix, values }])
+            .map_err(|refused| refused.map(|[update]| update.into_route()))
+    }
+
+    /// Withdraws a route, if it exists.
+    ///
+    /// # Errors
+    ///
+    /// As for [`insert`](Self::insert).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable, concurrent::ConcurrentRoutes};
+    ///
+    /// let prefix = Prefix::new(0x40_u8, 2)?;
+    /// let routes = ConcurrentRoutes::from(RouteTable::from([(prefix, 'a')]));
+    /// let before = routes.pin();
+    /// routes.remove(&prefix).unwrap();
+    /// assert_eq!((before.get(&prefix), routes.pin().get(&prefix)), (Some(&'a'), None));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn remove(&self, prefix: &Prefix<A>) -> Result<Publication, WouldExceed<Prefix<A>>> {
+        self.write([Update { prefix: *prefix, values: None }])
+            .map_err(|refused| refused.map(|[update]| update.prefix))
+    }
+
+    /// Announces and withdraws (no value) several routes, which become visible together.
+    ///
+    /// # Errors
+    ///
+    /// As for [`insert`](Self::insert), with all updates in their order. A batch that takes more
+    /// bytes than the limit is refused while readers delay it.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable, concurrent::ConcurrentRoutes};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let routes = ConcurrentRoutes::from(RouteTable::from([(long, 'a')]));
+    /// routes.apply([(long, None), (short, Some('b'))]).unwrap();
+    /// assert!(routes.pin().iter().eq([(short, &'b')]));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[expect(clippy::type_complexity, reason = "what is refused is a list of what came in")]
+    pub fn apply(
+        &self,
+        updates: impl IntoIterator<Item = (Prefix<A>, Option<V>)>,
+    ) -> Result<Publication, WouldExceed<Vec<(Prefix<A>, Option<V>)>>> {
+        let twice = |(prefix, value): (_, Option<V>)| Update {
+            prefix,
+            values: value.map(|value| [value.clone(), value]),
+        };
+        let updates: Vec<_> = updates.into_iter().map(twice).collect();
+        self.write(updates).map_err(|refused| {
+            refused.map(|updates| updates.into_iter().map(Update::into_pair).collect())
+        })
+    }
+
+    /// Withdraws the visible routes for which `keep` returns false; all of them disappear together.
+    ///
+    /// `keep` runs without a lock, for the routes of one snapshot, in order. A route that is
+    /// announced meanwhile stays; one that is replaced meanwhile is withdrawn.
+    ///
+    /// # Errors
+    ///
+    /// If readers delay it, and the withdrawals take more bytes than the limit. Nothing has
+    /// changed.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
+    ///
+    /// let routes: ConcurrentRoutes<u8, u8> =
+    ///     (0..9).map(|at| (Prefix::host(at), at % 3)).collect();
+    /// // The routes of a peer.
+    /// routes.retain(|_, &peer| peer != 2).unwrap();
+    /// assert_eq!(routes.len(), 6);
+    /// ```
+    pub fn retain(
+        &self,
+        mut keep: impl FnMut(&Prefix<A>, &V) -> bool,
+    ) -> Result<Publication, WouldExceed<()>> {
+        let withdrawn = |(prefix, value): (Prefix<A>, &V)| {
+            (!keep(&prefix, value)).then_some(Update { prefix, values: None })
+        };
+        // The pin ends here: it would delay the update.
+        let updates: Vec<_> = self.pin().iter().filter_map(withdrawn).collect();
+        self.write(updates).map_err(|refused| refused.map(drop))
+    }
+
+    /// Withdraws all routes, pending ones included. Visible at once: see
+    /// [`replace`](Self::replace).
+    ///
+    /// # Errors
+    ///
+    /// If readers delay it. Nothing has changed.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
+    ///
+    /// let routes: ConcurrentRoutes<u8, ()> = [(Prefix::host(7), ())].into_iter().collect();
+    /// routes.clear().unwrap();
+    /// assert!(routes.is_empty());
+    /// ```
+    pub fn clear(&self) -> Result<(), WouldExceed<()>> {
+        self.swap_in(RouteTable::new()).map_err(|refused| refused.map(drop))
+    }
+
+    /// Replaces all routes, pending ones included, by those of a table: a lookup answers from the
+    /// former ones or from these. O(1); but the next update clones the table, once readers have
+    /// ended, and drops the former routes.
+    ///
+    /// # Errors
+    ///
+    /// If readers delay it: the error has the table. Nothing has changed.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable, concurrent::ConcurrentRoutes};
+    ///
+    /// let routes: ConcurrentRoutes<u8, char> = [(Prefix::host(7), 'a')].into_iter().collect();
+    /// let before = routes.pin();
+    /// routes.replace(RouteTable::from([(Prefix::host(8), 'b')])).unwrap();
+    /// assert!(before.values().eq(&['a']) && routes.pin().values().eq(&['b']));
+    /// ```
+    #[expect(clippy::result_large_err, reason = "what is refused is what came in")]
+    pub fn replace(&self, table: RouteTable<A, V>) -> Result<(), WouldExceed<RouteTable<A, V>>> {
+        self.swap_in(table)
+    }
+
+    /// Publishes pending updates, and brings the spare copy up to date, which drops replaced
+    /// values; as far as readers permit. Returns `Visible` if no update is pending any more.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, concurrent::{ConcurrentRoutes, Publication}};
+    ///
+    /// let routes = ConcurrentRoutes::<u8, ()>::new();
+    /// let pinned = routes.pin();
+    /// for host in 0..5 {
+    ///     routes.insert(Prefix::host(host), ()).unwrap();
+    /// }
+    /// assert!(pinned.is_empty() && routes.publish() == Publication::Pending);
+    /// drop(pinned);
+    /// assert_eq!((routes.publish(), routes.len()), (Publication::Visible, 5));
+    /// ```
+    pub fn publish(&self) -> Publication {
+        // The second call applies the updates of the first one to the other copy.
+        [(); 2].map(|()| self.write([]).unwrap_or(Publication::Pending))[1]
     }
 }

@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::copies::{Pin, Writer};
 use super::log::{Garbage, Log, Update};
-use super::{SnapshotRoutes, WouldExceed};
+use super::{ConcurrentRoutes, WouldExceed};
 use crate::concurrent::sync::{IS_CHECKED, yield_now};
 use crate::key::bits::Address;
 use crate::routes::RouteTable;
@@ -24,7 +24,7 @@ pub enum Publication {
     /// Every later pin observes the update.
     Visible,
     /// Readers delay the update: it becomes visible with a later update, or by
-    /// [`publish`](SnapshotRoutes::publish).
+    /// [`publish`](ConcurrentRoutes::publish).
     Pending,
 }
 
@@ -35,7 +35,7 @@ const ROUNDS: usize = if IS_CHECKED || cfg!(miri) { 3 } else { 32 };
 /// The lock of a table's writers.
 type Locked<'c, A, V> = Writer<'c, RouteTable<A, V>, Log<A, V>>;
 
-impl<A: Address, V: Clone> SnapshotRoutes<A, V> {
+impl<A: Address, V: Clone> ConcurrentRoutes<A, V> {
     /// Makes updates, unless they exceed the limit.
     pub(super) fn write<U>(&self, updates: U) -> Result<Publication, WouldExceed<U>>
     where

@@ -1,7 +1,0 @@
-//! `SnapshotRoutes`.
-
-mod forgotten;
-mod guarantees;
-mod guards;
-mod model;
-mod panics;
