@@ -273,7 +273,7 @@ impl Direct {
         }
     }
 
-    /// Recomputes the slot of these bits after a change below the node at [`TABLE_END`], or of that
+    /// Recomputes the slot of these bits after a change below the node at bit 18, or of that
     /// node itself, if it has no routes any more.
     pub(super) fn update_deeper<V>(&mut self, store: &Store<V>, word: u64) {
         let Some(slot) = self.computed_slot(word) else { return };

@@ -119,7 +119,7 @@ impl<'a> HomeLine<'a> {
     /// Returns the first number that may be the one with this hash.
     #[inline(always)]
     pub(crate) fn first(self, hash: u32) -> Option<u32> {
-        self.candidates(hash).next()
+        self.0.matches(tag(hash)).next().map(|slot| self.0.number(slot))
     }
 
     /// Returns whether entries have passed the line, so that one with its hash may be in the next
