@@ -1,5 +1,8 @@
 //! `ConcurrentRoutes` against a reference model, with pins that begin, repin and end in between.
 
+use std::thread;
+use std::time::Duration;
+
 use flowtable::concurrent::{ConcurrentRoutes, PinnedRoutes, Publication};
 use flowtable::{Prefix, RouteTable};
 use model::prefixes::last_address;
@@ -48,11 +51,12 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 type Model = RouteList<u16, u32>;
+type Routes = ConcurrentRoutes<u16, u32>;
 
 /// The routes with their reference models: what readers see, what was written, and what each pin
 /// sees.
 struct Checked<'r> {
-    routes: &'r ConcurrentRoutes<u16, u32>,
+    routes: &'r Routes,
     visible: Model,
     written: Model,
     pending: usize,
@@ -61,14 +65,12 @@ struct Checked<'r> {
 
 impl Checked<'_> {
     fn write(&mut self, updates: Vec<(Prefix<u16>, Option<u32>)>) {
-        let outcome = match updates[..] {
-            [(at, Some(value))] => self.routes.insert(at, value).ok(),
-            [(at, None)] => self.routes.remove(&at).ok(),
-            _ => self.routes.apply(updates.iter().copied()).ok(),
-        };
-        let Some(publication) = outcome else {
-            return assert!(!self.pins.is_empty(), "refused although no reader is pinned");
-        };
+        let outcome = self.retried(|routes| match updates[..] {
+            [(at, Some(value))] => routes.insert(at, value).ok(),
+            [(at, None)] => routes.remove(&at).ok(),
+            _ => routes.apply(updates.iter().copied()).ok(),
+        });
+        let Some(publication) = outcome else { return };
         self.pending += updates.len();
         for (at, value) in updates {
             match value {
@@ -80,9 +82,8 @@ impl Checked<'_> {
     }
 
     fn retain(&mut self, divisor: u32) {
-        let Ok(publication) = self.routes.retain(|_, value| value % divisor != 0) else {
-            return assert!(!self.pins.is_empty(), "refused although no reader is pinned");
-        };
+        let retained = |routes: &Routes| routes.retain(|_, value| value % divisor != 0).ok();
+        let Some(publication) = self.retried(retained) else { return };
         let rejected = self.visible.iter();
         let rejected = rejected.into_iter().filter(|(_, value)| **value % divisor == 0);
         for (at, _) in rejected {
@@ -93,13 +94,9 @@ impl Checked<'_> {
     }
 
     /// Replaces all routes by `replace`, which returns whether it did.
-    fn replace(
-        &mut self,
-        new: Vec<(Prefix<u16>, u32)>,
-        replace: impl FnOnce(&ConcurrentRoutes<u16, u32>) -> bool,
-    ) {
-        if !replace(self.routes) {
-            return assert!(!self.pins.is_empty(), "refused although no reader is pinned");
+    fn replace(&mut self, new: Vec<(Prefix<u16>, u32)>, replace: impl Fn(&Routes) -> bool) {
+        if self.retried(|routes| replace(routes).then_some(())).is_none() {
+            return;
         }
         self.written.clear();
         new.into_iter().for_each(|(at, value)| _ = self.written.insert(at, value));
@@ -111,10 +108,31 @@ impl Checked<'_> {
             Publication::Visible => {
                 (self.visible, self.pending) = (self.written.clone(), 0);
             }
-            Publication::Pending => {
-                assert!(!self.pins.is_empty(), "pending although no reader is pinned");
+            Publication::Pending if self.pins.is_empty() => {
+                let is_visible = |routes: &Routes| routes.publish() == Publication::Visible;
+                self.retried(|routes| is_visible(routes).then_some(()));
+                self.on_publication(Publication::Visible);
             }
+            Publication::Pending => {}
         }
+    }
+
+    /// Returns the result of `operation`, which is `None` if pins of this test delay it.
+    ///
+    /// Without such pins it succeeds at last: the thread of an earlier test that ends is a reader
+    /// for a short time.
+    fn retried<T>(&self, operation: impl Fn(&Routes) -> Option<T>) -> Option<T> {
+        let retries = if self.pins.is_empty() { 10_000 } else { 0 };
+        let mut result = operation(self.routes);
+        for _ in 0..retries {
+            if result.is_some() {
+                break;
+            }
+            thread::sleep(Duration::from_millis(1));
+            result = operation(self.routes);
+        }
+        assert!(result.is_some() || retries == 0, "delayed although no reader is pinned");
+        result
     }
 
     fn step(&mut self, op: Op) {
@@ -127,7 +145,7 @@ impl Checked<'_> {
             Op::Clear => self.replace(vec![], |routes| routes.clear().is_ok()),
             Op::Replace(new) => {
                 let table: RouteTable<_, _> = new.iter().copied().collect();
-                self.replace(new, |routes| routes.replace(table).is_ok());
+                self.replace(new, |routes| routes.replace(table.clone()).is_ok());
             }
             Op::Publish => {
                 let publication = self.routes.publish();
