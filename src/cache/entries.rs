@@ -6,7 +6,8 @@
 //! ```
 //!
 //! A lookup reads a line, which compares 12 tags at once, and then the entry. All memory is
-//! allocated by the constructor, for lines that are three quarters full at most.
+//! allocated by the constructor, for lines that are three quarters full at most; but without
+//! eviction, entries whose segments have no slot, since hashes are not random, take more.
 //!
 //! Invariants: each entry is in the lines once, under its hash; there are at most as many as the
 //! capacity.

@@ -1,4 +1,5 @@
 //! Bursts: prefetch all heads, then all entries that they lead to, then look the tags up.
+#![allow(unsafe_code)]
 
 use core::hash::{BuildHasher, Hash};
 
@@ -119,7 +120,8 @@ where
                     Some(found) => Ok(found),
                     None => self.create(hash, Bits::of(hash), tag.clone(), || make(index), &mut ()),
                 };
-                each(index, value.map(|found| self.value_mut(&found)));
+                // SAFETY: just found or created.
+                each(index, value.map(|found| unsafe { self.value_mut(&found) }));
             }
         }
     }

@@ -217,10 +217,14 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         Binding { sequence, expiry: found.times.expiry() }
     }
 
-    /// Returns a mutable reference to the value of an entry that a lookup or a creation has
-    /// returned, since when no entry has been removed.
+    /// Returns a mutable reference to the value of an entry.
+    ///
+    /// # Safety
+    ///
+    /// The entry is from a lookup or a creation in this store, since when no entry has been
+    /// created, removed or reclaimed.
     #[inline(always)]
-    pub(super) fn value_mut(&mut self, found: &FoundEntry<T, V>) -> &mut V {
+    pub(super) unsafe fn value_mut(&mut self, found: &FoundEntry<T, V>) -> &mut V {
         // SAFETY: the entry has a body, which is borrowed as `self` is.
         unsafe { &mut (*found.body.as_ptr()).value }
     }
@@ -297,7 +301,8 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         Q: Equivalent<T> + ?Sized,
     {
         let found = self.find_entry(hash, tag, self.elapsed(now), &mut ())?;
-        Some(self.value_mut(&found))
+        // SAFETY: just found.
+        Some(unsafe { self.value_mut(&found) })
     }
 
     /// Returns the live binding of a tag, or creates one, given the hash of the tag. See
@@ -350,7 +355,8 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     ) -> Result<&mut V, Full<T>> {
         let bits = Bits::of(hash);
         match self.find_entry_with(hash, bits, &tag, self.elapsed(now), &mut ()) {
-            Some(found) => Ok(self.value_mut(&found)),
+            // SAFETY: just found.
+            Some(found) => Ok(unsafe { self.value_mut(&found) }),
             None => self.insert_absent(hash, bits, tag, now, value),
         }
     }
@@ -367,7 +373,8 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     ) -> Result<&mut V, Full<T>> {
         self.advance_to(now);
         let created = self.create(hash, bits, tag, value, &mut ())?;
-        Ok(self.value_mut(&created))
+        // SAFETY: just created.
+        Ok(unsafe { self.value_mut(&created) })
     }
 
     /// Returns the value of a tag, if it has a binding that is live `elapsed` ticks after the last
@@ -494,7 +501,7 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         let sequence = (self.ring.oldest() + position as u64) as u32;
         let expiry = self.expiry();
         let (head, age) = self.chains.choose(hash, self.ring.next() as u32);
-        let (link, has_live) = (head.newest(), age as usize <= self.ring.live());
+        let (link, has_live) = (head.newest(), (1..=self.ring.live()).contains(&(age as usize)));
         *head = head.with(sequence, bits, has_live);
         let times = Times::new(link, expiry);
         let entry = Entry { tag, value };

@@ -148,7 +148,7 @@ impl<A: Allocator> Chains<A> {
         head.may_contain(bits).then_some(head.newest())
     }
 
-    /// Returns that of the second chain, if both may have the tag.
+    /// Returns the newest sequence number of the second chain, if both chains may have the tag.
     pub(super) fn newest_of_second(&self, hash: u64) -> Option<u32> {
         let (bits, heads) = (Bits::of(hash), self.of(hash).map(|chain| self.head(chain)));
         let in_both = self.other > 0 && heads.iter().all(|head| head.may_contain(bits));

@@ -35,7 +35,7 @@ const MAX_SLOTS: usize = 1 << 31;
 /// Set in the expiry time of a vacant slot.
 const VACANT: u32 = 1;
 
-/// What is known of an entry whether its slot is vacant or not.
+/// The link and the expiry time of an entry, which a vacant slot has, too.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     /// The low half of the sequence number of the next older entry of the chain, which may be
@@ -46,7 +46,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// Those of an entry with a body. The expiry time is even.
+    /// Creates the times of an entry with a body. The expiry time is even.
     #[inline]
     pub(super) const fn new(link: u32, expiry: u32) -> Self {
         debug_assert!(expiry & VACANT == 0);
@@ -64,7 +64,7 @@ impl Times {
         self.marked_expiry & !VACANT
     }
 
-    /// Returns the ticks from now until the expiry, given twice the tick of now.
+    /// Returns the ticks from now until the expiry, given twice the current tick.
     #[inline(always)]
     pub(super) const fn until_expiry(self, doubled_now: u32) -> i32 {
         self.marked_expiry.wrapping_sub(doubled_now) as i32 >> 1
@@ -230,10 +230,10 @@ impl<B, A: Allocator> Ring<B, A> {
         prefetch(slot.wrapping_byte_add(size_of::<Slot<B>>() - 1));
     }
 
-    /// Marks the `count` oldest live entries as expired. There are that many.
+    /// Marks the `count` oldest live entries as expired, or all if there are fewer.
     #[inline(always)]
     pub(super) fn expire(&mut self, count: usize) {
-        debug_assert!(count <= self.live);
+        let count = count.min(self.live);
         self.live -= count;
         self.expired += count;
         self.oldest += count as u64;
@@ -275,9 +275,13 @@ impl<B, A: Allocator> Ring<B, A> {
     }
 
     /// Appends a live entry to a ring that is not full.
+    ///
+    /// # Panics
+    ///
+    /// If it is full.
     #[inline(always)]
     pub(super) fn append(&mut self, times: Times, body: B) -> &mut B {
-        debug_assert!(!self.is_full(), "the caller has tested it");
+        assert!(!self.is_full(), "the caller has tested it");
         let sequence = self.next();
         self.live += 1;
         let slot = self.slot_mut(sequence);

@@ -246,7 +246,7 @@ mod tests {
 
     use super::*;
 
-    /// Lists, and the same as sets.
+    /// Lists, and sets as their reference model.
     struct Checked {
         lists: ChunkLists,
         model: Vec<BTreeSet<u32>>,

@@ -70,10 +70,11 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let mut ahead = 0;
         while !progress.is_done && progress.examined < budget {
             let mut slots = [0; 2 * GROUP];
-            let count = self.accounting.wheel.due(tick, &mut slots);
+            let most = slots.len().min(budget - progress.examined);
+            let count = self.accounting.wheel.due(tick, &mut slots[..most]);
             progress.is_done = count == 0;
             slots[ahead.min(count)..count].iter().for_each(|slot| self.prefetch_due(*slot));
-            let group = &slots[..count.min(GROUP).min(budget - progress.examined)];
+            let group = &slots[..count.min(GROUP)];
             ahead = count - group.len();
             let deadlines = self.idle_deadlines(group);
             for (slot, deadline) in group.iter().zip(deadlines) {

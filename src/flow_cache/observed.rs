@@ -62,7 +62,6 @@ pub(super) struct Seen<V> {
 impl<V> Seen<V> {
     const NAME: u32 = 32;
     const CLASS: u32 = 40;
-
     const DIRECTION: u32 = 42;
     const FRESH: u32 = 43;
 

@@ -58,7 +58,7 @@ pub(crate) struct Wheel {
     occupied: [u64; LEVELS],
     /// A bit for each level that may have slots.
     levels: u32,
-    /// The first list that may have slots, if it is known.
+    /// The first list that may have slots, if it has been searched.
     first: Option<Begin>,
     lists: ChunkLists,
     /// The list in which each slot is, or [`NO_LIST`].
@@ -262,7 +262,8 @@ impl Wheel {
         self.lists.prefetch(slot);
     }
 
-    /// Checks that each armed slot has one entry, and that lists that have begun are empty.
+    /// Checks that each armed slot has one entry, that the first list is the earliest, and that
+    /// lists with slots are marked.
     pub(crate) fn validate(&self) -> Result<(), InvariantError> {
         let list_of = |slot| {
             let list = self.lists_of.get(slot).filter(|list| **list != NO_LIST);

@@ -119,7 +119,7 @@ impl<A: Address, V> RouteTable<A, V> {
         // Detached while indices refer to blocks that move.
         let long = mem::replace(&mut self.shortcuts, Shortcuts::EMPTY).long;
         self.store.compact();
-        self.shortcuts = Shortcuts::of(&self.store, self.len, long);
+        self.shortcuts = Shortcuts::without(long).computed(&self.store, self.len);
     }
 
     /// Creates a table of these routes. The shortcuts are computed at the end.
@@ -134,7 +134,7 @@ impl<A: Address, V> RouteTable<A, V> {
             let is_new = matches!(inserted, Inserted::New(_));
             long += usize::from(is_new && Self::HAS_LEVELS && len > FIRST);
         }
-        table.shortcuts = Shortcuts::of(&table.store, table.len, long);
+        table.shortcuts = Shortcuts::without(long).computed(&table.store, table.len);
         table
     }
 

@@ -21,7 +21,8 @@
 //!
 //! A table of 128 KiB is allocated when there are [`MAKE_AT`] routes below its six bits and
 //! released when there are fewer than [`DROP_BELOW`]. It is computed in steps, some groups of 64
-//! slots with each update; a slot that is not computed yet refers lookups to the trie.
+//! slots with each update; a slot that is not computed yet refers lookups to the trie. A table of
+//! routes that are collected, cloned or compacted is computed at once.
 //!
 //! # Cost
 //!
@@ -97,27 +98,31 @@ impl Direct {
         Ok(direct)
     }
 
-    /// Creates the direct tables of a store, as far as there is memory, and computes them.
-    pub(super) fn computed<V>(store: &Store<V>) -> Result<Box<Self>, Exhausted> {
+    /// Creates and computes the direct tables of a store, as far as there is memory: those that
+    /// pay, and those that `old` has.
+    pub(super) fn computed<V>(
+        store: &Store<V>,
+        old: Option<&Self>,
+    ) -> Result<Box<Self>, Exhausted> {
         let mut direct = Self::of(store)?;
         for first in 0..SLOTS {
-            direct.make_table(first);
-            direct.finish(store, first);
+            if direct.pays(first) || old.is_some_and(|old| old.has_table(first)) {
+                direct.make_table(first);
+            }
+        }
+        while direct.unfinished != 0 {
+            direct.proceed(store);
         }
         Ok(direct)
     }
 
-    /// Computes all slots of a table that has been allocated last.
-    fn finish<V>(&mut self, store: &Store<V>, first: u32) {
-        while self.unfinished >> first & 1 != 0 {
-            self.compute_groups(store, first);
-        }
+    fn pays(&self, first: u32) -> bool {
+        self.routes[first as usize] >= MAKE_AT
     }
 
-    /// Allocates a table if it pays and there is memory.
+    /// Allocates a table, if there is memory.
     fn make_table(&mut self, first: u32) {
-        let pays = self.routes[first as usize] >= MAKE_AT;
-        if let Some(table) = if pays { SlotTable::try_new() } else { None } {
+        if let Some(table) = SlotTable::try_new() {
             self.tables[first as usize] = table;
             self.computed[first as usize] = 0;
             self.unfinished |= 1 << first;
@@ -149,7 +154,9 @@ impl Direct {
         self.routes[first as usize] += 1;
         if !self.has_table(first) {
             self.tables[first as usize] = SlotTable::one(&Slot::EMPTY);
-            self.make_table(first);
+            if self.pays(first) {
+                self.make_table(first);
+            }
         }
     }
 

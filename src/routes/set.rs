@@ -155,9 +155,7 @@ impl<A: Address> Extend<Prefix<A>> for PrefixSet<A> {
 
 impl<A: Address> FromIterator<Prefix<A>> for PrefixSet<A> {
     fn from_iter<I: IntoIterator<Item = Prefix<A>>>(prefixes: I) -> Self {
-        let mut set = Self::new();
-        set.extend(prefixes);
-        set
+        Self { table: prefixes.into_iter().map(|prefix| (prefix, ())).collect() }
     }
 }
 

@@ -2,7 +2,6 @@
 
 use core::fmt;
 
-use super::update::Shortcuts;
 use super::{IntoIter, Iter, IterMut, RouteTable};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
@@ -24,7 +23,7 @@ impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for RouteTable<A, V> {
 impl<A: Address, V: Clone> Clone for RouteTable<A, V> {
     fn clone(&self) -> Self {
         let store = self.store.clone();
-        let shortcuts = Shortcuts::of(&store, self.len, self.shortcuts.long);
+        let shortcuts = self.shortcuts.computed(&store, self.len);
         Self { store, shortcuts, ..*self }
     }
 }

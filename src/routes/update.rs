@@ -52,12 +52,22 @@ impl Shortcuts {
         (self.direct.as_deref().map_or(0, direct), levels)
     }
 
-    /// Computes the shortcuts of a store with `len` routes, `long` of which have more than
-    /// [`FIRST`] bits, as far as there is memory.
-    pub(super) fn of<V>(store: &Store<V>, len: usize, long: usize) -> Self {
-        let direct = if len >= MAKE_DIRECT_AT { Direct::computed(store).ok() } else { None };
-        let levels = if long >= MAKE_AT { store.levels().ok() } else { None };
-        Self { direct, levels, long }
+    /// Returns no shortcuts, for a store with this number of routes of more than [`FIRST`] bits.
+    pub(super) const fn without(long: usize) -> Self {
+        Self { long, ..Self::EMPTY }
+    }
+
+    /// Computes the shortcuts of a store with `len` routes, as far as there is memory: those that
+    /// pay, and those that these have.
+    pub(super) fn computed<V>(&self, store: &Store<V>, len: usize) -> Self {
+        let old = self.direct.as_deref();
+        let has_direct = len >= MAKE_DIRECT_AT || old.is_some();
+        let has_levels = self.long >= MAKE_AT || self.levels.is_some();
+        Self {
+            direct: if has_direct { Direct::computed(store, old).ok() } else { None },
+            levels: if has_levels { store.levels().ok() } else { None },
+            long: self.long,
+        }
     }
 }
 

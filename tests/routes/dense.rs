@@ -343,3 +343,18 @@ fn a_collected_table_is_that_of_insertions() {
     test::<Ipv6Addr>(24_000, 4);
     test::<Ipv4Addr>(400, 0);
 }
+
+/// A clone has the direct tables of its original, also where there are too few routes for new ones.
+#[test]
+fn a_clone_has_the_tables_of_its_original() {
+    let prefix = |number: u32| prefix_of(Ipv4Addr::from_bits(number << 8), 24);
+    let mut routes: RouteTable<Ipv4Addr, u32> =
+        (0..MANY as u32).map(|number| (prefix(number), number)).collect();
+    (0..MANY as u32 / 2).for_each(|number| drop(routes.remove(&prefix(number))));
+    let clone = routes.clone();
+    assert_eq!((routes.shape().direct_tables, clone.shape().direct_tables), (1, 1));
+    clone.validate().unwrap();
+    assert_eq!(clone, routes);
+    routes.shrink_to_fit();
+    assert_eq!(routes.shape().direct_tables, 0);
+}

@@ -114,7 +114,7 @@ impl<A: Allocator + Clone> Chunks<A> {
     ///
     /// # Errors
     ///
-    /// If memory cannot be allocated. Nothing has changed then.
+    /// If memory cannot be allocated. The entries are unchanged; some memory may be allocated.
     pub(super) fn resize(&mut self, lines: usize) -> Result<(), TryReserveError> {
         if lines == 0 {
             *self = Self::new_in(self.chunks.allocator().clone());

@@ -122,8 +122,8 @@ impl<'a> HomeLine<'a> {
         self.0.matches(tag(hash)).next().map(|slot| self.0.number(slot))
     }
 
-    /// Returns whether entries have passed the line, so that one with its hash may be in the next
-    /// line.
+    /// Returns whether the overflow count is not 0: then the next line may have an entry with this
+    /// one as its home.
     #[inline(always)]
     pub(crate) fn has_overflowed(self) -> bool {
         self.0.overflow() > 0
@@ -162,19 +162,19 @@ impl<A: Allocator + Clone> Lines<A> {
     }
 
     /// Makes room for `entries` in an empty table, whose insertions do not allocate up to then if
-    /// their hashes are random, or as long as four at most have no slot in their segments.
+    /// their hashes are random, or if at most four have no slot in their segments.
     ///
     /// # Errors
     ///
-    /// If memory cannot be allocated. The table is unchanged.
+    /// If memory cannot be allocated. There are no entries; some memory may be allocated.
     pub(crate) fn reserve(&mut self, entries: usize) -> Result<(), TryReserveError> {
         debug_assert_eq!(self.len, 0, "entries would not be in their lines");
         let mut lines = self.count;
         while policy::limit(lines) < entries {
             lines = policy::more(lines);
         }
-        self.chunks.resize(lines)?;
         self.reserve_stash()?;
+        self.chunks.resize(lines)?;
         self.count = lines;
         self.mask = lines.next_power_of_two() - 1;
         self.half = self.mask >> 1;
