@@ -187,8 +187,8 @@ fn functions_share_a_link_by_what_frames_take_of_it() {
     let mut long = ping(1, 64);
     long.truncate(14);
     long.extend(with_option(1500));
-    let frames: Vec<_> = (0..9300).map(|at| if at % 31 == 0 { &long } else { &short });
-    let frames: Vec<_> = frames.cloned().collect();
+    let frame = |at| if at % 31 == 0 { long.clone() } else { short.clone() };
+    let frames: Vec<_> = (0..9300).map(frame).collect();
     let traffic = traffic(&frames);
     assert_eq!(traffic.by_function, [9000, 300, 0, 0]);
     // The link has half of the time that all frames take.
