@@ -7,8 +7,8 @@ use super::Datagram;
 /// Capacity of a ring.
 pub(crate) const RING: u32 = 64;
 
-/// Returns the bytes that an IP packet takes on a link: with its Ethernet header, preamble, checksum
-/// and the gap between frames.
+/// Returns the bytes that an IP packet takes on a link: with its Ethernet header, preamble,
+/// checksum and the gap between frames.
 pub(crate) fn link_bytes(packet: &Datagram) -> u64 {
     u64::from(packet.length) + 14 + 24
 }
