@@ -366,9 +366,11 @@ fn the_throttle_bounds_switching_when_costs_vary() {
         };
         let rare = simulation.run_with(rare).unwrap();
         let constant = efficiency(&simulation.run().unwrap());
-        for (outcome, most) in [(even, 2), (rare, 10)] {
+        // A long packet extends a short turn: less switching for the same work.
+        for (outcome, most, above) in [(even, 2, 0.02), (rare, 10, 0.05)] {
             let varied = efficiency(&outcome);
-            assert!((varied - constant).abs() < 0.02, "{setting:?}: {varied} and {constant}");
+            let change = varied - constant;
+            assert!(-0.02 < change && change < above, "{setting:?}: {varied} and {constant}");
             // Turns end with the first packet after the timeslice.
             let slice = core::time::Duration::from_micros(setting.1);
             for (flow, outcome) in flows.iter().zip(outcome.flows) {
