@@ -2,9 +2,8 @@
 //! SIGMETRICS 2001.
 //!
 //! The testbed is not available: its measurements are simulated, by the pipeline of the crate with
-//! its costs. The simulation of the paper is
-//! repeated. All of that is in integers or from seeds, and does not depend on the machine; the last
-//! table does.
+//! its costs. The simulation of the paper is repeated. All of that is in integers or from seeds,
+//! and does not depend on the machine; the last table does.
 
 mod analysis;
 mod costs;

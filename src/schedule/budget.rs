@@ -57,6 +57,12 @@ impl Budget {
         packets == 0 || (packets < self.packets && nanos(spent) < self.slice)
     }
 
+    /// Returns the smaller of both limits, of packets and of time.
+    pub(super) fn limited_by(self, other: Self) -> Self {
+        let packets = self.packets.min(other.packets);
+        Self { packets, slice: self.slice.min(other.slice) }
+    }
+
     /// Returns the expected length of a turn with `packets` packets available at `cost` each.
     pub(super) fn expected_run(&self, packets: u32, cost: u64) -> u64 {
         let in_slice = self.slice.div_ceil(cost.max(1));

@@ -61,7 +61,7 @@
 //!
 //! # Cost
 //!
-//! O(log n) for each call, and 244 bytes per thread, all of it allocated by the constructor. Time
+//! O(log n) for each call, and 260 bytes per thread, all of it allocated by the constructor. Time
 //! is an argument.
 //!
 //! # Example
@@ -150,6 +150,8 @@ pub enum ScheduleError {
     Buffers,
     /// The cost of a packet is zero.
     NoCost,
+    /// The link scheduler of an output has queues already.
+    LinkInUse,
     /// The allocation failed.
     NoMemory,
 }
@@ -162,6 +164,7 @@ impl fmt::Display for ScheduleError {
                 f.write_str("the capacity of a queue must be at least 1 and at most 2^32 - 2")
             }
             Self::NoCost => f.write_str("the cost of a packet must be greater than zero"),
+            Self::LinkInUse => f.write_str("the link scheduler must not have queues"),
             Self::NoMemory => f.write_str("the memory allocation failed"),
         }
     }

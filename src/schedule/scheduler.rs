@@ -174,7 +174,7 @@ impl Scheduler {
             is_running: false,
             is_active: false,
             is_overdue: false,
-            eligible_since: None,
+            since: None,
             occupancy: Occupancy::default(),
             threshold: self.policy.threshold(Duration::from_nanos(config.cost), config.buffers),
             config,
@@ -201,9 +201,10 @@ impl Scheduler {
     /// Sets the occupancy of the queues of a thread. O(log n).
     ///
     /// Call it when a packet was added to the input queue, or removed from the output queue. A
-    /// timeout starts with the first such call that leaves work for the thread; the timestamps of
-    /// calls need not be in order. For a thread that polls a card, pass the packets there, or one
-    /// if their number is unknown, when its sleep is over.
+    /// timeout starts with the first such call that leaves work for the thread, or with the end of
+    /// its last turn if it [polls](ThreadConfig::with_polling); the timestamps of calls need not be
+    /// in order. For a thread that polls a card, pass the packets there, or one if their number is
+    /// unknown.
     ///
     /// # Errors
     ///
@@ -215,14 +216,18 @@ impl Scheduler {
         now: Timestamp,
     ) -> Result<(), ScheduleError> {
         let entry = self.entry_mut(thread)?;
+        let was_eligible = entry.is_eligible();
         entry.occupancy = occupancy;
         if entry.is_running {
             return Ok(()); // `finish` reevaluates it
         }
-        match (occupancy.work() > 0, entry.eligible_since) {
-            (true, None) => self.mark_eligible(thread, now),
-            (false, Some(_)) => self.mark_idle(thread),
-            _ => {}
+        if entry.is_eligible() && !was_eligible {
+            if !entry.config.is_polled || entry.since.is_none() {
+                entry.since = Some(now);
+            }
+            self.mark_eligible(thread);
+        } else if was_eligible && !entry.is_eligible() {
+            self.mark_idle(thread);
         }
         self.mark_changed(thread);
         Ok(())
@@ -245,8 +250,9 @@ impl Scheduler {
         }
         let thread = self.shares.pick()?;
         let entry = &mut self.entries[thread.index()];
-        (entry.is_running, entry.is_active, entry.eligible_since) = (true, false, None);
-        Some(Turn { thread, budget: self.policy.budget() })
+        (entry.is_running, entry.is_active) = (true, false);
+        let budget = self.policy.budget().limited_by(entry.config.budget);
+        Some(Turn { thread, budget })
     }
 
     /// Finishes a turn, given its processing time, without the switch, and the occupancy of the
@@ -265,7 +271,20 @@ impl Scheduler {
         occupancy: Occupancy,
         now: Timestamp,
     ) -> Result<(), ForeignTurn> {
-        let ended = self.end(turn.thread, processing, Some(occupancy), now);
+        self.finish_charged(turn, processing, Duration::ZERO, occupancy, now)
+    }
+
+    /// Finishes a turn that is charged to the shares for `extra` time in addition to its
+    /// processing, which alone is booked in the account. O(log n).
+    pub(super) fn finish_charged(
+        &mut self,
+        turn: Turn,
+        processing: Duration,
+        extra: Duration,
+        occupancy: Occupancy,
+        now: Timestamp,
+    ) -> Result<(), ForeignTurn> {
+        let ended = self.end(turn.thread, [processing, extra], Some(occupancy), now);
         ended.map_err(|_| ForeignTurn(turn))
     }
 
@@ -276,13 +295,13 @@ impl Scheduler {
     ///
     /// If the thread does not exist, or does not have its turn.
     pub fn abandon(&mut self, thread: Thread, now: Timestamp) -> Result<(), ScheduleError> {
-        self.end(thread, Duration::ZERO, None, now)
+        self.end(thread, [Duration::ZERO; 2], None, now)
     }
 
     fn end(
         &mut self,
         thread: Thread,
-        processing: Duration,
+        [processing, extra]: [Duration; 2],
         occupancy: Option<Occupancy>,
         now: Timestamp,
     ) -> Result<(), ScheduleError> {
@@ -292,10 +311,13 @@ impl Scheduler {
         }
         entry.is_running = false;
         let occupancy = occupancy.unwrap_or(entry.occupancy);
-        entry.occupancy = occupancy;
-        let charged = if processing.is_zero() { entry.config.cost } else { nanos(processing) };
+        (entry.occupancy, entry.since) = (occupancy, Some(now));
+        let charged = match nanos(processing.saturating_add(extra)) {
+            0 => entry.config.cost,
+            charged => charged,
+        };
         if occupancy.work() > 0 {
-            self.mark_eligible(thread, now);
+            self.mark_eligible(thread);
         } else {
             self.mark_idle(thread);
         }
@@ -366,6 +388,7 @@ impl Scheduler {
     /// the time when it became eligible. O(log n).
     ///
     /// For a [polled](ThreadConfig::with_polling) thread this is the time until its next poll.
+    /// Without a timeout such a thread has no turns.
     ///
     /// # Errors
     ///
@@ -420,7 +443,7 @@ impl Scheduler {
         let entry = self.entries.get(thread.index()).filter(|entry| entry.is_present)?;
         Some(match entry {
             Entry { is_running: true, .. } => State::Running,
-            Entry { eligible_since: None, .. } => State::Idle,
+            entry if !entry.is_eligible() => State::Idle,
             Entry { is_active: true, .. } => State::Active,
             _ => State::Eligible,
         })
@@ -481,11 +504,6 @@ impl Scheduler {
             let thread = Thread::from_index(index);
             let has_deadline = entry.deadline() == self.timeouts.key(index);
             ensure(has_deadline, || format!("the timeout of thread {index} is wrong"))?;
-            let is_waiting = !entry.is_running && entry.occupancy.work() > 0;
-            let is_eligible = entry.eligible_since.is_some();
-            ensure(!entry.is_present || is_eligible == is_waiting, || {
-                format!("the eligibility of thread {index} is wrong")
-            })?;
             let is_active = entry.is_active && entry.is_present;
             ensure(is_active == self.shares.is_active(thread), || {
                 format!("the scheduler and the shares disagree on thread {index}")
@@ -502,16 +520,14 @@ impl Scheduler {
         entry.ok_or(ScheduleError::Share(ShareError::NoThread))
     }
 
-    fn mark_eligible(&mut self, thread: Thread, now: Timestamp) {
+    fn mark_eligible(&mut self, thread: Thread) {
         let entry = &mut self.entries[thread.index()];
-        entry.eligible_since = Some(now);
         entry.is_overdue = entry.config.timeout == Some(0);
         self.update_timeout(thread);
     }
 
     fn mark_idle(&mut self, thread: Thread) {
-        let entry = &mut self.entries[thread.index()];
-        (entry.eligible_since, entry.is_overdue) = (None, false);
+        self.entries[thread.index()].is_overdue = false;
         self.update_timeout(thread);
     }
 
@@ -526,6 +542,13 @@ impl Scheduler {
             Some(deadline) => self.timeouts.set(index, deadline),
             None => drop(self.timeouts.remove(index)),
         }
+    }
+
+    /// Caps the thresholds of a thread, in addition to its buffers. O(1).
+    pub(super) fn cap_threshold(&mut self, thread: Thread, packets: u32) {
+        let buffers = &mut self.entries[thread.index()].config.buffers;
+        *buffers = packets.min(*buffers);
+        self.set_threshold(thread);
     }
 
     fn set_threshold(&mut self, thread: Thread) {
@@ -563,6 +586,7 @@ impl Scheduler {
 
     fn expected_run(&self, thread: Thread) -> u64 {
         let entry = &self.entries[thread.index()];
-        self.policy.budget().expected_run(entry.occupancy.work(), entry.config.cost)
+        let budget = self.policy.budget().limited_by(entry.config.budget);
+        budget.expected_run(entry.occupancy.work(), entry.config.cost)
     }
 }

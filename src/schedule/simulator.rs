@@ -184,7 +184,7 @@ pub struct FlowOutcome {
 }
 
 impl Simulation<'_> {
-    /// Runs the simulation. O(packets × log flows).
+    /// Runs the simulation. O(packets × flows).
     ///
     /// # Errors
     ///

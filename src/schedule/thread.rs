@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use crate::schedule::budget::Budget;
 use crate::timestamp::{Timestamp, nanos};
 
 /// The state of a thread.
@@ -68,6 +69,8 @@ pub struct ThreadConfig {
     pub(super) cost: u64,
     pub(super) timeout: Option<u64>,
     pub(super) buffers: u32,
+    /// A limit of turns, in addition to that of the policy.
+    pub(super) budget: Budget,
     /// Whether only the timeout makes the thread active.
     pub(super) is_polled: bool,
 }
@@ -76,8 +79,8 @@ impl ThreadConfig {
     /// Creates a configuration with this share of the whole, and an estimated cost per packet.
     #[must_use]
     pub fn new(share: u32, cost: Duration) -> Self {
-        let (timeout, buffers, is_polled) = (None, u32::MAX, false);
-        Self { share, cost: nanos(cost), timeout, buffers, is_polled }
+        let (timeout, buffers, budget) = (None, u32::MAX, Budget::UNTIL_EMPTY);
+        Self { share, cost: nanos(cost), timeout, buffers, budget, is_polled: false }
     }
 
     /// Makes the thread privileged: after this time it may have a turn with fewer packets than its
@@ -89,7 +92,9 @@ impl ThreadConfig {
 
     /// Makes the thread one that polls: the length of its input queue is not known, so only its
     /// timeout makes it active, and no threshold. The timeout is the time between the end of a poll
-    /// and the next poll; it is zero until it is [set](super::Scheduler::set_timeout).
+    /// and the next poll, even if the thread had no output slots in between; it is zero until it
+    /// is [set](super::Scheduler::set_timeout). It replaces that of
+    /// [`with_timeout`](Self::with_timeout).
     ///
     /// Paper: Qie et al., sections 3.2 and 4.2: the estimator of an input queue determines the
     /// timeout `D_i` of its thread.
@@ -176,8 +181,8 @@ pub(super) struct Entry {
     pub(super) is_active: bool,
     /// Whether the timeout has expired since the thread became eligible.
     pub(super) is_overdue: bool,
-    /// When the thread became eligible; `None` while it is idle or runs.
-    pub(super) eligible_since: Option<Timestamp>,
+    /// When the thread became eligible; the end of its last turn, if it polls. `None` before.
+    pub(super) since: Option<Timestamp>,
     pub(super) occupancy: Occupancy,
     /// The number of packets that the thread must wait for.
     pub(super) threshold: u32,
@@ -185,6 +190,11 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    /// Returns whether the thread has work, and waits.
+    pub(super) fn is_eligible(&self) -> bool {
+        self.is_present && !self.is_running && self.occupancy.work() > 0
+    }
+
     /// Returns whether the thread may have a turn.
     pub(super) fn may_run(&self) -> bool {
         let work = self.occupancy.work();
@@ -194,8 +204,8 @@ impl Entry {
 
     /// Returns the deadline of the timeout, if it is pending.
     pub(super) fn deadline(&self) -> Option<Timestamp> {
-        let waits = self.is_present && !self.is_running && !self.is_active && !self.is_overdue;
-        let (since, timeout) = (self.eligible_since.filter(|_| waits)?, self.config.timeout?);
-        Some(since + Duration::from_nanos(timeout))
+        let waits = self.is_eligible() && !self.is_active && !self.is_overdue;
+        let timeout = self.config.timeout.filter(|_| waits)?;
+        Some(self.since? + Duration::from_nanos(timeout))
     }
 }

@@ -201,7 +201,8 @@ impl<K: BitString, V> Unicache<K, V> {
     /// to `removed`, and returns true. Cost: one lookup, and two removals at the end.
     ///
     /// Each entry contains a detector, which `watch` returns. Without an entry only a reset ends
-    /// the connection.
+    /// the connection, and a FIN marks nothing: insert a detector that has
+    /// [observed](FinWatch::observe) the packet.
     ///
     /// Paper: Olsson and Nilsson, *TRASH*, section 4.6 and appendix B.
     ///

@@ -331,17 +331,18 @@ fn the_expected_length_of_a_run_changes_efficiency_by_three_points() {
     assert!((0.001..=0.035).contains(&most), "{most}");
 }
 
-/// Start-time fair queueing, which the paper cites, comes closer to E = 84 % and a queue of 8
-/// packets than WF2Q+.
+/// Start-time fair queueing, which the paper cites, comes closer than WF2Q+ to E = 84 % and a queue
+/// of 8 packets with a limit of 8 packets.
 #[test]
 fn start_time_fair_queueing_in_the_simulation() {
-    let of = |policy| {
-        let outcome = simulation::run_in(Order::StartTime, &flows(30), policy);
-        let cell = cell(&outcome);
+    let of = |order, policy| {
+        let cell = cell(&simulation::run_in(order, &flows(30), policy));
         (cell.efficiency, cell.longest[1])
     };
-    assert_eq!(of(simulation::packets(8)), (835, 9));
-    assert_eq!(of(simulation::slice(500)), (879, 18));
+    assert_eq!(of(Order::StartTime, simulation::packets(8)), (835, 9));
+    assert_eq!(of(Order::StartTime, simulation::slice(500)), (879, 18));
+    let (efficiency, longest) = of(Order::Wf2qPlus, simulation::packets(8));
+    assert!(efficiency < 835 && longest > 9, "{efficiency} and {longest}");
 }
 
 /// Costs that vary with the data, around the estimates: the throttle bounds switching by the mean.
@@ -353,12 +354,28 @@ fn the_throttle_bounds_switching_when_costs_vary() {
         let simulation =
             simulation::simulation(Order::default(), &flows, simulation::throttle(setting));
         // From nothing to twice the estimate.
-        let cost = |flow: usize, _| {
+        let even = |flow: usize, _| {
             let most = 2 * flows[flow].cost.as_nanos() as u64;
             core::time::Duration::from_nanos(rng.random_range(1..most))
         };
-        let varied = efficiency(&simulation.run_with(cost).unwrap());
+        let even = simulation.run_with(even).unwrap();
+        // Each twentieth packet costs ten times the estimate, the others about half.
+        let rare = |flow: usize, packet| {
+            let mean = flows[flow].cost;
+            if packet % 20 == 19 { mean * 10 } else { mean * 10 / 19 }
+        };
+        let rare = simulation.run_with(rare).unwrap();
         let constant = efficiency(&simulation.run().unwrap());
-        assert!((varied - constant).abs() < 0.02, "{setting:?}: {varied} and {constant}");
+        // A long packet extends a short turn: less switching for the same work.
+        for (outcome, most, above) in [(even, 2, 0.02), (rare, 10, 0.05)] {
+            let varied = efficiency(&outcome);
+            let change = varied - constant;
+            assert!(-0.02 < change && change < above, "{setting:?}: {varied} and {constant}");
+            // Turns end with the first packet after the timeslice.
+            let slice = core::time::Duration::from_micros(setting.1);
+            for (flow, outcome) in flows.iter().zip(outcome.flows) {
+                assert!(outcome.longest_run <= slice + flow.cost * most, "{setting:?}");
+            }
+        }
     }
 }

@@ -204,7 +204,7 @@ proptest! {
                 let mut watch = FinWatch::default();
                 prop_assert!(!watch.observe(flags));
                 cache.insert(key, watch, |_, _| Some(0), |_, _| unreachable!("it is not full"));
-                marked.insert(key, watch.is_closed());
+                marked.insert(key, flags.contains(TcpFlags::FIN));
             } else {
                 let mark = flags != TcpFlags::SYN
                     && (flags.contains(TcpFlags::FIN) || was_marked == Some(true));

@@ -183,5 +183,6 @@ fn judge_overload(report: &mut Report, reserved: f64, lost: f64) {
     let rule = "QoS is below what it reserved";
     let paper = "breaks the reservation";
     let finding = Finding::check("figure 5", what, paper, ours, rule, lost > 1.0);
-    report.record(finding.at_full_scale());
+    // It follows from the number.
+    report.record(finding.calculated());
 }

@@ -186,6 +186,10 @@ impl Device for Testbed {
         self.sent[path] += 1;
     }
 
+    fn length(&self, _: &usize) -> u64 {
+        1
+    }
+
     fn empty_poll(&mut self, _: usize) -> Duration {
         self.pass(self.costs.empty);
         if self.costs.charges_polls { self.costs.switch } else { Duration::ZERO }

@@ -71,13 +71,14 @@ pub(crate) fn random_flows(report: &mut Report, quick: bool) -> Outcome {
     }
     let title = format!("{flows} concurrent flows of 10 packets in random order");
     report.table("figure_4_random", &title, table(&points))?;
-    let part = |at: usize| two(100.0 * points[at].trie.hit_rate);
+    let part = |at: usize| 100.0 * points[at].trie.hit_rate;
     report.remark(format!(
-        "The generator picks flows at random. Then hits grow in proportion to the size of the \
-            cache, {} % with room for a tenth of the flows and {} % for six tenths, and so would \
-            throughput; the published curve is flat up to there, as with flows in turn.",
-        part(1),
-        part(3)
+        "The generator picks flows at random. {} % of the packets hit with room for a tenth of \
+            the flows, and {} % for six tenths: {} times as many with six times the room. The \
+            published curve is flat up to there, as with flows in turn.",
+        two(part(1)),
+        two(part(3)),
+        two(part(3) / part(1))
     ));
     Ok(())
 }

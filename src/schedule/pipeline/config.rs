@@ -19,7 +19,8 @@ pub enum Polling {
     Estimated(QueueEstimator),
     /// The number of packets in the card is known, as
     /// [`update_input`](super::Pipeline::update_input) notifies: the thread waits for its threshold
-    /// as any other.
+    /// as any other. Under a throttle, declare the size of the card
+    /// ([`with_unshared_buffers`](ThreadConfig::with_unshared_buffers)).
     Notified,
 }
 
@@ -49,6 +50,8 @@ pub struct Input {
 
 impl Input {
     /// Creates the configuration of an input port with this thread, which polls all the time.
+    ///
+    /// The timeout of a thread that polls is the time between polls; another one has no effect.
     #[must_use]
     pub const fn new(thread: ThreadConfig) -> Self {
         Self { thread, polling: Polling::Always, only_path: None }
@@ -96,7 +99,8 @@ pub struct Path {
 
 impl Path {
     /// Creates the configuration of a path with this thread and this capacity of both queues, which
-    /// leads nowhere: its function consumes all packets.
+    /// leads nowhere: its function consumes all packets. The capacities replace those of
+    /// [`with_buffers`](ThreadConfig::with_buffers).
     #[must_use]
     pub const fn new(thread: ThreadConfig, capacity: usize) -> Self {
         Self { thread, capacity, budget: Budget::UNTIL_EMPTY, output: None }
@@ -142,7 +146,11 @@ pub struct Output {
 }
 
 impl Output {
-    /// Creates the configuration of an output port.
+    /// Creates the configuration of an output port, with a link scheduler that has no queues yet.
+    ///
+    /// Its threshold is capped at half of the slots of the smallest output queue of its paths. If
+    /// the link has a ring of fewer slots, under a throttle, declare its size
+    /// ([`with_unshared_buffers`](ThreadConfig::with_unshared_buffers)).
     #[must_use]
     pub const fn new(thread: ThreadConfig, link: LinkScheduler) -> Self {
         Self { thread, link }

@@ -1,4 +1,4 @@
-//! What a pipeline works on.
+//! The device of a pipeline: cards, functions, links and a clock.
 
 use core::time::Duration;
 
@@ -39,13 +39,22 @@ pub trait Device {
     fn read(&mut self, input: usize) -> Reading<Self::Packet>;
 
     /// Processes a packet. `None` if the packet is refused, or consumed.
+    ///
+    /// A path without an output consumes all packets: one that is returned is discarded, and not
+    /// counted.
     fn forward(&mut self, path: usize, packet: Self::Packet) -> Option<Self::Packet>;
 
     /// Writes a packet of a path to a link, which has [room](Self::room).
     fn write(&mut self, output: usize, path: usize, packet: Self::Packet);
 
+    /// Returns the length of a packet, in the units of the shares of links: the bytes that it takes
+    /// on the link, or its time there. With a constant, links are shared by packets. It must not
+    /// panic.
+    fn length(&self, packet: &Self::Packet) -> u64;
+
     /// Called after a poll that has found no packet. Returns the time to charge the thread in
-    /// addition to that which has passed: zero, or that of the switch, which no packet needed.
+    /// addition to that which has passed: zero, or that of the switch, which no packet needed. Its
+    /// share is charged, and not the account.
     fn empty_poll(&mut self, input: usize) -> Duration {
         let _ = input;
         Duration::ZERO
@@ -62,11 +71,5 @@ pub trait Device {
     fn room(&self, output: usize) -> u32 {
         let _ = output;
         u32::MAX
-    }
-
-    /// Returns the length of a packet, in the units of the shares of links: one by default.
-    fn length(&self, packet: &Self::Packet) -> u64 {
-        let _ = packet;
-        1
     }
 }

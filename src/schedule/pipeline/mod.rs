@@ -18,18 +18,20 @@
 //! # Guarantees
 //!
 //! 1. Each packet that was read is discarded by the device, dropped by a full input queue, refused
-//!    by its function, written, or still in a queue. Packets of a path stay in order.
+//!    or consumed by its function, written, or still in a queue. On a path without an output its
+//!    function consumes all packets. Packets of a path stay in order.
 //! 2. A forwarding thread has a turn only if its output queue has room: a packet that was forwarded
 //!    is not dropped.
-//! 3. An input thread cannot know the path of a packet before it has read it, so a full input queue
-//!    drops. If all packets of a card [have one path](Input::with_only_path), its thread has a turn
-//!    only if that path has room, and excess packets stay in the card.
+//! 3. The path of a packet is not known before it is read, so a full input queue drops. If all
+//!    packets of a card [have one path](Input::with_only_path), its thread has a turn only if that
+//!    path has room, and excess packets stay in the card.
 //! 4. Ports that poll: see [`Polling`].
 //!
 //! # Cost
 //!
-//! O(log threads + log paths) for each packet and each turn. Queues are allocated when a path is
-//! added, and nothing after that.
+//! O(log threads + log paths) for each packet and each turn, and O(log threads) for each packet and
+//! each input of which its path is the only one. Queues are allocated when a path
+//! is added, and nothing after that.
 //!
 //! # Example
 //!
@@ -68,6 +70,10 @@
 //!     fn write(&mut self, _link: usize, _path: usize, packet: u16) {
 //!         self.now = self.now + Duration::from_micros(1);
 //!         self.sent.push(packet);
+//!     }
+//!
+//!     fn length(&self, _packet: &u16) -> u64 {
+//!         1 // the link is shared by packets
 //!     }
 //! }
 //!

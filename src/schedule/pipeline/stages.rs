@@ -8,7 +8,7 @@ use super::config::{Input, Output, Path, Polling};
 use super::device::Device;
 use crate::invariant::{InvariantError, ensure};
 use crate::schedule::ScheduleError;
-use crate::schedule::budget::{Budget, Policy, Turn};
+use crate::schedule::budget::{Policy, Turn};
 use crate::schedule::estimator::QueueEstimator;
 use crate::schedule::link::LinkScheduler;
 use crate::schedule::path::SwitchingPath;
@@ -39,7 +39,6 @@ pub(super) struct InputStage {
 pub(super) struct PathStage<P> {
     pub(super) thread: Thread,
     pub(super) queues: SwitchingPath<P>,
-    pub(super) budget: Budget,
     /// The output, and the queue of its link.
     pub(super) output: Option<(usize, Thread)>,
     /// The inputs all of whose packets have this path.
@@ -128,9 +127,13 @@ impl<P> Pipeline<P> {
     ///
     /// # Errors
     ///
-    /// If the scheduler refuses the thread, or the allocation fails.
+    /// If the link scheduler has queues, the scheduler refuses the thread, or the allocation fails.
     pub fn add_output(&mut self, output: Output) -> Result<usize, ScheduleError> {
         let Output { thread, link } = output;
+        if !link.shares().is_empty() {
+            return Err(ScheduleError::LinkInUse);
+        }
+        let thread = ThreadConfig { is_polled: false, ..thread };
         reserve(&mut self.outputs)?;
         let thread = self.add_thread(thread, Stage::Output(self.outputs.len()))?;
         let (paths, queued, room) = (Vec::new(), 0, u32::MAX);
@@ -156,6 +159,7 @@ impl<P> Pipeline<P> {
             reserve(&mut self.outputs[at].paths)?;
         }
         let config = thread.with_buffers(capacity as u32, capacity as u32);
+        let config = ThreadConfig { budget, is_polled: false, ..config };
         let thread = self.add_thread(config, Stage::Path(self.paths.len()))?;
         let output = match output {
             Some((at, share)) => {
@@ -165,11 +169,13 @@ impl<P> Pipeline<P> {
                     let _ = self.scheduler.remove(thread);
                 })?;
                 paths.push(self.paths.len());
+                let writes = self.outputs[at].thread;
+                self.scheduler.cap_threshold(writes, (capacity as u32).div_ceil(2));
                 Some((at, queue))
             }
             None => None,
         };
-        self.paths.push(PathStage { thread, queues, budget, output, fed_by: Vec::new() });
+        self.paths.push(PathStage { thread, queues, output, fed_by: Vec::new() });
         Ok(self.paths.len() - 1)
     }
 
@@ -189,7 +195,8 @@ impl<P> Pipeline<P> {
             reserve(&mut self.paths[path].fed_by)?;
         }
         let is_notified = polling == Polling::Notified;
-        let config = if is_notified { thread } else { thread.with_polling() };
+        let notified = ThreadConfig { is_polled: false, ..thread };
+        let config = if is_notified { notified } else { thread.with_polling() };
         let at = self.inputs.len();
         let thread = self.add_thread(config, Stage::Input(at))?;
         let estimator = match polling {
@@ -199,6 +206,8 @@ impl<P> Pipeline<P> {
         let expected = u32::from(!is_notified);
         self.inputs.push(InputStage { thread, estimator, is_notified, only_path, expected });
         if let Some(path) = only_path {
+            let slots = self.paths[path].queues.input().capacity() as u32;
+            self.scheduler.cap_threshold(thread, slots.div_ceil(2));
             self.paths[path].fed_by.push(at);
         }
         self.aim(at);
@@ -245,6 +254,7 @@ impl<P> Pipeline<P> {
     }
 
     /// Appends a packet to the input queue of a path, for packets that no input thread reads.
+    /// O((1 + inputs of which it is the only path) × log threads).
     ///
     /// # Errors
     ///
@@ -273,9 +283,7 @@ impl<P> Pipeline<P> {
     pub fn enqueue(&mut self, path: usize, packet: P, now: Timestamp) -> Result<(), P> {
         self.paths[path].queues.enqueue(packet)?;
         self.report(Stage::Path(path), now);
-        if self.paths[path].queues.input().remaining_capacity() == 0 {
-            self.report_feeders(path, now);
-        }
+        self.report_feeders(path, now);
         Ok(())
     }
 
@@ -326,6 +334,10 @@ impl<P> Pipeline<P> {
     ///     }
     ///
     ///     fn write(&mut self, _: usize, _: usize, _: ()) {}
+    ///
+    ///     fn length(&self, _: &()) -> u64 {
+    ///         1
+    ///     }
     ///
     ///     fn waiting(&self, _: usize) -> u32 {
     ///         self.0
@@ -413,7 +425,7 @@ impl<P> Pipeline<P> {
             let Some((output, queue)) = path.output else { continue };
             let is_backlogged = self.outputs[output].link.is_backlogged(queue);
             ensure(is_backlogged != path.queues.output().is_empty(), || {
-                format!("the link is wrong about the packets of path {at}")
+                format!("the backlog of path {at} in the link is inconsistent")
             })?;
         }
         Ok(())

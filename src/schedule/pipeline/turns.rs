@@ -4,10 +4,11 @@ use core::time::Duration;
 
 use super::device::{Device, Reading};
 use super::stages::{InputStage, OutputStage, Pipeline, Stage};
+use crate::schedule::ScheduleError;
 use crate::schedule::budget::Turn;
 use crate::schedule::scheduler::ForeignTurn;
-use crate::schedule::share::Thread;
-use crate::schedule::thread::Occupancy;
+use crate::schedule::share::{ShareError, Thread};
+use crate::schedule::thread::{Occupancy, State};
 use crate::timestamp::Timestamp;
 
 impl<P> Pipeline<P> {
@@ -16,11 +17,12 @@ impl<P> Pipeline<P> {
     ///
     /// # Errors
     ///
-    /// Returns the turn if it is of another scheduler.
+    /// Returns the turn if its thread does not run here: it is of another scheduler.
     ///
     /// # Panics
     ///
-    /// If the device reads a packet for a path that does not exist.
+    /// If the device reads a packet for a path that does not exist. After a panic of the device the
+    /// thread still has its turn: [`abandon`](Self::abandon) it.
     pub fn run<D: Device<Packet = P>>(
         &mut self,
         turn: Turn,
@@ -29,6 +31,9 @@ impl<P> Pipeline<P> {
         let Some(&stage) = self.stages.get(turn.thread().index()) else {
             return Err(ForeignTurn(turn));
         };
+        if self.scheduler.state(turn.thread()) != Some(State::Running) {
+            return Err(ForeignTurn(turn));
+        }
         let begun = device.now();
         let (packets, charged) = match stage {
             Stage::Input(input) => self.poll(input, &turn, device),
@@ -37,13 +42,61 @@ impl<P> Pipeline<P> {
         };
         let now = device.now();
         let processing = now.since(begun);
-        self.scheduler.finish(turn, processing + charged, self.occupancy(stage), now)?;
+        let occupancy = self.occupancy(stage);
+        self.scheduler.finish_charged(turn, processing, charged, occupancy, now)?;
         match stage {
             Stage::Input(_) => {}
             Stage::Path(path) => self.forwarded(path, packets, processing, now),
             Stage::Output(output) => self.report(Stage::Output(output), now),
         }
         Ok(packets)
+    }
+
+    /// Finishes the lost turn of a thread: if the turn was dropped, or the device has panicked, in
+    /// which case the packet in hand is lost. The thread is charged for one packet. O(paths × log
+    /// threads).
+    ///
+    /// # Errors
+    ///
+    /// If the thread does not exist, or does not have its turn.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use flowtable::Timestamp;
+    /// use flowtable::schedule::pipeline::{Path, Pipeline};
+    /// use flowtable::schedule::{Budget, Policy, ThreadConfig};
+    ///
+    /// let (us, now) = (Duration::from_micros, Timestamp::ZERO);
+    /// let mut pipeline = Pipeline::new(1, 100, us(1), Policy::Budget(Budget::packets(16)))?;
+    /// let path = pipeline.add_path(Path::new(ThreadConfig::new(50, us(1)), 2))?;
+    /// assert_eq!(pipeline.enqueue(path, 'a', now), Ok(()));
+    /// let thread = pipeline.next(now).expect("it has a packet").thread(); // drops the turn
+    /// assert_eq!(pipeline.next(now), None);
+    /// pipeline.abandon(thread, now)?;
+    /// assert!(pipeline.next(now).is_some());
+    /// # Ok::<(), flowtable::schedule::ScheduleError>(())
+    /// ```
+    pub fn abandon(&mut self, thread: Thread, now: Timestamp) -> Result<(), ScheduleError> {
+        match self.scheduler.state(thread) {
+            None => return Err(ShareError::NoThread.into()),
+            Some(State::Running) => {}
+            Some(_) => return Err(ShareError::NotRunning.into()),
+        }
+        let stage = self.stages[thread.index()];
+        self.report(stage, now);
+        self.scheduler.abandon(thread, now)?;
+        match stage {
+            Stage::Input(_) => {}
+            Stage::Path(path) => self.report_neighbours(path, now),
+            Stage::Output(output) => {
+                for at in 0..self.outputs[output].paths.len() {
+                    self.report(Stage::Path(self.outputs[output].paths[at]), now);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Reads packets. Returns their number, and the time to charge for an empty poll.
@@ -53,11 +106,14 @@ impl<P> Pipeline<P> {
         turn: &Turn,
         device: &mut D,
     ) -> (u32, Duration) {
-        let (begun, mut packets, mut is_over) = (device.now(), 0, false);
+        let (begun, mut packets, mut is_drained) = (device.now(), 0, false);
         let has_room = |pipeline: &Self| pipeline.occupancy(Stage::Input(input)).free > 0;
         while has_room(self) {
             match device.read(input) {
-                Reading::Empty => break,
+                Reading::Empty => {
+                    is_drained = true;
+                    break;
+                }
                 Reading::Discarded => {}
                 // The queue counts drops.
                 Reading::Packet { path, packet } => {
@@ -65,21 +121,24 @@ impl<P> Pipeline<P> {
                 }
             }
             packets += 1;
-            is_over = !turn.allows_more(packets, device.now().since(begun));
-            if is_over {
+            if !turn.allows_more(packets, device.now().since(begun)) {
                 break;
             }
         }
-        let charged = if packets == 0 { device.empty_poll(input) } else { Duration::ZERO };
+        let charged =
+            if packets == 0 && is_drained { device.empty_poll(input) } else { Duration::ZERO };
         let stage = &mut self.inputs[input];
         if stage.is_notified {
             stage.expected = device.waiting(input);
         } else if let Some(estimator) = &mut stage.estimator {
-            // A turn that was cut short may have left packets: it counts as a full batch.
-            let sleep = estimator.polled(if is_over { u32::MAX } else { packets });
+            // A turn that was cut short, or has filled its path, may have left packets: it counts
+            // as a full batch.
+            let sleep = estimator.polled(if is_drained { packets } else { u32::MAX });
             stage.expected = (estimator.average() as u32).max(1);
             let set = self.scheduler.set_timeout(stage.thread, Some(sleep));
             debug_assert!(set.is_ok(), "no thread is ever removed");
+        } else {
+            stage.expected = packets.max(1);
         }
         (packets, charged)
     }
@@ -88,37 +147,45 @@ impl<P> Pipeline<P> {
     fn forward<D: Device<Packet = P>>(&mut self, at: usize, turn: &Turn, device: &mut D) -> u32 {
         let (begun, mut packets) = (device.now(), 0);
         let path = &mut self.paths[at];
-        let before = path.queues.output().len();
-        while path.queues.forward(|packet| device.forward(at, packet)) {
-            if path.output.is_none() {
+        loop {
+            let before = path.queues.output().len();
+            if !path.queues.forward(|packet| device.forward(at, packet)) {
+                break;
+            }
+            packets += 1;
+            if let Some((output, queue)) = path.output {
+                // At once, as the device may panic at the next packet.
+                let added = path.queues.output().len() - before;
+                self.outputs[output].queued += added as u32;
+                if let Some(first) = path.queues.output().front().filter(|_| before == 0) {
+                    let set = self.outputs[output].link.set_backlogged(queue, device.length(first));
+                    debug_assert!(set.is_ok(), "no queue is ever removed");
+                }
+            } else {
                 // It leads nowhere.
                 drop(path.queues.dequeue());
             }
-            packets += 1;
-            let spent = device.now().since(begun);
-            if !turn.allows_more(packets, spent) || !path.budget.allows_more(packets, spent) {
+            if !turn.allows_more(packets, device.now().since(begun)) {
                 break;
             }
-        }
-        let queue = path.queues.output();
-        if let (Some((output, id)), Some(first)) = (path.output, queue.front()) {
-            let output = &mut self.outputs[output];
-            output.queued += (queue.len() - before) as u32;
-            let set = output.link.set_backlogged(id, device.length(first));
-            debug_assert!(set.is_ok(), "no queue is ever removed");
         }
         packets
     }
 
     /// Updates the neighbours of a path after a turn, and its average cost.
     fn forwarded(&mut self, at: usize, packets: u32, processing: Duration, now: Timestamp) {
-        if let Some((output, _)) = self.paths[at].output {
-            self.report(Stage::Output(output), now);
-        }
         let path = &mut self.paths[at];
         let cost = path.queues.update_cost(packets, processing);
         let set = self.scheduler.set_cost(path.thread, cost);
         debug_assert!(set.is_ok(), "no thread is ever removed, and no average is zero");
+        self.report_neighbours(at, now);
+    }
+
+    /// Reports the output queue of a path to its output, and its room to its inputs.
+    fn report_neighbours(&mut self, at: usize, now: Timestamp) {
+        if let Some((output, _)) = self.paths[at].output {
+            self.report(Stage::Output(output), now);
+        }
         self.report_feeders(at, now);
     }
 

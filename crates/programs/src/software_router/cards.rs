@@ -2,8 +2,16 @@
 
 use std::collections::VecDeque;
 
+use super::Datagram;
+
 /// Capacity of a ring.
 pub(crate) const RING: u32 = 64;
+
+/// Returns the bytes that an IP packet takes on a link: with its Ethernet header, preamble,
+/// checksum and the gap between frames.
+pub(crate) fn link_bytes(packet: &Datagram) -> u64 {
+    u64::from(packet.length) + 14 + 24
+}
 
 /// The sending side of a card.
 #[derive(Debug, Default)]
@@ -13,9 +21,6 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// Preamble, checksum and the gap between frames.
-    const FRAME_OVERHEAD: u64 = 24;
-
     /// Returns the free capacity of the ring.
     pub(crate) fn free(&self) -> u32 {
         RING - self.departures_ns.len() as u32
@@ -33,10 +38,10 @@ impl Sender {
         self.departures_ns.front().copied()
     }
 
-    /// Adds a frame of `length` bytes to the ring, of which the link takes a thousand in
+    /// Adds a frame to the ring that takes `length` bytes of the link, which takes a thousand in
     /// `kilobyte_ns`.
     pub(crate) fn send(&mut self, length: u64, kilobyte_ns: u64, now_ns: u64) {
         let begun = self.departures_ns.back().copied().unwrap_or(0).max(now_ns);
-        self.departures_ns.push_back(begun + (length + Self::FRAME_OVERHEAD) * kilobyte_ns / 1000);
+        self.departures_ns.push_back(begun + length * kilobyte_ns / 1000);
     }
 }

@@ -1,4 +1,4 @@
-//! The cards, functions and links of the router, and its clock.
+//! The device of the router: cards, functions, links and a clock.
 
 use core::time::Duration;
 
@@ -6,7 +6,7 @@ use flowtable::Timestamp;
 use flowtable::schedule::BoundedQueue;
 use flowtable::schedule::pipeline::{Device, Reading};
 
-use super::cards::{RING, Sender};
+use super::cards::{RING, Sender, link_bytes};
 use super::costs::written;
 use super::{Classifier, Costs, Datagram, Forwarder, PathId, PathTally, Port, Traffic};
 
@@ -19,7 +19,7 @@ pub struct Frame {
     pub bytes: Vec<u8>,
 }
 
-/// What the pipeline works on: real packets, and a clock to which each step adds its cost.
+/// The device of the pipeline: real packets, and a clock to which each step adds its cost.
 pub(crate) struct Cards<'a, S> {
     pub costs: &'a Costs,
     pub traffic: &'a Traffic,
@@ -132,9 +132,8 @@ impl<S: FnMut(Frame)> Device for Cards<'_, S> {
     fn write(&mut self, output: usize, path: usize, packet: Datagram) {
         let port = Port::ALL[output];
         let bytes = written(&packet, port);
-        let length = u64::from(packet.length) + (bytes.len() - packet.bytes.len()) as u64;
         self.pass(self.costs.output);
-        self.senders[output].send(length, self.costs.kilobyte, self.now_ns);
+        self.senders[output].send(link_bytes(&packet), self.costs.kilobyte, self.now_ns);
         (self.sink)(Frame { index: packet.index, port, bytes });
         self.tallies[path].sent += 1;
     }
@@ -144,6 +143,6 @@ impl<S: FnMut(Frame)> Device for Cards<'_, S> {
     }
 
     fn length(&self, packet: &Datagram) -> u64 {
-        packet.length.into()
+        link_bytes(packet)
     }
 }

@@ -181,6 +181,39 @@ fn without_a_schedule_more_packets_are_fewer() {
 }
 
 #[test]
+fn functions_share_a_link_by_what_frames_take_of_it() {
+    // For a long packet of one function, thirty short ones of another.
+    let short = tcp([10, 0, 0, 1], [203, 0, 113, 2], [1, 2], &[]);
+    let mut long = ping(1, 64);
+    long.truncate(14);
+    long.extend(with_option(1500));
+    let frame = |at| if at % 31 == 0 { long.clone() } else { short.clone() };
+    let frames: Vec<_> = (0..9300).map(frame).collect();
+    let traffic = traffic(&frames);
+    assert_eq!(traffic.by_function, [9000, 300, 0, 0]);
+    // The link has half of the time that all frames take.
+    let costs = Costs { kilobyte: 800_000, ..Costs::PAPER };
+    let outcome = Router::new(Plan::Batch(16), &costs, &traffic, 20_000).run(drop);
+    let [short, long] = [0, 1].map(|at| outcome.functions[at].sent as f64);
+    let ratio = short * (40.0 + 38.0) / (long * (1500.0 + 38.0));
+    assert!(long > 100.0 && (0.9..1.1).contains(&ratio), "{short} and {long}: {ratio}");
+}
+
+/// Returns an IPv4 packet of this length, with an option.
+fn with_option(length: u16) -> Vec<u8> {
+    let mut ip = vec![0x46, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 203, 0, 113, 2];
+    ip[2..4].copy_from_slice(&length.to_be_bytes());
+    ip.extend([1, 1, 1, 0]);
+    let checksum = Ipv4Header::from_slice(&ip).expect("a header").0.calc_header_checksum();
+    ip[10..12].copy_from_slice(&checksum.to_be_bytes());
+    let udp = [0, 1, 0, 2];
+    ip.extend(udp);
+    ip.extend((length - 24).to_be_bytes());
+    ip.resize(length.into(), 0);
+    ip
+}
+
+#[test]
 fn turns_agree_with_the_plan() {
     let turns = |plan| run(plan, made(), 200).0.account.turns;
     let [one, sixteen, slice] = [Plan::Batch(1), Plan::Batch(16), Plan::Slice(50)].map(turns);
