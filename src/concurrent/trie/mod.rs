@@ -33,8 +33,9 @@
 //! - **T6, progress.** A lookup takes no lock, never waits and never retries. A writer waits for
 //!   other writers, none of which waits for a reader.
 //! - **T7, code of the caller.** Under the lock only methods of keys run. If one panics, so does
-//!   the call: lookups go on, the entry may have been inserted or not, and what the call has
-//!   replaced is leaked. Values are dropped without the lock, by any thread.
+//!   the call: lookups go on, the entry may have been inserted or removed or not, which
+//!   [`len`](ConcurrentLcTrie::len) agrees with, and nodes that were being made are leaked. Values
+//!   are dropped without the lock, by any thread.
 //!
 //! # Cost
 //!
