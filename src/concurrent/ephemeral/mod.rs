@@ -25,13 +25,13 @@
 //! - **E4** A creation is refused only if the shard of its tag is full of live bindings, or waits
 //!   for the slots of [removed](crate::ephemeral#removal) ones, which are not reused in the same
 //!   tick. Shards have slots to spare: with
-//!   hashes that are random, `capacity` live bindings have room, but for a chance of one in a
-//!   million.
+//!   hashes that are random, `capacity` live bindings have room, but for a chance of two in
+//!   a million.
 //! - **E5** A panic of a closure or of a method of a tag leaves a store that works.
 //!
-//! Closures, and `Clone` and `Drop` of tags and values, run under the lock of a shard. They must not
-//! write to a concurrent structure of this crate, nor use any `ConcurrentStore`, whose reads take
-//! locks, too: that panics, as it could deadlock.
+//! Closures, and `Clone` and `Drop` of tags and values, run under the lock of a shard. They must
+//! not write to a concurrent structure of this crate, nor use any `ConcurrentStore`, whose reads
+//! take locks, too: that panics, as it could deadlock.
 
 #[cfg(all(test, crossbeam_loom))]
 mod loom_models;

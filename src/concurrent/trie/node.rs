@@ -127,7 +127,7 @@ impl<K, V> Child<K, V> {
 /// ```
 pub(super) struct Slot<K, V> {
     tagged: AtomicPtr<u8>,
-    types: PhantomData<(AtomicPtr<(K, V)>, K, V)>,
+    types: PhantomData<AtomicPtr<(K, V)>>,
 }
 
 impl<K, V> Slot<K, V> {
