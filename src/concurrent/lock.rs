@@ -1,9 +1,10 @@
 //! A mutex that cannot deadlock: a thread holds at most one at a time.
 //!
-//! The only code of callers that runs under a lock are methods of their keys:
-//! [`Hash`](core::hash::Hash) and [`Eq`], or those of an address. A method that writes to a
-//! structure could deadlock: on the lock of its own thread, or on that of a thread that waits for
-//! it. So acquiring a second lock panics. (Locks of the caller are the caller's responsibility.)
+//! Code of callers runs under a lock: methods of their keys, [`Hash`](core::hash::Hash) and
+//! [`Eq`], or those of an address; in a store closures, [`Clone`] and [`Drop`], too. If it takes
+//! the lock of a structure, it could deadlock: on the lock of its own thread, or on that of a
+//! thread that waits for it. So acquiring a second lock panics. (Locks of the caller are the
+//! caller's responsibility.)
 
 use core::ops::{Deref, DerefMut};
 use std::sync::PoisonError;
@@ -28,8 +29,11 @@ impl<T> Lock<T> {
     /// If this thread holds a lock already.
     pub(crate) fn lock(&self) -> LockGuard<'_, T> {
         let has_lock = HAS_LOCK.with(|has_lock| has_lock.replace(true));
-        assert!(!has_lock, "a method of a key must not write to a concurrent structure");
-        // A panic under the lock comes from a method of a key, and its caller has restored the
+        assert!(
+            !has_lock,
+            "code that runs under a lock must not take another lock of a concurrent structure"
+        );
+        // A panic under the lock comes from code of the caller, and the structure has restored the
         // state.
         LockGuard(self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

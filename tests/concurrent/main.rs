@@ -1,4 +1,4 @@
-//! `ConcurrentMap`, `ConcurrentTable` and `ConcurrentLcTrie`.
+//! `ConcurrentMap`, `ConcurrentTable`, `ConcurrentLcTrie` and `ConcurrentStore`.
 //!
 //! With `--cfg shuttle` the primitives of the library are those of shuttle, which work only in the
 //! tests of the module `shuttle`.

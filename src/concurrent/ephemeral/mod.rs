@@ -18,18 +18,20 @@
 //! - **E2** A tag has at most one live binding. Of threads that create one at the same time,
 //!   exactly one creates it, and the others find it.
 //! - **E3** No binding is found one lifetime after its creation or later, in the time that callers
-//!   pass. A shard counts a timestamp earlier than that of its last creation, removal or cleaning
-//!   as that: if the clocks of threads differ by `d`, a binding lives for a lifetime less `d` at
-//!   least. Shards have times of their own.
+//!   pass. A shard replaces an earlier timestamp by that of its last creation, removal or cleaning,
+//!   also a refused creation or a removal that found nothing: if the clocks of threads differ by
+//!   `d`, a binding lives for at least a lifetime less `d`, and at most a lifetime plus `d`. Shards
+//!   have times of their own; a timestamp far in the future stops that of its shard until then.
 //! - **E4** A creation is refused only if the shard of its tag is full of live bindings, or waits
 //!   for the slots of [removed](crate::ephemeral#removal) ones, which are not reused in the same
 //!   tick. Shards have slots to spare: with
-//!   hashes that are random, `capacity` live bindings have room, but for a chance of one in a
-//!   million.
+//!   hashes that are random, `capacity` live bindings have room, but for a chance of two in
+//!   a million.
 //! - **E5** A panic of a closure or of a method of a tag leaves a store that works.
 //!
-//! Closures run under the lock of a shard. They must not write to a concurrent structure of this
-//! crate, this one included: that panics, as it could deadlock.
+//! Closures, and `Clone` and `Drop` of tags and values, run under the lock of a shard. They must
+//! not write to a concurrent structure of this crate, nor use any `ConcurrentStore`, whose reads
+//! take locks, too: that panics, as it could deadlock.
 
 #[cfg(all(test, crossbeam_loom))]
 mod loom_models;
@@ -144,8 +146,9 @@ impl<T, V, S> ConcurrentStore<T, V, S> {
     ) -> Result<Self, StoreError> {
         let count = SHARDS.min((capacity / LEAST).max(1).next_power_of_two());
         let mean = capacity.div_ceil(count);
-        // Five standard deviations of the bindings in a shard.
-        let spare = if count > 1 { 5 * mean.isqrt() } else { 0 };
+        // More than six standard deviations of the bindings in a shard: of up to 64 shards, none
+        // has more bindings but for the chance of E4.
+        let spare = if count > 1 { 6 * (mean.isqrt() + 1) } else { 0 };
         let shard = || Store::with_parts(mean.saturating_add(spare), lifetime, heads, ());
         let shards = (0..count).map(|_| Ok(Shard(Lock::new(shard()?))));
         let shards: Result<Vec<_>, StoreError> = shards.collect();
@@ -301,8 +304,11 @@ impl<T: Hash + Eq, V, S: BuildHasher> ConcurrentStore<T, V, S> {
     /// # Ok::<(), flowtable::ephemeral::StoreError>(())
     /// ```
     pub fn insert_new(&self, tag: T, now: Timestamp, value: V) -> Result<bool, Full<T>> {
+        // Before the lock: a value that is not used is dropped without it.
+        let mut value = Some(value);
         let (hash, mut store) = self.lock(&tag);
-        store.find_or_create_hashed(hash, tag, now, || value).map(|bound| bound.is_new)
+        let value = || value.take().expect("called once");
+        store.find_or_create_hashed(hash, tag, now, value).map(|bound| bound.is_new)
     }
 
     /// Calls `each` with a mutable reference to the value of the live binding of a tag, and whether

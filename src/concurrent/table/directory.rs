@@ -26,8 +26,16 @@ use crate::table::error::TryReserveError;
 /// An entry of a directory.
 type Entry = AtomicPtr<AtomicU64>;
 
-/// The root of a shard: an atomic pointer to its directory.
-pub(super) struct Root<K, V>(AtomicPtr<Entry>, PhantomData<(K, V)>);
+/// The root of a shard: an atomic pointer to its directory. Invariant in `K` and `V`, as entries
+/// are inserted through shared references.
+///
+/// ```compile_fail,E0308
+/// type Table<F> = flowtable::ConcurrentTable<u8, F>;
+/// fn narrow(table: &Table<for<'a> fn(&'a str)>) -> &Table<fn(&'static str)> {
+///     table
+/// }
+/// ```
+pub(super) struct Root<K, V>(AtomicPtr<Entry>, PhantomData<AtomicPtr<(K, V)>>);
 
 /// A tagged pointer to a directory: the low six bits are the shift of a mixed hash that yields the
 /// index of its entry.

@@ -28,13 +28,15 @@
 //! - **T4, references.** They are valid until the pin is dropped or
 //!   [repinned](PinnedTrie::repin), also when the entry has been removed. Entries do not move.
 //! - **T5, bounded garbage.** What is retired and not freed yet takes no more bytes than the limit
-//!   and what one operation of each thread retires. Above, insertions are refused, and nothing has
-//!   changed. Removals are not refused: they retire what has been inserted.
+//!   and what one insertion of each thread retires. Above, insertions are refused, and nothing has
+//!   changed. Removals are not refused: above the limit, each adds its leaf, the nodes that it
+//!   replaces, and 2.3 KB.
 //! - **T6, progress.** A lookup takes no lock, never waits and never retries. A writer waits for
 //!   other writers, none of which waits for a reader.
 //! - **T7, code of the caller.** Under the lock only methods of keys run. If one panics, so does
-//!   the call: lookups go on, the entry may have been inserted or not, and what the call has
-//!   replaced is leaked. Values are dropped without the lock, by any thread.
+//!   the call: lookups go on, the entry may have been inserted or removed or not, which
+//!   [`len`](ConcurrentLcTrie::len) agrees with, and nodes that were being made are leaked. Values
+//!   are dropped without the lock, by any thread.
 //!
 //! # Cost
 //!

@@ -115,9 +115,19 @@ impl<K, V> Child<K, V> {
 }
 
 /// A reference to a child, which a writer replaces by one store.
+///
+/// Invariant in `K` and `V`, as entries are inserted through shared references: a trie of functions
+/// that take any reference is not one of functions that take `'static` ones.
+///
+/// ```compile_fail,E0308
+/// type Trie<F> = flowtable::ConcurrentLcTrie<u8, F>;
+/// fn narrow(trie: &Trie<for<'a> fn(&'a str)>) -> &Trie<fn(&'static str)> {
+///     trie
+/// }
+/// ```
 pub(super) struct Slot<K, V> {
     tagged: AtomicPtr<u8>,
-    types: PhantomData<(K, V)>,
+    types: PhantomData<AtomicPtr<(K, V)>>,
 }
 
 impl<K, V> Slot<K, V> {

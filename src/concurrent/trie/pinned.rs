@@ -6,16 +6,15 @@ use core::borrow::Borrow;
 use core::fmt;
 use core::ops::Bound;
 use core::panic::AssertUnwindSafe;
-use std::panic::catch_unwind;
+use std::panic::{catch_unwind, resume_unwind};
 
 use super::ConcurrentLcTrie;
-use super::node::{Child, Kind, Leaf};
+use super::node::{Child, Kind};
 use super::order::first_from;
 use super::write::Writer;
 use crate::concurrent::error::WouldExceed;
 use crate::concurrent::garbage::{forget_panic, help};
 use crate::concurrent::guard::Guard;
-use crate::concurrent::sync::Ordering;
 use crate::key::bits::BitString;
 
 /// The cost of retiring in the collector: 64 functions of 32 bytes, one of them used.
@@ -153,10 +152,9 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
             let (retired, limit) = (garbage.retired(), garbage.limit);
             return Err(WouldExceed { refused: (key, value), retired, limit });
         }
-        let old = self.write(|writer| {
-            let old = writer.insert(key, value);
-            (old, isize::from(old.is_none()))
-        });
+        // If a method of the key panics, the value is dropped without the lock.
+        let mut value = Some(value);
+        let old = self.write(|writer| writer.insert(key, &mut value));
         Ok(old.map(|leaf| &leaf.value))
     }
 
@@ -176,11 +174,7 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
         K: Send + Sync + 'static,
         V: Send + Sync + 'static,
     {
-        let old = self.write(|writer| {
-            let old = writer.remove(key);
-            (old, -isize::from(old.is_some()))
-        });
-        old.map(|leaf| &leaf.value)
+        self.write(|writer| writer.remove(key)).map(|leaf| &leaf.value)
     }
 
     /// Removes all entries.
@@ -199,11 +193,7 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
         K: Send + Sync + 'static,
         V: Send + Sync + 'static,
     {
-        let trie = self.trie;
-        self.write(|writer| {
-            writer.clear();
-            (None, -(trie.len() as isize))
-        });
+        self.write(Writer::clear);
     }
 
     /// Helps the collector to free what no pin protects.
@@ -218,18 +208,15 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
         help(self.guard.borrow().epoch());
     }
 
-    /// Makes a change under the lock, which returns a leaf and the change of the length.
-    fn write(
-        &self,
-        change: impl FnOnce(&mut Writer<'t, K, V>) -> (Option<&'t Leaf<K, V>>, isize),
-    ) -> Option<&Leaf<K, V>> {
+    /// Makes a change under the lock. If a method of a key panics, defers what has been replaced
+    /// until then, and resumes the panic.
+    fn write<R>(&self, change: impl FnOnce(&mut Writer<'t, K, V>) -> R) -> R {
         let lock = self.trie.lock.lock();
         // SAFETY: the lock is held, and what is retired is deferred below.
         let mut writer = unsafe { Writer::new(self.trie) };
-        let (leaf, change) = change(&mut writer);
+        // What a writer has retired is not linked, also when it panics.
+        let result = catch_unwind(AssertUnwindSafe(|| change(&mut writer)));
         let (retired, bytes) = (writer.retired, writer.bytes);
-        // Release: pairs with the Acquire in `len`.
-        self.trie.len.store(self.trie.len().wrapping_add_signed(change), Ordering::Release);
         drop(lock);
         if !retired.is_empty() {
             let free = move || free(retired);
@@ -237,7 +224,7 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
             // SAFETY: no later pin finds what is retired, and any thread may drop keys and values.
             unsafe { self.trie.garbage.defer(bytes + OVERHEAD, epoch, free) };
         }
-        leaf
+        result.unwrap_or_else(|panic| resume_unwind(panic))
     }
 }
 

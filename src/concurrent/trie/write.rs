@@ -19,6 +19,7 @@ use alloc::vec::Vec;
 
 use super::ConcurrentLcTrie;
 use super::node::{Child, Kind, Leaf, Node, Slot};
+use crate::concurrent::sync::Ordering;
 use crate::key::bits::BitString;
 use crate::trie::{RebalanceFrom, Tuning};
 
@@ -77,6 +78,13 @@ impl<'t, K: BitString, V> Writer<'t, K, V> {
         }
     }
 
+    /// Changes the number of entries. Called where a leaf is linked or unlinked, and before methods
+    /// of keys, which may panic, are called again.
+    fn add_to_len(&self, change: isize) {
+        // Release: pairs with the Acquire in `len`.
+        self.trie.len.store(self.trie.len().wrapping_add_signed(change), Ordering::Release);
+    }
+
     fn retire(&mut self, child: Child<K, V>) {
         self.bytes += match self.kind(child) {
             Kind::Empty => return,
@@ -118,27 +126,38 @@ impl<'t, K: BitString, V> Writer<'t, K, V> {
         }
     }
 
-    /// Inserts an entry. Returns the former leaf of the key.
-    pub(super) fn insert(&mut self, key: K, value: V) -> Option<&'t Leaf<K, V>> {
+    /// Inserts an entry. Returns the former leaf of the key. The value is taken when no method of a
+    /// key is called any more before it is linked: so it is never dropped under the lock.
+    ///
+    /// # Panics
+    ///
+    /// If there is no value.
+    pub(super) fn insert(&mut self, key: K, value: &mut Option<V>) -> Option<&'t Leaf<K, V>> {
         let (path, place) = self.locate(&key);
         let link = path[path.len() - 1];
+        let mut leaf = || {
+            let value = value.take().expect("a value");
+            Child::of_leaf(Box::new(Leaf { key, value }))
+        };
         match place {
             Place::Leaf(old) => {
                 let former = self.slot(link).load();
-                self.set(link, Child::of_leaf(Box::new(Leaf { key, value })));
+                self.set(link, leaf());
                 self.retire(former);
                 return Some(old);
             }
             Place::Empty => {
-                self.set(link, Child::of_leaf(Box::new(Leaf { key, value })));
+                self.set(link, leaf());
+                self.add_to_len(1);
             }
             Place::Fork(child, other, bit) => {
                 let is_right = key.slice(bit, 1) == 1;
-                let leaf = Child::of_leaf(Box::new(Leaf { key, value }));
+                let leaf = leaf();
                 let children = if is_right { [child, leaf] } else { [leaf, child] };
                 // SAFETY: the children are not freed before this writer has ended.
                 let node = unsafe { Node::new(bit, other, &children) };
                 self.set(link, Child::of_node(node));
+                self.add_to_len(1);
                 if self.trie.tuning.rebalance_from == RebalanceFrom::NewNode {
                     self.resize(link, 0);
                 }
@@ -154,6 +173,7 @@ impl<'t, K: BitString, V> Writer<'t, K, V> {
         let link = path[path.len() - 1];
         let old = self.slot(link).load();
         self.set(link, Child::EMPTY);
+        self.add_to_len(-1);
         self.retire(old);
         self.rebalance(path);
         Some(leaf)
@@ -163,6 +183,8 @@ impl<'t, K: BitString, V> Writer<'t, K, V> {
     pub(super) fn clear(&mut self) {
         let mut open = vec![self.trie.root.load()];
         self.trie.root.store(Child::EMPTY);
+        // Release: pairs with the Acquire in `len`.
+        self.trie.len.store(0, Ordering::Release);
         while let Some(child) = open.pop() {
             if let Kind::Node(node) = self.kind(child) {
                 open.extend(node.slots.iter().map(Slot::load));

@@ -1,4 +1,4 @@
-//! The guarantees T1 to T6 of `ConcurrentLcTrie`.
+//! The guarantees T1 to T5 of `ConcurrentLcTrie`.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};

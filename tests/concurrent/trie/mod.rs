@@ -1,4 +1,5 @@
 //! `ConcurrentLcTrie`.
 
 mod guarantees;
+mod misuse;
 mod model;
