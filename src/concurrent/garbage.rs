@@ -125,6 +125,15 @@ fn set_freeing(freeing: bool) -> bool {
 /// The result of a drop: the panic payload, if it has panicked.
 pub(super) type Dropped = Result<(), Box<dyn Any + Send>>;
 
+/// Returns the first of two panics, and drops the other one.
+pub(super) fn first_panic(first: Dropped, second: Dropped) -> Dropped {
+    if first.is_err() {
+        forget_panic(second);
+        return first;
+    }
+    second
+}
+
 /// Drops a panic payload. If that panics, drops its payload, too; after four of them it leaks.
 pub(super) fn forget_panic(dropped: Dropped) {
     let mut panic = dropped.err();

@@ -16,7 +16,7 @@ use super::directory::Address;
 use super::index::Index;
 use super::segment::SegmentPtr;
 use super::store::Store;
-use crate::concurrent::garbage::{Dropped, Garbage, forget_panic};
+use crate::concurrent::garbage::{Dropped, Garbage, first_panic, forget_panic};
 use crate::concurrent::policy::SHARDS;
 use crate::concurrent::sync::Arc;
 
@@ -148,15 +148,6 @@ impl Batch {
         store.release(&mut ids);
         self.bytes = 0;
     }
-}
-
-/// Returns the first of two panics, and drops the other one.
-pub(super) fn first_panic(first: Dropped, second: Dropped) -> Dropped {
-    if first.is_err() {
-        forget_panic(second);
-        return first;
-    }
-    second
 }
 
 /// Frees a segment and drops its entries. Returns the first panic after all are dropped.

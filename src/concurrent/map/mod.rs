@@ -198,12 +198,12 @@ use alloc::boxed::Box;
 use core::hash::{BuildHasher, Hash};
 use std::panic::resume_unwind;
 
-use super::garbage::{self as collected, Garbage};
+use super::garbage::{self as collected, Garbage, first_panic};
 use super::guard::Guard;
 use super::policy::SHARDS;
 use super::sync::Arc;
 use crate::hash::DefaultHashBuilder;
-use garbage::{first_panic, free_all};
+use garbage::free_all;
 use index::Index;
 use shard::Shard;
 

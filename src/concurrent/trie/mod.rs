@@ -36,7 +36,8 @@
 //! - **T7, code of the caller.** Under the lock only methods of keys run. If one panics, so does
 //!   the call: lookups go on, the entry may have been inserted or removed or not, which
 //!   [`len`](ConcurrentLcTrie::len) agrees with, and nodes that were being made are leaked. Values
-//!   are dropped without the lock, by any thread.
+//!   are dropped without the lock, by any thread. If a destructor panics while the trie is dropped,
+//!   all entries are dropped nevertheless.
 //!
 //! # Cost
 //!
@@ -59,7 +60,9 @@ mod order;
 mod pinned;
 mod write;
 
-use super::garbage::{self, Garbage};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use super::garbage::{self, Garbage, first_panic};
 use super::guard::{Guard, pin};
 use super::lock::Lock;
 use super::sync::{AtomicUsize, Ordering};
@@ -239,15 +242,18 @@ impl<K: BitString, V> Default for ConcurrentLcTrie<K, V> {
 impl<K, V> Drop for ConcurrentLcTrie<K, V> {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
-        let mut open = alloc::vec![self.root.load()];
+        let (mut open, mut panic) = (alloc::vec![self.root.load()], Ok(()));
         while let Some(child) = open.pop() {
             // SAFETY: the trie is dropped: there are no readers, and each child is linked once.
             if let Kind::Node(node) = unsafe { child.kind() } {
                 open.extend(node.slots.iter().map(Slot::load));
             }
             // SAFETY: as above.
-            drop(unsafe { child.free() });
+            let owned = unsafe { child.free() };
+            let dropped = catch_unwind(AssertUnwindSafe(|| drop(owned)));
+            panic = first_panic(panic, dropped);
         }
         self.garbage.reduce_at_drop();
+        panic.unwrap_or_else(|panic| resume_unwind(panic));
     }
 }

@@ -23,6 +23,8 @@ const OVERHEAD: usize = 2304;
 /// A pin of a [`ConcurrentLcTrie`], for reads and writes.
 ///
 /// It owns its guard, or borrows one of type `G = &Guard` that it shares with other structures.
+/// Its methods that write panic if a method of a key calls them, or a closure that runs under the
+/// lock of another structure.
 ///
 /// A reference must not be used after [`repin`](Self::repin):
 ///
@@ -105,7 +107,7 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
         self.get(key).is_some()
     }
 
-    /// Returns the first entry whose key is greater than `key`.
+    /// Returns the first entry whose key is greater than `key`: one step of an iteration (T3).
     ///
     /// # Example
     ///
