@@ -23,10 +23,10 @@
 //!   `d`, a binding lives for at least a lifetime less `d`, and at most a lifetime plus `d`. Shards
 //!   have times of their own; a timestamp far in the future stops that of its shard until then.
 //! - **E4** A creation is refused only if the shard of its tag is full of live bindings, or waits
-//!   for the slots of [removed](crate::ephemeral#removal) ones, which are not reused in the same
-//!   tick. Shards have slots to spare: with
-//!   hashes that are random, `capacity` live bindings have room, but for a chance of two in
-//!   a million.
+//!   for the slots of [removed](crate::ephemeral#removal) ones: they are not reused in the same
+//!   tick, and one that was removed later than 3/16 of a lifetime after its creation only when its
+//!   lifetime has ended. Shards have slots to spare: with hashes that are random, `capacity` live
+//!   bindings have room, but for a chance of two in a million.
 //! - **E5** A panic of a closure or of a method of a tag leaves a store that works.
 //!
 //! Closures, and `Clone` and `Drop` of tags and values, run under the lock of a shard. They must
@@ -51,20 +51,25 @@ use crate::hash::DefaultHashBuilder;
 use crate::invariant::InvariantError;
 use crate::timestamp::Timestamp;
 
-/// Bindings of a shard at least, unless there is one shard only.
-const LEAST: usize = 64;
+/// The minimum number of bindings of a shard, unless there is one shard only.
+const MIN_PER_SHARD: usize = 64;
 
 /// The store of a shard. It receives hashes.
-type Store<T, V> = EphemeralStore<T, V, ()>;
+type ShardStore<T, V> = EphemeralStore<T, V, ()>;
 
 /// A shard. Aligned to two cache lines, as CPUs prefetch them in pairs.
 #[repr(align(128))]
-struct Shard<T, V>(Lock<Store<T, V>>);
+struct Shard<T, V>(Lock<ShardStore<T, V>>);
 
 /// A bounded table of bindings of tags to values for several threads, each of which lives for one
 /// lifetime: an [`EphemeralStore`] in shards.
 ///
 /// See the [module](self) for the guarantees. Costs are those of [`EphemeralStore`], and a lock.
+///
+/// # Panics
+///
+/// All methods that take a lock panic if they are called under a lock of a concurrent structure: by
+/// closures, and by `Clone` and `Drop` of tags and values.
 ///
 /// # Example
 ///
@@ -99,6 +104,7 @@ struct Shard<T, V>(Lock<Store<T, V>>);
 #[doc(alias("syn cache", "nonce", "time to live"))]
 pub struct ConcurrentStore<T = u64, V = u64, S = DefaultHashBuilder> {
     hasher: S,
+    lifetime: Duration,
     /// A power of two.
     shards: Box<[Shard<T, V>]>,
 }
@@ -144,15 +150,18 @@ impl<T, V, S> ConcurrentStore<T, V, S> {
         heads: Heads,
         hasher: S,
     ) -> Result<Self, StoreError> {
-        let count = SHARDS.min((capacity / LEAST).max(1).next_power_of_two());
+        let count = SHARDS.min((capacity / MIN_PER_SHARD).max(1).next_power_of_two());
         let mean = capacity.div_ceil(count);
         // More than six standard deviations of the bindings in a shard: of up to 64 shards, none
         // has more bindings but for the chance of E4.
         let spare = if count > 1 { 6 * (mean.isqrt() + 1) } else { 0 };
-        let shard = || Store::with_parts(mean.saturating_add(spare), lifetime, heads, ());
+        let shard = || ShardStore::with_parts(mean.saturating_add(spare), lifetime, heads, ());
         let shards = (0..count).map(|_| Ok(Shard(Lock::new(shard()?))));
         let shards: Result<Vec<_>, StoreError> = shards.collect();
-        Ok(Self { hasher, shards: shards?.into_boxed_slice() })
+        let shards = shards?.into_boxed_slice();
+        // Rounded to ticks, as the shards have it.
+        let lifetime = shards[0].0.lock().lifetime();
+        Ok(Self { hasher, lifetime, shards })
     }
 
     fn shard_of(&self, hash: u64) -> &Shard<T, V> {
@@ -161,7 +170,7 @@ impl<T, V, S> ConcurrentStore<T, V, S> {
 
     /// Calls `each` with the store of each shard, under its lock, and returns the sum of the
     /// results.
-    fn sum(&self, each: impl Fn(&mut Store<T, V>) -> usize) -> usize {
+    fn sum(&self, each: impl Fn(&mut ShardStore<T, V>) -> usize) -> usize {
         self.shards.iter().map(|shard| each(&mut shard.0.lock())).sum()
     }
 
@@ -173,8 +182,8 @@ impl<T, V, S> ConcurrentStore<T, V, S> {
 
     /// Returns the lifetime of a binding.
     #[must_use]
-    pub fn lifetime(&self) -> Duration {
-        self.shards[0].0.lock().lifetime()
+    pub const fn lifetime(&self) -> Duration {
+        self.lifetime
     }
 
     /// Returns the number of allocated bytes.
@@ -183,8 +192,8 @@ impl<T, V, S> ConcurrentStore<T, V, S> {
         size_of_val(&*self.shards) + self.sum(|store| store.allocation_size())
     }
 
-    /// Returns the number of bindings that occupy a slot. Beside writers, the shards are counted
-    /// one after the other, as they are by the following methods.
+    /// Returns the number of bindings that occupy a slot. Not a snapshot: shards are counted one
+    /// after the other, here and in the methods below.
     #[must_use]
     pub fn len(&self) -> usize {
         self.sum(|store| store.len())
@@ -233,7 +242,7 @@ impl<T, V, S> ConcurrentStore<T, V, S> {
 
 impl<T: Hash + Eq, V, S: BuildHasher> ConcurrentStore<T, V, S> {
     /// Returns the hash of a tag, and locks its shard.
-    fn lock<Q: Hash + ?Sized>(&self, tag: &Q) -> (u64, LockGuard<'_, Store<T, V>>) {
+    fn lock<Q: Hash + ?Sized>(&self, tag: &Q) -> (u64, LockGuard<'_, ShardStore<T, V>>) {
         let hash = self.hasher.hash_one(tag);
         (hash, self.shard_of(hash).0.lock())
     }

@@ -1,8 +1,10 @@
 //! Invariants of a concurrent trie.
 #![allow(unsafe_code)]
 
+use alloc::vec::Vec;
+
 use super::ConcurrentLcTrie;
-use super::node::{Child, Kind};
+use super::node::{Child, Kind, Node};
 use crate::invariant::{InvariantError, ensure};
 use crate::key::bits::BitString;
 
@@ -22,7 +24,7 @@ impl<K: BitString, V> ConcurrentLcTrie<K, V> {
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), InvariantError> {
         let _lock = self.lock.lock();
-        let leaves = check(self.root.load(), 0, None)?;
+        let leaves = check(self.root.load())?;
         ensure(leaves == self.len(), || "the number of entries")
     }
 
@@ -37,9 +39,9 @@ impl<K: BitString, V> ConcurrentLcTrie<K, V> {
     /// assert_eq!(trie.depths().iter().sum::<usize>(), 99);
     /// ```
     #[must_use]
-    pub fn depths(&self) -> alloc::vec::Vec<usize> {
+    pub fn depths(&self) -> Vec<usize> {
         let _lock = self.lock.lock();
-        let mut depths = alloc::vec::Vec::new();
+        let mut depths = Vec::new();
         let mut open = alloc::vec![(self.root.load(), 0)];
         while let Some((child, depth)) = open.pop() {
             // SAFETY: it is linked, and the lock is held.
@@ -58,41 +60,54 @@ impl<K: BitString, V> ConcurrentLcTrie<K, V> {
     }
 }
 
-/// Checks a child at bit `end` and all below it, and returns the number of leaves.
-fn check<K: BitString, V>(
-    child: Child<K, V>,
-    end: u32,
-    prefix: Option<(K, u32)>,
-) -> Result<usize, InvariantError> {
-    // SAFETY: it is linked, and the lock is held.
-    let node = match unsafe { child.kind() } {
-        Kind::Empty => return Ok(0),
-        Kind::Leaf(leaf) => {
-            let agrees = prefix.is_none_or(|(key, bits)| agrees(&key, &leaf.key, bits));
-            ensure(agrees, || "a leaf below a node with another prefix")?;
-            return Ok(1);
+/// A child at bit `end`, and a key whose first bits are those of all keys below.
+type Open<K, V> = (Child<K, V>, u32, Option<(K, u32)>);
+
+/// Checks a child and all below it, and returns the number of leaves.
+fn check<K: BitString, V>(root: Child<K, V>) -> Result<usize, InvariantError> {
+    let (mut leaves, mut open) = (0, alloc::vec![(root, 0, None)]);
+    while let Some((child, end, prefix)) = open.pop() {
+        // SAFETY: it is linked, and the lock is held.
+        match unsafe { child.kind() } {
+            Kind::Empty => {}
+            Kind::Leaf(leaf) => {
+                let agrees =
+                    prefix.is_none_or(|(key, bits): (K, u32)| agrees(&key, &leaf.key, bits));
+                ensure(agrees, || "a leaf below a node with another prefix")?;
+                leaves += 1;
+            }
+            Kind::Node(node) => {
+                let agrees = prefix.is_none_or(|(key, bits)| agrees(&key, &node.key, bits));
+                ensure(agrees && node.pos >= end, || "the prefix of a node, or its position")?;
+                check_node(node, &mut open)?;
+            }
         }
-        Kind::Node(node) => node,
-    };
-    ensure(prefix.is_none_or(|(key, bits)| agrees(&key, &node.key, bits)), || "a node's prefix")?;
-    ensure(node.pos >= end && node.end() <= K::BITS, || "the position of a node")?;
+    }
+    Ok(leaves)
+}
+
+/// Checks a node, and adds its children to `open`.
+fn check_node<K: BitString, V>(
+    node: &Node<K, V>,
+    open: &mut Vec<Open<K, V>>,
+) -> Result<(), InvariantError> {
+    ensure(node.end() <= K::BITS, || "the position of a node")?;
     ensure(node.slots.len().is_power_of_two() && node.bits() >= 1, || "the slots of a node")?;
-    let (mut leaves, mut used, mut full) = (0, 0, 0);
+    let (mut used, mut full) = (0, 0);
     for (index, slot) in (0..).zip(&*node.slots) {
         let child = slot.load();
-        // SAFETY: as above.
+        // SAFETY: it is linked, and the lock is held.
         let key = unsafe { child.key() };
         let Some(key) = key else { continue };
         used += 1;
         // SAFETY: as above.
-        full +=
-            u32::from(matches!(unsafe { child.kind() }, Kind::Node(at) if at.pos == node.end()));
+        let is_full = matches!(unsafe { child.kind() }, Kind::Node(at) if at.pos == node.end());
+        full += u32::from(is_full);
         ensure(node.slot_of(&key) == index, || "a child in the slot of another")?;
         ensure(agrees(&node.key, &key, node.pos), || "a child with another prefix")?;
-        leaves += check(child, node.end(), Some((key, node.end())))?;
+        open.push((child, node.end(), Some((key, node.end()))));
     }
-    ensure(used >= 2 && used == node.used() && full == node.full(), || "the counters of a node")?;
-    Ok(leaves)
+    ensure(used >= 2 && used == node.used() && full == node.full(), || "the counters of a node")
 }
 
 fn agrees<K: BitString>(one: &K, other: &K, bits: u32) -> bool {

@@ -1,6 +1,8 @@
 //! Entries in the order of their keys.
 
 use core::borrow::Borrow;
+use core::fmt;
+use core::iter::FusedIterator;
 use core::ops::Bound;
 
 use super::pinned::PinnedTrie;
@@ -11,7 +13,8 @@ use crate::key::bits::BitString;
 /// their keys. Each step descends from the root. Created by [`PinnedTrie::iter`].
 pub struct TrieIter<'p, K, V, G = Guard> {
     pinned: &'p PinnedTrie<'p, K, V, G>,
-    from: Bound<K>,
+    /// `None` at the end.
+    from: Option<Bound<K>>,
 }
 
 impl<K: BitString, V, G: Borrow<Guard>> PinnedTrie<'_, K, V, G> {
@@ -43,7 +46,7 @@ impl<K: BitString, V, G: Borrow<Guard>> PinnedTrie<'_, K, V, G> {
     /// assert_eq!(pinned.iter_from(Bound::Excluded(7)).count(), 1);
     /// ```
     pub fn iter_from(&self, from: Bound<K>) -> TrieIter<'_, K, V, G> {
-        TrieIter { pinned: self, from }
+        TrieIter { pinned: self, from: Some(from) }
     }
 }
 
@@ -51,8 +54,16 @@ impl<'p, K: BitString, V, G: Borrow<Guard>> Iterator for TrieIter<'p, K, V, G> {
     type Item = (K, &'p V);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (key, value) = self.pinned.first(self.from)?;
-        self.from = Bound::Excluded(key);
-        Some((key, value))
+        let first = self.pinned.first(self.from?);
+        self.from = first.as_ref().map(|(key, _)| Bound::Excluded(*key));
+        first
+    }
+}
+
+impl<K: BitString, V, G: Borrow<Guard>> FusedIterator for TrieIter<'_, K, V, G> {}
+
+impl<K: fmt::Debug, V, G> fmt::Debug for TrieIter<'_, K, V, G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TrieIter").field("from", &self.from).finish_non_exhaustive()
     }
 }

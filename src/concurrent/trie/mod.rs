@@ -20,10 +20,10 @@
 //!
 //! - **T1, reads.** A lookup that begins after an insertion, replacement or removal has returned
 //!   observes it, or a later one of the same key. It returns an entry whole or not at all.
-//! - **T2, one moment.** What a lookup returns for a key was true at a moment between its begin and
-//!   its end: no resize makes an entry temporarily invisible. Lookups of a key are monotonic.
+//! - **T2, linearizability.** What a lookup returns for a key was true at a moment between its begin
+//!   and its end: no resize makes an entry temporarily invisible. Lookups of a key are monotonic.
 //! - **T3, order.** An iteration yields keys in ascending order, each at most once: all that exist
-//!   during the whole iteration, and perhaps those that are inserted or removed meanwhile. It is no
+//!   during the whole iteration, and possibly those that are inserted or removed meanwhile. It is no
 //!   snapshot.
 //! - **T4, references.** They are valid until the pin is dropped or
 //!   [repinned](PinnedTrie::repin), also when the entry has been removed. Entries do not move.
@@ -60,6 +60,7 @@ mod order;
 mod pinned;
 mod write;
 
+use core::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::garbage::{self, Garbage, first_panic};
@@ -236,6 +237,13 @@ impl<K: BitString, V> ConcurrentLcTrie<K, V> {
 impl<K: BitString, V> Default for ConcurrentLcTrie<K, V> {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// Formats the entries in order, as a map.
+impl<K: BitString + fmt::Debug, V: fmt::Debug> fmt::Debug for ConcurrentLcTrie<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.pin().iter()).finish()
     }
 }
 

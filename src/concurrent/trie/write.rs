@@ -32,8 +32,8 @@ const MAX_CASCADE: u32 = 24;
 /// A slot of the path to a key: the node that has it, `None` for the root, and its index.
 type Link<'t, K, V> = (Option<&'t Node<K, V>>, usize);
 
-/// Where a key is, or belongs.
-enum Place<'t, K, V> {
+/// The result of a descent to a key.
+enum Descent<'t, K, V> {
     Leaf(&'t Leaf<K, V>),
     Empty,
     /// Above this child, at the first bit in which the keys differ.
@@ -95,17 +95,17 @@ impl<'t, K: BitString, V> Writer<'t, K, V> {
     }
 
     /// Descends to the place of a key, and returns the slots of the path, the root first.
-    fn locate(&self, key: &K) -> (Vec<Link<'t, K, V>>, Place<'t, K, V>) {
+    fn locate(&self, key: &K) -> (Vec<Link<'t, K, V>>, Descent<'t, K, V>) {
         let mut path: Vec<Link<'t, K, V>> = vec![(None, 0)];
         let (mut link, mut tested) = (path[0], 0);
         loop {
             let child = self.slot(link).load();
             match self.kind(child) {
-                Kind::Empty => return (path, Place::Empty),
+                Kind::Empty => return (path, Descent::Empty),
                 Kind::Leaf(leaf) => {
                     let place = match key.first_difference(&leaf.key, tested) {
-                        None => Place::Leaf(leaf),
-                        Some(bit) => Place::Fork(child, leaf.key, bit),
+                        None => Descent::Leaf(leaf),
+                        Some(bit) => Descent::Fork(child, leaf.key, bit),
                     };
                     return (path, place);
                 }
@@ -116,7 +116,7 @@ impl<'t, K: BitString, V> Writer<'t, K, V> {
                         node.key.first_difference(key, tested).filter(|&bit| bit < node.pos)
                     };
                     if let Some(bit) = difference {
-                        return (path, Place::Fork(child, node.key, bit));
+                        return (path, Descent::Fork(child, node.key, bit));
                     }
                     tested = node.end();
                     link = (Some(node), node.slot_of(key));
@@ -140,17 +140,17 @@ impl<'t, K: BitString, V> Writer<'t, K, V> {
             Child::of_leaf(Box::new(Leaf { key, value }))
         };
         match place {
-            Place::Leaf(old) => {
+            Descent::Leaf(old) => {
                 let former = self.slot(link).load();
                 self.set(link, leaf());
                 self.retire(former);
                 return Some(old);
             }
-            Place::Empty => {
+            Descent::Empty => {
                 self.set(link, leaf());
                 self.add_to_len(1);
             }
-            Place::Fork(child, other, bit) => {
+            Descent::Fork(child, other, bit) => {
                 let is_right = key.slice(bit, 1) == 1;
                 let leaf = leaf();
                 let children = if is_right { [child, leaf] } else { [leaf, child] };
@@ -169,7 +169,7 @@ impl<'t, K: BitString, V> Writer<'t, K, V> {
 
     /// Removes an entry, and returns its leaf, which is retired.
     pub(super) fn remove(&mut self, key: &K) -> Option<&'t Leaf<K, V>> {
-        let (path, Place::Leaf(leaf)) = self.locate(key) else { return None };
+        let (path, Descent::Leaf(leaf)) = self.locate(key) else { return None };
         let link = path[path.len() - 1];
         let old = self.slot(link).load();
         self.set(link, Child::EMPTY);

@@ -1,5 +1,6 @@
 //! The guarantees T1 to T5 of `ConcurrentLcTrie`.
 
+use std::ops::Bound;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -8,6 +9,7 @@ use ::model::hashers::mix;
 use ::model::histories::{Call, Clock, is_linearizable, random_op};
 use ::model::threads::run_concurrently;
 use flowtable::concurrent::ConcurrentLcTrie;
+use flowtable::key::bits::BitString;
 
 use crate::perform::perform_on_trie;
 
@@ -146,4 +148,57 @@ fn histories_are_linearizable() {
 fn can_be_sent_and_shared() {
     fn is<T: Send + Sync>() {}
     is::<ConcurrentLcTrie<u32, String>>();
+}
+
+/// An iterator that has ended returns nothing any more, also if entries are inserted.
+#[test]
+fn iterators_are_fused_and_tries_are_formatted_as_maps() {
+    let trie = ConcurrentLcTrie::<u32, char>::new();
+    let pinned = trie.pin();
+    pinned.insert(1, 'a').unwrap();
+    let mut entries = pinned.iter();
+    assert_eq!((entries.next(), entries.next()), (Some((1, &'a')), None));
+    pinned.insert(2, 'b').unwrap();
+    assert_eq!(entries.next(), None);
+    assert_eq!(format!("{trie:?}"), "{1: 'a', 2: 'b'}");
+}
+
+/// Keys of a million bits, each of which differs from the former one in a later bit: a trie as deep
+/// as there are keys.
+#[test]
+fn a_deep_trie_needs_no_stack() {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    struct Ones(u32);
+
+    impl BitString for Ones {
+        const BITS: u32 = 1 << 20;
+
+        fn window(&self, pos: u32) -> u64 {
+            match self.0.saturating_sub(pos) {
+                0 => 0,
+                ones @ 1..64 => u64::MAX << (64 - ones),
+                _ => u64::MAX,
+            }
+        }
+    }
+
+    let count = if cfg!(miri) { 20 } else { 3000 };
+    let trie = ConcurrentLcTrie::<Ones, u32>::new();
+    let pinned = trie.pin();
+    for number in 0..count {
+        assert!(pinned.insert(Ones(number * 64), number).is_ok());
+    }
+    let thread = std::thread::Builder::new().stack_size(64 << 10);
+    std::thread::scope(|scope| {
+        let iterate = || {
+            let pinned = trie.pin();
+            assert_eq!(pinned.after(&Ones(0)).map(|(_, number)| *number), Some(1));
+            assert_eq!(pinned.iter_from(Bound::Included(Ones(count * 60))).count(), {
+                (0..count).filter(|number| number * 64 >= count * 60).count()
+            });
+            trie.validate().unwrap();
+        };
+        thread.spawn_scoped(scope, iterate).unwrap();
+    });
+    assert!(trie.depths().len() > count as usize / 64);
 }
