@@ -35,8 +35,7 @@
 //!   other writers, none of which waits for a reader.
 //! - **T7, code of the caller.** Under the lock only methods of keys run. If one panics, so does
 //!   the call: lookups go on, the entry may have been inserted or removed or not, which
-//!   [`len`](ConcurrentLcTrie::len) agrees with, and nodes that were being made are leaked. Values
-//!   are dropped without the lock, by any thread. If a destructor panics while the trie is dropped,
+//!   [`len`](ConcurrentLcTrie::len) agrees with. Values are dropped without the lock, by any thread. If a destructor panics while the trie is dropped,
 //!   all entries are dropped nevertheless.
 //!
 //! # Cost

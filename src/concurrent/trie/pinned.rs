@@ -219,6 +219,8 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
         // What a writer has retired is not linked, also when it panics.
         let result = catch_unwind(AssertUnwindSafe(|| change(&mut writer)));
         let (retired, bytes) = (writer.retired, writer.bytes);
+        // SAFETY: no thread has read a node that was not linked; it is freed without its children.
+        writer.unlinked.into_iter().for_each(|node| drop(unsafe { node.free() }));
         drop(lock);
         if !retired.is_empty() {
             let free = move || free(retired);

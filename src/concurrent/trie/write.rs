@@ -46,6 +46,8 @@ pub(super) struct Writer<'t, K, V> {
     /// What was replaced.
     pub(super) retired: Vec<Child<K, V>>,
     pub(super) bytes: usize,
+    /// Nodes that are not linked yet: a method of a key may panic meanwhile.
+    pub(super) unlinked: Vec<Child<K, V>>,
 }
 
 impl<'t, K: BitString, V> Writer<'t, K, V> {
@@ -56,7 +58,7 @@ impl<'t, K: BitString, V> Writer<'t, K, V> {
     /// The caller holds the lock of the trie as long as the writer is used, and defers the retired
     /// children until all pins have ended.
     pub(super) const unsafe fn new(trie: &'t ConcurrentLcTrie<K, V>) -> Self {
-        Self { trie, retired: Vec::new(), bytes: 0 }
+        Self { trie, retired: Vec::new(), bytes: 0, unlinked: Vec::new() }
     }
 
     /// Returns what a child refers to.
@@ -264,6 +266,7 @@ impl<'t, K: BitString, V> Writer<'t, K, V> {
         let new = Child::of_node(unsafe { Node::new(node.pos, node.key, &children) });
         let old = self.slot(link).load();
         self.set(link, new);
+        self.unlinked.clear();
         self.retire(old);
         split.into_iter().for_each(|child| self.retire(child));
         let Kind::Node(new) = self.kind(new) else { return };
@@ -281,7 +284,7 @@ impl<'t, K: BitString, V> Writer<'t, K, V> {
     }
 
     /// Returns the children of a node with one more bit, and those that have been split.
-    fn inflated(&self, node: &Node<K, V>, split: &mut Vec<Child<K, V>>) -> Vec<Child<K, V>> {
+    fn inflated(&mut self, node: &Node<K, V>, split: &mut Vec<Child<K, V>>) -> Vec<Child<K, V>> {
         let new_bit = node.end();
         let mut children = Vec::with_capacity(2 * node.slots.len());
         for child in node.slots.iter().map(Slot::load) {
@@ -310,13 +313,13 @@ impl<'t, K: BitString, V> Writer<'t, K, V> {
     }
 
     /// Returns the children of a node with one bit less.
-    fn halved(&self, node: &Node<K, V>) -> Vec<Child<K, V>> {
+    fn halved(&mut self, node: &Node<K, V>) -> Vec<Child<K, V>> {
         let slots: Vec<_> = node.slots.iter().map(Slot::load).collect();
         slots.chunks(2).map(|pair| self.subtrie(node.end() - 1, pair)).collect()
     }
 
     /// Returns a subtrie of these `2^bits` children: empty, the only child, or a new node at `pos`.
-    fn subtrie(&self, pos: u32, children: &[Child<K, V>]) -> Child<K, V> {
+    fn subtrie(&mut self, pos: u32, children: &[Child<K, V>]) -> Child<K, V> {
         let mut used = children.iter().copied().filter(|child| !child.is_empty());
         let Some(first) = used.next() else { return Child::EMPTY };
         if used.next().is_none() {
@@ -325,6 +328,8 @@ impl<'t, K: BitString, V> Writer<'t, K, V> {
         // SAFETY: the child is not freed before this writer has ended.
         let Some(key) = (unsafe { first.key() }) else { return Child::EMPTY };
         // SAFETY: as above.
-        Child::of_node(unsafe { Node::new(pos, key, children) })
+        let node = Child::of_node(unsafe { Node::new(pos, key, children) });
+        self.unlinked.push(node);
+        node
     }
 }
