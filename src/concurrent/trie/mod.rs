@@ -20,11 +20,12 @@
 //!
 //! - **T1, reads.** A lookup that begins after an insertion, replacement or removal has returned
 //!   observes it, or a later one of the same key. It returns an entry whole or not at all.
-//! - **T2, linearizability.** What a lookup returns for a key was true at a moment between its begin
-//!   and its end: no resize makes an entry temporarily invisible. Lookups of a key are monotonic.
+//! - **T2, linearizability.** What a lookup returns for a key was true at a moment between its
+//!   begin and its end: no resize makes an entry temporarily invisible. Lookups of a key are
+//!   monotonic.
 //! - **T3, order.** An iteration yields keys in ascending order, each at most once: all that exist
-//!   during the whole iteration, and possibly those that are inserted or removed meanwhile. It is no
-//!   snapshot.
+//!   during the whole iteration, and possibly those that are inserted or removed meanwhile. It is
+//!   no snapshot.
 //! - **T4, references.** They are valid until the pin is dropped or
 //!   [repinned](PinnedTrie::repin), also when the entry has been removed. Entries do not move.
 //! - **T5, bounded garbage.** What is retired and not freed yet takes no more bytes than the limit
@@ -35,8 +36,9 @@
 //!   other writers, none of which waits for a reader.
 //! - **T7, code of the caller.** Under the lock only methods of keys run. If one panics, so does
 //!   the call: lookups go on, the entry may have been inserted or removed or not, which
-//!   [`len`](ConcurrentLcTrie::len) agrees with. Values are dropped without the lock, by any thread. If a destructor panics while the trie is dropped,
-//!   all entries are dropped nevertheless.
+//!   [`len`](ConcurrentLcTrie::len) agrees with. Values are dropped without the lock, by any
+//!   thread. If a destructor panics while the trie is dropped, all entries are dropped
+//!   nevertheless.
 //!
 //! # Cost
 //!
