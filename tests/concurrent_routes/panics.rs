@@ -2,13 +2,11 @@
 //! table, and addresses that panic. Every value is dropped exactly once, and readers see nothing
 //! half-done.
 
-use std::cell::{Cell, RefCell};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
 use flowtable::concurrent::{ConcurrentRoutes, Publication};
-use flowtable::key::bits::{Address, BitString};
 use flowtable::{Prefix, RouteTable};
+use model::bit_strings::{Panicking, with_call, with_panic_after};
 use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
 
 use super::turn;
@@ -126,45 +124,6 @@ fn r6_a_value_may_use_the_table_when_it_is_dropped() {
     assert_eq!(Rc::strong_count(&routes), 1);
 }
 
-thread_local! {
-    /// Calls of `window` before the one that panics; `None` if none does.
-    static LEFT: Cell<Option<u32>> = const { Cell::new(None) };
-    /// Called by the next call of `window`.
-    static CALL: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
-}
-
-/// An address whose `window` panics after a set number of calls.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Panicking(u32);
-
-impl BitString for Panicking {
-    const BITS: u32 = 32;
-
-    fn window(&self, pos: u32) -> u64 {
-        if let Some(call) = CALL.take() {
-            call();
-        }
-        match LEFT.get() {
-            Some(0) => {
-                LEFT.set(None);
-                std::panic::resume_unwind(Box::new("a window that panics"));
-            }
-            left => LEFT.set(left.map(|left| left - 1)),
-        }
-        self.0.window(pos)
-    }
-}
-
-impl Address for Panicking {
-    fn from_windows(window: impl Fn(u32) -> u64) -> Self {
-        Self(u32::from_windows(window))
-    }
-
-    fn truncated(&self, len: u32) -> Self {
-        Self(self.0.truncated(len))
-    }
-}
-
 fn panicking(number: u32) -> Prefix<Panicking> {
     Prefix::new(Panicking(number.wrapping_mul(0x9e37_79b9)), number % 33).unwrap()
 }
@@ -179,14 +138,11 @@ struct Checked {
 
 impl Checked {
     /// Applies updates; `window` panics after `calls` calls. Returns whether it panicked.
-    fn apply(&mut self, numbers: &[u32], calls: Option<u32>) -> bool {
+    fn apply(&mut self, numbers: &[u32], calls: Option<u64>) -> bool {
         let burst: Vec<_> = numbers.iter().map(|&at| (panicking(at), u64::from(at))).collect();
         let values =
             burst.iter().map(|&(at, value)| (at, Some(Counted::new(value)))).collect::<Vec<_>>();
-        LEFT.set(calls);
-        let result = catch_unwind(AssertUnwindSafe(|| self.routes.apply(values)));
-        LEFT.set(None);
-        match result {
+        match with_panic_after(calls, || self.routes.apply(values)) {
             Ok(publication) => {
                 self.written.extend(burst);
                 if publication == Ok(Publication::Visible) {
@@ -225,7 +181,7 @@ fn r6_when_an_address_panics_readers_see_what_they_saw() {
             let _pin = crossbeam_epoch::pin();
             (0..3).for_each(|more| assert!(!checked.apply(&[number + more], None)));
         }
-        panics += u32::from(checked.apply(&[number, number + 1], Some(number % 29)));
+        panics += u32::from(checked.apply(&[number, number + 1], Some(u64::from(number % 29))));
         checked.check();
     }
     assert!(panics > u32::from(MANY) / 4);
@@ -240,13 +196,13 @@ fn r6_an_update_in_an_update_panics_and_does_not_hang() {
     let _turn = turn();
     let routes = Rc::new(ConcurrentRoutes::<Panicking, u32>::new());
     let inner = Rc::clone(&routes);
-    CALL.set(Some(Box::new(move || {
+    let write = move || {
         assert!(inner.pin().is_empty());
         let _ = inner.insert(panicking(1), 1);
-    })));
+    };
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| ()));
-    let outer = catch_unwind(AssertUnwindSafe(|| routes.insert(panicking(2), 2)));
+    let outer = with_call(write, || routes.insert(panicking(2), 2));
     std::panic::set_hook(hook);
     assert!(outer.is_err() && routes.is_empty());
     assert_eq!(routes.insert(panicking(3), 3), Ok(Publication::Visible));

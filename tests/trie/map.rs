@@ -13,6 +13,7 @@ use flowtable::probes::Probes;
 use flowtable::trie::map::Entry;
 use flowtable::trie::{RebalanceFrom, Thresholds, Tuning};
 use flowtable::{DefaultHashBuilder, FiveTuple, LcTrieMap};
+use model::bit_strings::Inconsistent;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rand::rngs::StdRng;
@@ -535,18 +536,6 @@ fn keys_with_an_inconsistent_order_lose_only_the_order() {
         (0..=255).map(|byte| (Disordered(byte), byte)).collect();
     assert_eq!((map.len(), map.iter().count(), map.iter().rev().count()), (256, 256, 256));
     assert!((0..=255).all(|byte| map.remove(&Disordered(byte)) == Some(byte)));
-}
-
-/// A type with inconsistent bits: the start of a window is rounded down to a byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Inconsistent(u64);
-
-impl BitString for Inconsistent {
-    const BITS: u32 = 64;
-
-    fn window(&self, pos: u32) -> u64 {
-        self.0.window(pos / 8 * 8)
-    }
 }
 
 /// Operations may lose keys and panic, but they terminate.

@@ -7,10 +7,11 @@ use std::panic::catch_unwind;
 use std::rc::Rc;
 
 use capture::data;
-use flowtable::key::bits::{Address, BitString};
+use flowtable::key::bits::Address;
 use flowtable::probes::Probes;
 use flowtable::trie::{RebalanceFrom, Thresholds, Tuning};
 use flowtable::{LcRouteTable, Prefix};
+use model::bit_strings::Inconsistent;
 use model::routes::list::RouteList;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -423,24 +424,6 @@ fn auto_traits() {
     fn check<T: Send + Sync + Unpin + std::panic::UnwindSafe + std::panic::RefUnwindSafe>() {}
     check::<LcRouteTable<Ipv4Addr, String>>();
     check::<flowtable::trie::routes::Iter<'static, Ipv4Addr, String>>();
-}
-
-/// A type with inconsistent bits: the start of a window is rounded down to a byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Inconsistent(u64);
-
-impl BitString for Inconsistent {
-    const BITS: u32 = 64;
-
-    fn window(&self, pos: u32) -> u64 {
-        self.0.window(pos / 8 * 8)
-    }
-}
-
-impl Address for Inconsistent {
-    fn from_windows(window: impl Fn(u32) -> u64) -> Self {
-        Self(u64::from_windows(window))
-    }
 }
 
 /// Operations may lose routes and panic, but they terminate.

@@ -5,6 +5,7 @@
 //! results.
 
 pub mod alloc;
+pub mod bit_strings;
 pub mod caches;
 pub mod counted;
 pub mod demux;

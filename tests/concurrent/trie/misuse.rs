@@ -1,55 +1,22 @@
 //! T6 and T7 of `ConcurrentLcTrie`: keys that panic, that use the trie, or whose bits are
 //! inconsistent, and values that panic when they are dropped.
 
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use ::model::bit_strings::{Inconsistent, Panicking, with_call, with_panic_after};
 use ::model::drop_record::{DropRecord, Token};
 use ::model::hashers::mix;
+use ::model::threads::eventually;
 use flowtable::concurrent::{ConcurrentLcTrie, ConcurrentMap};
-use flowtable::key::bits::BitString;
 use flowtable::trie::Tuning;
-
-thread_local! {
-    /// Calls of `window` before the one that panics; `None` if none does.
-    static LEFT: Cell<Option<u64>> = const { Cell::new(None) };
-    /// Called by the next call of `window`.
-    static CALL: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
-}
-
-/// A key whose `window` panics after a set number of calls.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Panicking(u32);
-
-impl BitString for Panicking {
-    const BITS: u32 = 32;
-
-    fn window(&self, pos: u32) -> u64 {
-        if let Some(call) = CALL.take() {
-            call();
-        }
-        match LEFT.get() {
-            Some(0) => {
-                LEFT.set(None);
-                // Without the panic hook, which would print it.
-                std::panic::resume_unwind(Box::new("a window that panics"));
-            }
-            left => LEFT.set(left.map(|left| left - 1)),
-        }
-        self.0.window(pos)
-    }
-}
 
 /// Runs `act`, in which `window` panics after `calls` calls. Returns whether it has panicked.
 fn panics<R>(calls: u64, act: impl FnOnce() -> R) -> bool {
-    LEFT.set(Some(calls));
-    let result = catch_unwind(AssertUnwindSafe(act));
-    LEFT.set(None);
-    result.is_err()
+    with_panic_after(Some(calls), act).is_err()
 }
 
 /// Drops that were under a lock.
@@ -117,14 +84,10 @@ fn t7_with(tuning: Tuning, drops: &'static DropRecord) {
 /// Helps the collector, on which other tests depend, too, until a condition holds.
 pub(super) fn flush_until(mut is_done: impl FnMut() -> bool) {
     let trie = ConcurrentLcTrie::<u8, ()>::new();
-    for _ in 0..100_000 {
-        if is_done() {
-            return;
-        }
+    eventually("garbage is freed", || {
         trie.pin().flush();
-        thread::yield_now();
-    }
-    panic!("garbage is not freed");
+        is_done()
+    });
 }
 
 #[test]
@@ -145,9 +108,9 @@ fn t6_lookups_take_no_lock() {
         assert_eq!((pinned.iter().count(), reader.len()), (20, 20));
     };
     // Another thread reads while this one has the lock.
-    CALL.set(Some(Box::new(move || thread::spawn(read).join().unwrap())));
-    assert_eq!(trie.pin().insert(Panicking(7), 70).unwrap(), Some(&7));
-    assert!(CALL.take().is_none());
+    let read = move || thread::spawn(read).join().unwrap();
+    let insert = || trie.pin().insert(Panicking(7), 70).unwrap().copied();
+    assert_eq!(with_call(read, insert).unwrap(), (Some(7), true));
 }
 
 #[test]
@@ -155,7 +118,7 @@ fn t7_a_write_in_a_write_panics_and_does_not_hang() {
     let trie = Arc::new(ConcurrentLcTrie::<Panicking, u32>::new());
     trie.pin().insert(Panicking(1), 1).unwrap();
     let inner = Arc::clone(&trie);
-    CALL.set(Some(Box::new(move || {
+    let write = move || {
         assert_eq!(inner.pin().get(&Panicking(1)), Some(&1));
         // Without the panic hook, which would print it.
         let hook = std::panic::take_hook();
@@ -163,23 +126,11 @@ fn t7_a_write_in_a_write_panics_and_does_not_hang() {
         let result = catch_unwind(AssertUnwindSafe(|| _ = inner.pin().insert(Panicking(2), 2)));
         std::panic::set_hook(hook);
         std::panic::resume_unwind(result.unwrap_err());
-    })));
-    let outer = catch_unwind(AssertUnwindSafe(|| _ = trie.pin().insert(Panicking(3), 3)));
+    };
+    let outer = with_call(write, || _ = trie.pin().insert(Panicking(3), 3));
     assert!(outer.is_err() && trie.len() == 1);
     assert_eq!(trie.pin().insert(Panicking(3), 3), Ok(None));
     trie.validate().unwrap();
-}
-
-/// A type with inconsistent bits: the start of a window is rounded down to a byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Inconsistent(u64);
-
-impl BitString for Inconsistent {
-    const BITS: u32 = 64;
-
-    fn window(&self, pos: u32) -> u64 {
-        self.0.window(pos / 8 * 8)
-    }
 }
 
 /// Operations may lose keys and panic, but they terminate, and drop each value once.

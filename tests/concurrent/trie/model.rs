@@ -4,8 +4,6 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::thread;
-use std::time::Duration;
 
 use ::model::drop_record::{DropRecord, Token};
 use flowtable::LcTrieMap;
@@ -13,6 +11,8 @@ use flowtable::concurrent::{ConcurrentLcTrie, PinnedTrie};
 use flowtable::trie::Tuning;
 use proptest::collection::vec;
 use proptest::prelude::*;
+
+use super::misuse::flush_until;
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -141,8 +141,7 @@ fn values_are_dropped_once() {
     }
     assert!(pinned.iter().all(|(_, value)| value.is_alive()));
     drop(pinned);
-    // Readers of other tests may delay the collector for some time.
-    assert!(retry(|| trie.garbage() == 0 && DROPS.alive() == trie.len(), || trie.pin().flush()));
+    flush_until(|| trie.garbage() == 0 && DROPS.alive() == trie.len());
     drop(trie);
     assert_eq!(DROPS.alive(), 0);
 }
@@ -158,15 +157,4 @@ fn a_trie_drops_all_entries_even_if_destructors_panic() {
     }
     assert!(catch_unwind(AssertUnwindSafe(|| drop(trie))).is_err());
     assert_eq!((DROPS.made(), DROPS.alive()), (40, 0));
-}
-
-/// Returns whether `condition` holds at last; calls `help` between the attempts.
-fn retry(condition: impl Fn() -> bool, help: impl Fn()) -> bool {
-    (0..10_000).any(|_| {
-        condition() || {
-            help();
-            thread::sleep(Duration::from_millis(1));
-            false
-        }
-    })
 }
