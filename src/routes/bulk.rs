@@ -1,6 +1,5 @@
 //! Operations on many routes, and on the memory of a table.
 
-use alloc::vec::Vec;
 use core::mem;
 
 use super::key::Key;
@@ -10,8 +9,9 @@ use super::update::Shortcuts;
 use super::{Inserted, IterMut, RouteTable};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
+use crate::memory::{Allocator, Vec};
 
-impl<A: Address, V> RouteTable<A, V> {
+impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// Removes all routes and releases the memory. O(memory), and O(nodes) if values have to be
     /// dropped.
     ///
@@ -27,7 +27,7 @@ impl<A: Address, V> RouteTable<A, V> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     pub fn clear(&mut self) {
-        *self = Self::new();
+        *self = Self::new_in(self.allocator().clone());
     }
 
     /// Retains the routes for which `keep` returns true; `keep` may change their values. It is
@@ -69,7 +69,7 @@ impl<A: Address, V> RouteTable<A, V> {
         prefix: &Prefix<A>,
         mut keep: impl FnMut(Prefix<A>, &mut V) -> bool,
     ) {
-        let mut rejected = Vec::new();
+        let mut rejected = Vec::new_in(self.allocator().clone());
         for (prefix, value) in IterMut::below(&mut self.store, prefix, None) {
             if !keep(prefix, value) {
                 rejected.push(prefix);
@@ -122,8 +122,19 @@ impl<A: Address, V> RouteTable<A, V> {
         self.shortcuts = Shortcuts::without(long).computed(&self.store, self.len);
     }
 
+    /// Returns the bytes that the table has allocated, free ones included; without what values own.
+    /// O(chunks of memory).
+    #[must_use]
+    pub fn allocation_size(&self) -> usize {
+        let (nodes, values) = self.store.allocation_size();
+        let (direct, levels) = self.shortcuts.allocation_size();
+        nodes + values + direct + levels
+    }
+}
+
+impl<A: Address, V> RouteTable<A, V> {
     /// Creates a table of these routes. The shortcuts are computed at the end.
-    pub(super) fn built(mut routes: Vec<(Prefix<A>, V)>) -> Self {
+    pub(super) fn built(mut routes: alloc::vec::Vec<(Prefix<A>, V)>) -> Self {
         // Stable: the last value of equal prefixes remains.
         routes.sort_by_key(|(prefix, _)| prefix.address().window(0));
         let (mut table, mut long) = (Self::new(), 0);
@@ -136,14 +147,5 @@ impl<A: Address, V> RouteTable<A, V> {
         }
         table.shortcuts = Shortcuts::without(long).computed(&table.store, table.len);
         table
-    }
-
-    /// Returns the bytes that the table has allocated, free ones included; without what values own.
-    /// O(chunks of memory).
-    #[must_use]
-    pub fn allocation_size(&self) -> usize {
-        let (nodes, values) = self.store.allocation_size();
-        let (direct, levels) = self.shortcuts.allocation_size();
-        nodes + values + direct + levels
     }
 }

@@ -23,6 +23,7 @@ use super::slot::TABLE_END;
 use super::store::{ROOT, Store};
 use super::stride::{STRIDE, node_pos};
 use crate::key::bits::Address;
+use crate::memory::Allocator;
 
 /// The first position of paths: direct tables need each node before it.
 pub(super) const PATHS_FROM: u32 = TABLE_END;
@@ -41,7 +42,7 @@ impl Step {
     const START: Self = Self { id: ROOT, pos: 0, parent: ROOT, parent_pos: 0 };
 }
 
-impl<V> Store<V> {
+impl<V, M: Allocator + Clone> Store<V, M> {
     /// Returns the node for routes of `len` bits of `key`, if it exists.
     pub(super) fn find_node<A: Address>(&self, key: &Key<A>, len: u32) -> Option<u32> {
         let (mut id, mut pos, end) = (ROOT, 0, node_pos(len));

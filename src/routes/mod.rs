@@ -124,6 +124,7 @@ use core::mem;
 
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
+use crate::memory::{Allocator, Global};
 use crate::raw::results::results_for;
 use key::Key;
 use node::{Position, RouteBits};
@@ -174,9 +175,9 @@ pub use stamped::{Refreshed, RouteStamp, StampedRoutes};
 /// # Ok::<(), flowtable::PrefixError>(())
 /// ```
 #[doc(alias("fib", "lpm", "rib"))]
-pub struct RouteTable<A, V> {
-    store: Store<V>,
-    shortcuts: Shortcuts,
+pub struct RouteTable<A, V, M: Allocator + Clone = Global> {
+    store: Store<V, M>,
+    shortcuts: Shortcuts<M>,
     len: usize,
     addresses: PhantomData<A>,
 }
@@ -194,6 +195,34 @@ impl<A: Address, V> RouteTable<A, V> {
     #[must_use]
     pub const fn new() -> Self {
         Self { store: Store::new(), shortcuts: Shortcuts::EMPTY, len: 0, addresses: PhantomData }
+    }
+}
+
+impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
+    /// Creates an empty table whose memory is from `memory`. Allocates nothing.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let arena = bumpalo::Bump::new();
+    /// let mut ports = RouteTable::<u16, char, _>::new_in(&arena);
+    /// ports.try_insert(Prefix::new(0, 6)?, 'a').unwrap();
+    /// assert_eq!(ports.lookup(&80), Some((Prefix::new(0, 6)?, &'a')));
+    /// assert!(ports.allocator().allocated_bytes() >= ports.allocation_size());
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[must_use]
+    pub fn new_in(memory: M) -> Self {
+        let (store, shortcuts) = (Store::new_in(memory), Shortcuts::EMPTY);
+        Self { store, shortcuts, len: 0, addresses: PhantomData }
+    }
+
+    /// Returns the allocator that the table was created with.
+    #[must_use]
+    pub fn allocator(&self) -> &M {
+        self.store.memory()
     }
 
     /// Returns the number of routes.

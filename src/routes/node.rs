@@ -300,6 +300,13 @@ impl Node {
         Self { values, children, ..*self }
     }
 
+    /// Detaches the first child, if there is one. Must not be called on a path.
+    pub(super) fn take_child(&mut self) -> Option<u32> {
+        let first = (self.branches != 0).then_some(self.children)?;
+        self.flip_child(self.branches.trailing_zeros(), first + 1);
+        Some(first)
+    }
+
     /// Adds or removes the child of a slot; `block` is the block of children after that.
     pub(super) fn flip_child(&mut self, slot: u32, block: u32) {
         self.branches ^= 1 << slot;
