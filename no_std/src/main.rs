@@ -56,10 +56,10 @@ fn wrong_routes_in_area() -> usize {
     let area = StaticArea::new(&mut memory);
     let mut routes = RouteTable::<u32, u32, _>::new_in(&area);
     let prefix = |net: u32| Prefix::new(net << 8, 24).unwrap_or(Prefix::host(net));
-    let full = (0..).find(|&net| routes.try_insert(prefix(net), net).is_err());
-    let full: u32 = full.unwrap_or(0);
+    let full = (0_u32..).find(|&net| routes.try_insert(prefix(net), net).is_err());
+    let full = full.unwrap_or(0);
     (0..full).step_by(2).for_each(|net| _ = routes.remove(&prefix(net)));
-    let via = |net| routes.lookup(&(net << 8 | 1)).map(|(_, via)| *via);
+    let via = |net: u32| routes.lookup(&(net << 8 | 1)).map(|(_, via)| *via);
     let wrong = (0..full).filter(|&net| via(net) != Some(net).filter(|net| net % 2 == 1)).count();
     let left = routes.len().abs_diff(full as usize / 2);
     drop(routes);

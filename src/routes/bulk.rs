@@ -4,12 +4,17 @@ use core::mem;
 
 use super::key::Key;
 use super::levels::FIRST;
+use super::order::order;
 use super::store::exhausted;
 use super::update::Shortcuts;
 use super::{Inserted, IterMut, RouteTable};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::memory::{Allocator, Vec};
+use crate::raw::prefetch::prefetch;
+
+/// Routes that are prefetched while others are inserted, when they are collected.
+const AHEAD: usize = 4;
 
 impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// Removes all routes and releases the memory. O(memory), and O(nodes) if values have to be
@@ -134,18 +139,27 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
 
 impl<A: Address, V> RouteTable<A, V> {
     /// Creates a table of these routes. The shortcuts are computed at the end.
-    pub(super) fn built(mut routes: alloc::vec::Vec<(Prefix<A>, V)>) -> Self {
-        // Stable: the last value of equal prefixes remains.
-        routes.sort_by_key(|(prefix, _)| prefix.address().window(0));
-        let (mut table, mut long) = (Self::new(), 0);
-        for (prefix, value) in routes {
+    pub(super) fn built(mut routes: alloc::vec::Vec<Option<(Prefix<A>, V)>>) -> Self {
+        let beyond = routes.split_off(routes.len().min(u32::MAX as usize));
+        // The last value of equal prefixes remains, since the order of equal keys does.
+        let keys = routes.iter().flatten().map(|(prefix, _)| prefix.address().window(0));
+        let order = order(keys);
+        let (mut table, mut long, mut last) = (Self::new(), 0, None);
+        for (nth, &at) in order.iter().enumerate() {
+            if let Some(&ahead) = order.get(nth + AHEAD) {
+                prefetch(&raw const routes[ahead as usize]);
+            }
+            let Some((prefix, value)) = routes[at as usize].take() else { continue };
             let (key, len) = (Key::from(&prefix), prefix.len());
-            let inserted = table.insert_in_store(&key, len, value);
-            let (.., inserted) = inserted.unwrap_or_else(|_| exhausted());
+            let Ok(id) = table.store.ensure_path_after(&key, len, &mut last) else { exhausted() };
+            let node = (id, table.store.nodes.get(id).bits());
+            let inserted = table.insert_in_node(&key, len, node, value);
+            let inserted = inserted.unwrap_or_else(|_| exhausted());
             let is_new = matches!(inserted, Inserted::New(_));
             long += usize::from(is_new && Self::HAS_LEVELS && len > FIRST);
         }
         table.shortcuts = Shortcuts::without(long).computed(&table.store, table.len);
+        table.extend(beyond.into_iter().flatten());
         table
     }
 }

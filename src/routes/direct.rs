@@ -297,9 +297,8 @@ impl<M: Allocator + Clone> Direct<M> {
     /// node itself, if it has no routes any more.
     pub(super) fn update_deeper<V>(&mut self, store: &Store<V, M>, word: u64) {
         let Some(slot) = self.computed_slot(word) else { return };
-        let at_12 = node_at_12(store, word);
         let old = mem::replace(&mut slot.node, NO_NODE);
-        slot.copy_node(store, at_12.and_then(|node| node.child(first_slot(word << (2 * STRIDE)))));
+        slot.copy_node(store, store.node_at_18(word));
         if slot.node != old {
             // A node that was added or removed has moved its siblings.
             self.update_nodes(store, word);
@@ -313,9 +312,9 @@ impl<M: Allocator + Clone> Direct<M> {
         }
         let Some(table) = self.tables[first_slot(word) as usize].slots_mut() else { return };
         let group = &mut table[slot_in_table(word) & !(SLOTS as usize - 1)..][..SLOTS as usize];
-        let at_12 = node_at_12(store, word);
-        for (slot, entry) in (0..).zip(group) {
-            entry.node = at_12.and_then(|node| node.child(slot)).unwrap_or(NO_NODE);
+        // The other slots have no nodes.
+        for (slot, child) in store.node_at_12(word).into_iter().flat_map(Node::children) {
+            group[slot as usize].node = child;
         }
     }
 
@@ -377,12 +376,6 @@ impl<M: Allocator + Clone> Drop for Direct<M> {
     fn drop(&mut self) {
         (0..SLOTS).for_each(|first| self.set_table(first, SlotTable::one(&Slot::EMPTY)));
     }
-}
-
-/// Returns the node at bit 12.
-fn node_at_12<V, M: Allocator + Clone>(store: &Store<V, M>, word: u64) -> Option<&Node> {
-    let at_6 = store.child_of(store.root(), first_slot(word))?;
-    store.child_of(at_6, first_slot(word << STRIDE))
 }
 
 /// Returns the longest route of 7 to 12 bits for the slots of a group.

@@ -179,10 +179,7 @@ impl Node {
 
     /// Iterates over the prefix indices of the inner routes.
     fn inner_routes(&self) -> impl Iterator<Item = PrefixIndex> {
-        let rests = iter::successors(Some(self.inner), |rest| Some(rest & rest.checked_sub(1)?));
-        rests
-            .take_while(|&rest| rest != 0)
-            .map(|rest| PrefixIndex::new(rest.trailing_zeros().into()))
+        ones(self.inner).map(|index| PrefixIndex::new(index.into()))
     }
 
     /// Returns the slots that a route covers as a bitmap. Must not be called on a path.
@@ -258,6 +255,11 @@ impl Node {
     /// Returns the bitmap of slots with children.
     pub(super) const fn branches(&self) -> u64 {
         self.branches
+    }
+
+    /// Iterates over the children: the slot and the index of each. Must not be called on a path.
+    pub(super) fn children(&self) -> impl Iterator<Item = (u32, u32)> {
+        ones(self.branches).zip(self.children..)
     }
 
     /// Returns the block of the values: its index and length. Must not be called on a path.
@@ -373,6 +375,12 @@ impl RouteBits {
         let outer = self.outer ^ position.outer_bit;
         Self { inner, outer, values: block + count_ones(inner) }
     }
+}
+
+/// Iterates over the ones in a word.
+fn ones(word: u64) -> impl Iterator<Item = u32> {
+    let rests = iter::successors(Some(word), |rest| Some(rest & rest.checked_sub(1)?));
+    rests.take_while(|&rest| rest != 0).map(u64::trailing_zeros)
 }
 
 /// Returns the number of ones below a bit.

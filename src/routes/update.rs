@@ -271,10 +271,9 @@ impl<V, M: Allocator + Clone> Store<V, M> {
             }
             if pos < LAST {
                 open.try_reserve(SLOTS as usize).map_err(|_| Exhausted)?;
-                open.extend((0..SLOTS).filter_map(|slot| {
-                    let bits = PrefixIndex::covering(slot, STRIDE).bits();
-                    Some((node.child(slot)?, pos + STRIDE, word | bits >> pos))
-                }));
+                let bits = |slot| PrefixIndex::covering(slot, STRIDE).bits();
+                let open_child = |(slot, child)| (child, pos + STRIDE, word | bits(slot) >> pos);
+                open.extend(node.children().map(open_child));
             }
         }
         Ok(())

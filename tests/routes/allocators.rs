@@ -26,7 +26,7 @@ impl Family for Ipv4Addr {
     /// Half of them are below one direct table.
     fn route(number: u64) -> Prefix<Self> {
         let (random, len) = (mix(number) as u32, [24, 24, 24, 22, 19, 16, 9, 32]);
-        let first = if number.is_multiple_of(2) { 10 << 24 } else { random & 0xC000_0000 };
+        let first = if number % 2 == 0 { 10 << 24 } else { random & 0xC000_0000 };
         let address = Self::from_bits(first | random & 0x00FF_FFFF);
         prefix_of(address, len[(random >> 24) as usize % 8])
     }
