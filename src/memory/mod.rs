@@ -10,6 +10,7 @@
 //! | structure | constructors with an allocator | allocates |
 //! |---|---|---|
 //! | [`TrashMap`], [`TrashSet`], [`TrashTable`] | `new_in`, `with_hasher_in`, … | as it grows |
+//! | [`RouteTable`], [`Routes`], [`PrefixSet`] | `new_in` | as it grows; for an iterator, some words |
 //! | [`EphemeralStore`] | `new_in`, `with_parts_in` | when it is created |
 //! | [`SourceHashCache`] | `new_in` | when it is created |
 //! | [`ChainedCache`] | `with_parts_in` | when it is created, without its policy |
@@ -17,6 +18,9 @@
 //! [`TrashMap`]: crate::TrashMap
 //! [`TrashSet`]: crate::TrashSet
 //! [`TrashTable`]: crate::TrashTable
+//! [`RouteTable`]: crate::RouteTable
+//! [`Routes`]: crate::Routes
+//! [`PrefixSet`]: crate::routes::PrefixSet
 //! [`EphemeralStore`]: crate::EphemeralStore
 //! [`SourceHashCache`]: crate::SourceHashCache
 //! [`ChainedCache`]: crate::ChainedCache
