@@ -52,7 +52,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// `memory`; that of the policy is its own.
     ///
     /// A new flow for which the allocator has no memory evicts another one, or is
-    /// [refused](Refused::Memory) if there is none.
+    /// [refused](super::Refused::Memory) if there is none.
     ///
     /// # Example
     ///
