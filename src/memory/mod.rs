@@ -10,6 +10,7 @@
 //! | structure | constructors with an allocator | allocates |
 //! |---|---|---|
 //! | [`TrashMap`], [`TrashSet`], [`TrashTable`] | `new_in`, `with_hasher_in`, … | as it grows |
+//! | [`SocketTable`] | `new_in`, `with_hasher_in` | as it grows |
 //! | [`EphemeralStore`] | `new_in`, `with_parts_in` | when it is created |
 //! | [`SourceHashCache`] | `new_in` | when it is created |
 //! | [`ChainedCache`] | `with_parts_in` | when it is created, without its policy |
@@ -17,6 +18,7 @@
 //! [`TrashMap`]: crate::TrashMap
 //! [`TrashSet`]: crate::TrashSet
 //! [`TrashTable`]: crate::TrashTable
+//! [`SocketTable`]: crate::SocketTable
 //! [`EphemeralStore`]: crate::EphemeralStore
 //! [`SourceHashCache`]: crate::SourceHashCache
 //! [`ChainedCache`]: crate::ChainedCache
