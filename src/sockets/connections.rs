@@ -30,6 +30,9 @@ use crate::trash::TrashMap;
 pub(super) type V4<T, S, A> = TrashMap<FiveTuple<Ipv4Addr>, T, S, A>;
 pub(super) type V6<T, S, A> = TrashMap<FiveTuple<Ipv6Addr>, T, S, A>;
 
+/// The small table and the maps.
+type PartsMut<'a, T, S, A> = (&'a mut SmallTable<T, A>, &'a mut V4<T, S, A>, &'a mut V6<T, S, A>);
+
 /// Sockets by connection.
 #[derive(Clone)]
 pub(super) struct Connections<T, S, A: Allocator + Clone> {
@@ -74,9 +77,7 @@ impl<T, S, A: Allocator + Clone> Connections<T, S, A> {
     }
 
     /// The small table and the maps. Their keys must stay the same.
-    pub(super) const fn parts_mut(
-        &mut self,
-    ) -> (&mut SmallTable<T, A>, &mut V4<T, S, A>, &mut V6<T, S, A>) {
+    pub(super) const fn parts_mut(&mut self) -> PartsMut<'_, T, S, A> {
         (&mut self.small, &mut self.v4, &mut self.v6)
     }
 
