@@ -11,6 +11,7 @@
 //! |---|---|---|
 //! | [`TrashMap`], [`TrashSet`], [`TrashTable`] | `new_in`, `with_hasher_in`, … | as it grows |
 //! | [`SocketTable`] | `new_in`, `with_hasher_in` | as it grows |
+//! | [`RouteTable`], [`Routes`], [`PrefixSet`] | `new_in` | as it grows; for an iterator, some words |
 //! | [`EphemeralStore`] | `new_in`, `with_parts_in` | when it is created |
 //! | [`SourceHashCache`] | `new_in` | when it is created |
 //! | [`ChainedCache`] | `with_parts_in` | when it is created, without its policy |
@@ -19,6 +20,9 @@
 //! [`TrashSet`]: crate::TrashSet
 //! [`TrashTable`]: crate::TrashTable
 //! [`SocketTable`]: crate::SocketTable
+//! [`RouteTable`]: crate::RouteTable
+//! [`Routes`]: crate::Routes
+//! [`PrefixSet`]: crate::routes::PrefixSet
 //! [`EphemeralStore`]: crate::EphemeralStore
 //! [`SourceHashCache`]: crate::SourceHashCache
 //! [`ChainedCache`]: crate::ChainedCache

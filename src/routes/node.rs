@@ -179,10 +179,7 @@ impl Node {
 
     /// Iterates over the prefix indices of the inner routes.
     fn inner_routes(&self) -> impl Iterator<Item = PrefixIndex> {
-        let rests = iter::successors(Some(self.inner), |rest| Some(rest & rest.checked_sub(1)?));
-        rests
-            .take_while(|&rest| rest != 0)
-            .map(|rest| PrefixIndex::new(rest.trailing_zeros().into()))
+        ones(self.inner).map(|index| PrefixIndex::new(index.into()))
     }
 
     /// Returns the slots that a route covers as a bitmap. Must not be called on a path.
@@ -260,6 +257,11 @@ impl Node {
         self.branches
     }
 
+    /// Iterates over the children: the slot and the index of each. Must not be called on a path.
+    pub(super) fn children(&self) -> impl Iterator<Item = (u32, u32)> {
+        ones(self.branches).zip(self.children..)
+    }
+
     /// Returns the block of the values: its index and length. Must not be called on a path.
     pub(super) fn values_block(&self) -> (u32, u32) {
         let inner = count_ones(self.inner);
@@ -298,6 +300,13 @@ impl Node {
     pub(super) fn relocated(&self, values: u32, children: u32) -> Self {
         let values = values + if self.is_path() { 0 } else { count_ones(self.inner) };
         Self { values, children, ..*self }
+    }
+
+    /// Detaches the first child, if there is one. Must not be called on a path.
+    pub(super) fn take_child(&mut self) -> Option<u32> {
+        let first = (self.branches != 0).then_some(self.children)?;
+        self.flip_child(self.branches.trailing_zeros(), first + 1);
+        Some(first)
     }
 
     /// Adds or removes the child of a slot; `block` is the block of children after that.
@@ -366,6 +375,12 @@ impl RouteBits {
         let outer = self.outer ^ position.outer_bit;
         Self { inner, outer, values: block + count_ones(inner) }
     }
+}
+
+/// Iterates over the ones in a word.
+fn ones(word: u64) -> impl Iterator<Item = u32> {
+    let rests = iter::successors(Some(word), |rest| Some(rest & rest.checked_sub(1)?));
+    rests.take_while(|&rest| rest != 0).map(u64::trailing_zeros)
 }
 
 /// Returns the number of ones below a bit.
