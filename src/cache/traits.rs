@@ -4,7 +4,7 @@ use core::fmt;
 use core::hash::{BuildHasher, Hash};
 
 use super::chained::ChainedCache;
-use super::iter::Iter;
+use super::iter::{Iter, IterMut};
 use crate::eviction::Eviction;
 use crate::memory::Allocator;
 
@@ -50,5 +50,14 @@ impl<'a, K, V, P, S, A: Allocator + Clone> IntoIterator for &'a ChainedCache<K, 
 
     fn into_iter(self) -> Iter<'a, K, V> {
         self.iter()
+    }
+}
+
+impl<'a, K, V, P, S, A: Allocator + Clone> IntoIterator for &'a mut ChainedCache<K, V, P, S, A> {
+    type Item = (&'a K, &'a mut V);
+    type IntoIter = IterMut<'a, K, V>;
+
+    fn into_iter(self) -> IterMut<'a, K, V> {
+        self.iter_mut()
     }
 }
