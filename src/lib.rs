@@ -93,8 +93,8 @@
 //!   [`EphemeralStore`], [`FlowCache`] and [`DuplicateFilter`] the time of each entry, for which
 //!   `iter` and `retain` of the store have an argument.
 //! - What is shared by threads is used through a pin, such as [`ConcurrentMap::pin`], which has
-//!   those of the methods that read. It is not compared or cloned, as others may change it
-//!   meanwhile. A [`ConcurrentStore`] hands out values by a closure, under a lock: it has no `iter`.
+//!   the methods that read. It is not compared or cloned, as others may change it meanwhile. A
+//!   [`ConcurrentStore`] hands out values by a closure, under a lock: it has no `iter`.
 //! - An error that returns something has it in a field `refused`.
 //! - Keys, prefixes and [`Direction`] implement `Display`.
 //!

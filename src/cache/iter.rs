@@ -2,11 +2,10 @@
 
 use core::fmt;
 
-use super::chained::ChainedCache;
 use super::entries::{Entries, Occupied, OccupiedMut};
 use crate::memory::Allocator;
 
-/// An iterator over the entries of a [`ChainedCache`], in no particular order.
+/// An iterator over the entries of a [`ChainedCache`](super::ChainedCache), in no particular order.
 pub struct Iter<'a, K, V> {
     entries: Occupied<'a, K, V>,
     /// The entries that remain.
@@ -47,31 +46,18 @@ impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Iter<'_, K, V> {
     }
 }
 
-/// An iterator over the entries of a [`ChainedCache`] with mutable references to their values, in
-/// no particular order.
+/// An iterator over the entries of a [`ChainedCache`](super::ChainedCache) with mutable references
+/// to their values, in no particular order.
 pub struct IterMut<'a, K, V> {
     entries: OccupiedMut<'a, K, V>,
     /// The entries that remain.
     len: usize,
 }
 
-impl<K, V, P, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A> {
-    /// Iterates over the entries in no particular order, with mutable references to their values.
-    /// No use is recorded. O(capacity).
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// let mut ages: flowtable::ChainedCache<&str, u32> = flowtable::ChainedCache::new(100)?;
-    /// ages.extend([("a", 1), ("b", 2)]);
-    /// ages.iter_mut().for_each(|(_, age)| *age += 1);
-    /// assert_eq!((ages.peek("a"), ages.peek("b")), (Some(&2), Some(&3)));
-    /// # Ok::<(), flowtable::cache::CacheError>(())
-    /// ```
-    pub fn iter_mut(&mut self) -> IterMut<'_, K, V> {
-        let entries = self.entries_mut();
+impl<'a, K, V> IterMut<'a, K, V> {
+    pub(super) fn new<A: Allocator + Clone>(entries: &'a mut Entries<K, V, A>) -> Self {
         let len = entries.len();
-        IterMut { entries: entries.iter_mut(), len }
+        Self { entries: entries.iter_mut(), len }
     }
 }
 

@@ -452,15 +452,17 @@ fn sets_with_equal_entries_are_equal() {
     let mut other = filled(1 << 14, &mut (0..20).rev());
     assert_eq!((few.len(), other.len()), (20, 20), "no entry is evicted");
     assert!(other.get(index(3), &3).is_some());
-    assert!(few == other && other == few && few == few.clone());
+    let compared = |other: &Sets| [few.eq(other), other.eq(&few)];
+    assert_eq!((compared(&other), compared(&few.clone())), ([true; 2], [true; 2]));
     *other.get_mut(index(3), &3).unwrap() += 1;
-    assert!(few != other && other != few, "another value");
+    assert_eq!(compared(&other), [false; 2], "another value");
     *other.get_mut(index(3), &3).unwrap() -= 1;
-    assert!(few == other);
+    assert_eq!(compared(&other), [true; 2]);
     let moved = other.remove(index(3), &3).unwrap();
-    assert!(few != other, "one entry less");
+    assert_eq!(compared(&other), [false; 2], "one entry less");
     _ = other.insert(index(300), 3, moved);
-    assert!(few != other && other != few, "another index");
+    assert_eq!(compared(&other), [false; 2], "another index");
     other.clear();
-    assert!(other == Sets::new(1).unwrap() && few != other);
+    assert_eq!(compared(&other), [false; 2], "no entries");
+    assert!(other == Sets::new(1).unwrap());
 }

@@ -255,7 +255,8 @@ where
         } else {
             let ours = self.store.extract_if(at, |tag, value| !keep(tag, value));
             let mut ours: Vec<_> = ours.collect();
-            (ours.sort(), removed.sort());
+            ours.sort();
+            removed.sort();
             assert_eq!(ours, removed);
         }
         assert_eq!(visited, before);

@@ -299,7 +299,7 @@ where
         entries.sort();
         assert_eq!(entries, theirs);
         assert_eq!((ours.len(), ours.is_empty()), (theirs.len(), theirs.is_empty()));
-        assert!(ours == ours && ours.into_iter().len() == ours.len());
+        assert!(ours.eq(ours) && ours.into_iter().len() == ours.len());
         assert_eq!(ours.statistics(), model.statistics);
         assert_eq!(ours.capacity(), model.sets.len() * WAYS);
         assert!(ours.len() <= ours.capacity());
