@@ -299,8 +299,8 @@ impl<M: Allocator + Clone> Levels<M> {
         Candidates(LEVELS.map(|pos| self.candidate(key_of(word, pos))))
     }
 
-    /// Returns the longest route that is in an entry, its length only if `LEN`. Branch-free for the three longest levels,
-    /// since the level is unpredictable.
+    /// Returns the longest route that is in an entry, its length only if `LEN`. Branch-free for the
+    /// three longest levels, since the level is unpredictable.
     ///
     /// # Safety
     ///

@@ -95,8 +95,8 @@ impl Slot {
         self.inner & DEEPER != 0
     }
 
-    /// Returns the longest match of 7 to 24 bits, which may not exist; its length only if `LEN`. The
-    /// slot has been computed.
+    /// Returns the longest match of 7 to 24 bits, which may not exist; its length only if `LEN`.
+    /// The slot has been computed.
     ///
     /// # Safety
     ///
