@@ -12,59 +12,72 @@
 //! - **C2, C3** `ports` has the ports of the connections in the maps.
 
 use alloc::format;
-use core::hash::BuildHasher;
+use core::hash::{BuildHasher, Hash};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::ops::RangeInclusive;
 
 use super::connected_ports::ConnectedPorts;
 use super::ports::bit;
 use super::small_table::{MAX_SMALL, SHRINK_AT, SmallTable};
-use super::{Local, map_error};
+use super::{Local, RejectedSocket, SocketError, map_error};
 use crate::invariant::{InvariantError, ensure};
 use crate::key::bits::BitString;
 use crate::key::flow::{FiveTuple, FlowKey};
+use crate::memory::Allocator;
 use crate::raw::prefetch::BURST;
-use crate::trash::TrashMap;
+use crate::trash::{Entry, TrashMap};
 
-pub(super) type V4<T, S> = TrashMap<FiveTuple<Ipv4Addr>, T, S>;
-pub(super) type V6<T, S> = TrashMap<FiveTuple<Ipv6Addr>, T, S>;
+pub(super) type V4<T, S, A> = TrashMap<FiveTuple<Ipv4Addr>, T, S, A>;
+pub(super) type V6<T, S, A> = TrashMap<FiveTuple<Ipv6Addr>, T, S, A>;
+
+/// The small table and the maps.
+type PartsMut<'a, T, S, A> = (&'a mut SmallTable<T, A>, &'a mut V4<T, S, A>, &'a mut V6<T, S, A>);
 
 /// Sockets by connection.
-#[derive(Clone, Debug)]
-pub(super) struct Connections<T, S> {
-    small: SmallTable<T>,
-    v4: V4<T, S>,
-    v6: V6<T, S>,
-    ports: ConnectedPorts<S>,
+#[derive(Clone)]
+pub(super) struct Connections<T, S, A: Allocator + Clone> {
+    small: SmallTable<T, A>,
+    v4: V4<T, S, A>,
+    v6: V6<T, S, A>,
+    ports: ConnectedPorts<S, A>,
 }
 
-impl<T, S: Clone> Connections<T, S> {
-    pub(super) fn new(hasher: &S) -> Self {
+impl<T, S: Clone, A: Allocator + Clone> Connections<T, S, A> {
+    pub(super) fn new_in(hasher: &S, memory: &A) -> Self {
         Self {
-            small: SmallTable::new(),
-            v4: TrashMap::with_hasher(hasher.clone()),
-            v6: TrashMap::with_hasher(hasher.clone()),
-            ports: ConnectedPorts::new(hasher),
+            small: SmallTable::new_in(memory.clone()),
+            v4: TrashMap::with_hasher_in(hasher.clone(), memory.clone()),
+            v6: TrashMap::with_hasher_in(hasher.clone(), memory.clone()),
+            ports: ConnectedPorts::new_in(hasher, memory),
         }
     }
 }
 
-impl<T, S> Connections<T, S> {
+impl<T, S, A: Allocator + Clone> Connections<T, S, A> {
+    pub(super) fn allocator(&self) -> &A {
+        self.small.allocator()
+    }
+
+    pub(super) fn allocation_size(&self) -> usize {
+        let maps = self.v4.allocation_size() + self.v6.allocation_size();
+        self.small.allocation_size() + maps + self.ports.allocation_size()
+    }
+
     pub(super) fn len(&self) -> usize {
         self.small.len() + self.v4.len() + self.v6.len()
     }
 
-    pub(super) const fn small(&self) -> &SmallTable<T> {
+    pub(super) const fn small(&self) -> &SmallTable<T, A> {
         &self.small
     }
 
     /// The maps: empty, if the connections are in the small table.
-    pub(super) const fn maps(&self) -> (&V4<T, S>, &V6<T, S>) {
+    pub(super) const fn maps(&self) -> (&V4<T, S, A>, &V6<T, S, A>) {
         (&self.v4, &self.v6)
     }
 
     /// The small table and the maps. Their keys must stay the same.
-    pub(super) const fn parts_mut(&mut self) -> (&mut SmallTable<T>, &mut V4<T, S>, &mut V6<T, S>) {
+    pub(super) const fn parts_mut(&mut self) -> PartsMut<'_, T, S, A> {
         (&mut self.small, &mut self.v4, &mut self.v6)
     }
 
@@ -81,12 +94,12 @@ impl<T, S> Connections<T, S> {
     }
 
     /// The ports of the connections in the maps.
-    pub(super) const fn ports(&self) -> &ConnectedPorts<S> {
+    pub(super) const fn ports(&self) -> &ConnectedPorts<S, A> {
         &self.ports
     }
 }
 
-impl<T, S: BuildHasher> Connections<T, S> {
+impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
     #[inline]
     pub(super) fn get(&self, key: &FlowKey) -> Option<&T> {
         if self.small.is_empty() { self.get_mapped(key) } else { self.small.get(key) }
@@ -125,20 +138,23 @@ impl<T, S: BuildHasher> Connections<T, S> {
         self.ports.taken(local) & local.port.map_or(0, bit) != 0
     }
 
-    /// Inserts a connection that is absent. Returns the socket if memory allocation fails.
-    pub(super) fn insert(&mut self, key: FlowKey, socket: T) -> Result<(), T> {
-        let is_mapped = self.small.is_empty() && self.len() > 0;
-        if !is_mapped && self.small.len() < MAX_SMALL {
-            if !self.small.reserve(1) {
-                return Err(socket);
-            }
+    /// Inserts a connection. Returns the socket if the connection exists, or memory allocation
+    /// fails.
+    pub(super) fn insert(&mut self, key: FlowKey, socket: T) -> Result<(), RejectedSocket<T>> {
+        if self.small.is_empty() && self.len() > 0 {
+            return self.insert_mapped(key, socket);
+        }
+        let why = if self.small.get(&key).is_some() {
+            SocketError::InUse
+        } else if self.small.len() < MAX_SMALL && self.small.reserve(1) {
             self.small.push(key, socket);
             return Ok(());
-        }
-        if !is_mapped && !self.move_to_maps() {
-            return Err(socket);
-        }
-        self.insert_mapped(key, socket)
+        } else if self.small.len() == MAX_SMALL && self.move_to_maps() {
+            return self.insert_mapped(key, socket);
+        } else {
+            SocketError::NoMemory
+        };
+        Err(RejectedSocket { refused: socket, why })
     }
 
     /// Removes a connection and returns its socket.
@@ -181,8 +197,8 @@ impl<T, S: BuildHasher> Connections<T, S> {
     fn move_to_maps(&mut self) -> bool {
         while let Some((key, socket)) = self.small.pop() {
             // C1 does not hold in this loop, so it must not look up connections.
-            if let Err(socket) = self.insert_mapped(key, socket) {
-                self.small.push(key, socket);
+            if let Err(RejectedSocket { refused, .. }) = self.insert_mapped(key, socket) {
+                self.small.push(key, refused);
                 self.move_to_small();
                 return false;
             }
@@ -197,21 +213,15 @@ impl<T, S: BuildHasher> Connections<T, S> {
         self.ports.clear();
     }
 
-    fn insert_mapped(&mut self, key: FlowKey, socket: T) -> Result<(), T> {
-        if !self.ports.insert(&key) {
-            return Err(socket);
+    fn insert_mapped(&mut self, key: FlowKey, socket: T) -> Result<(), RejectedSocket<T>> {
+        match key {
+            FlowKey::V4(tuple) => {
+                insert_with_port(&mut self.v4, tuple, &mut self.ports, &key, socket)
+            }
+            FlowKey::V6(tuple) => {
+                insert_with_port(&mut self.v6, tuple, &mut self.ports, &key, socket)
+            }
         }
-        let rejected = match key {
-            FlowKey::V4(key) => {
-                self.v4.try_insert(key, socket).map_err(|error| error.refused.1).err()
-            }
-            FlowKey::V6(key) => {
-                self.v6.try_insert(key, socket).map_err(|error| error.refused.1).err()
-            }
-        };
-        let Some(socket) = rejected else { return Ok(()) };
-        self.ports.remove(&key);
-        Err(socket)
     }
 
     fn remove_mapped(&mut self, key: &FlowKey) -> Option<T> {
@@ -252,6 +262,33 @@ impl<T, S: BuildHasher> Connections<T, S> {
     }
 }
 
+/// Inserts a connection into a map, and its port into `ports`.
+fn insert_with_port<I, T, S, A>(
+    map: &mut TrashMap<FiveTuple<I>, T, S, A>,
+    tuple: FiveTuple<I>,
+    ports: &mut ConnectedPorts<S, A>,
+    key: &FlowKey,
+    socket: T,
+) -> Result<(), RejectedSocket<T>>
+where
+    FiveTuple<I>: Eq + Hash,
+    S: BuildHasher,
+    A: Allocator + Clone,
+{
+    let (refused, why) = match map.try_entry(tuple) {
+        Ok(Entry::Occupied(_)) => (socket, SocketError::InUse),
+        Ok(Entry::Vacant(entry)) if ports.insert(key) => match entry.try_insert(socket) {
+            Ok(_) => return Ok(()),
+            Err(error) => {
+                ports.remove(key);
+                (error.refused.1, SocketError::NoMemory)
+            }
+        },
+        Ok(Entry::Vacant(_)) | Err(_) => (socket, SocketError::NoMemory),
+    };
+    Err(RejectedSocket { refused, why })
+}
+
 fn as_v4(key: &FlowKey) -> Option<FiveTuple<Ipv4Addr>> {
     if let FlowKey::V4(key) = key { Some(*key) } else { None }
 }
@@ -270,9 +307,9 @@ fn all_v4(keys: &[FlowKey]) -> Option<[FiveTuple<Ipv4Addr>; BURST]> {
 }
 
 /// Looks up at most [`BURST`] keys in a map. Writes each value to the position given with its key.
-fn get_scattered<'a, A: BitString, T, S: BuildHasher>(
-    map: &'a TrashMap<FiveTuple<A>, T, S>,
-    mut keys: impl Iterator<Item = (usize, FiveTuple<A>)>,
+fn get_scattered<'a, I: BitString, T, S: BuildHasher, A: Allocator + Clone>(
+    map: &'a TrashMap<FiveTuple<I>, T, S, A>,
+    mut keys: impl Iterator<Item = (usize, FiveTuple<I>)>,
     found: &mut [Option<&'a T>],
 ) {
     let Some(first) = keys.next() else { return };
