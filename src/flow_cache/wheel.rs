@@ -182,13 +182,11 @@ impl<A: Allocator + Clone> Wheel<A> {
     /// Returns the list for a tick: that in the lowest level that covers it.
     fn list_for(&self, due: u64) -> Begin {
         let due = due.max(self.tick);
-        // The highest bit that differs from the tick: levels more than two below it do not cover
-        // `due`, and the next one above those two covers it.
-        let bits = u64::BITS - ((due ^ self.tick) | 1).leading_zeros();
-        let mut level = ((bits - 1) / BITS).saturating_sub(2);
-        while (due >> (level * BITS)) - (self.tick >> (level * BITS)) >= LISTS as u64 {
-            level += 1;
-        }
+        // The lowest level whose 64 lists are as many ticks as there are until `due`: they cover
+        // it, unless the list of the tick has begun before, so that the last one is too early.
+        let bits = u64::BITS - (due - self.tick).leading_zeros();
+        let mut level = bits.saturating_sub(LISTS.ilog2()).div_ceil(BITS);
+        level += u32::from((due >> (level * BITS)) - (self.tick >> (level * BITS)) >= LISTS as u64);
         let list = due >> (level * BITS);
         Begin {
             tick: list << (level * BITS),
