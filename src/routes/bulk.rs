@@ -6,6 +6,7 @@ use super::key::Key;
 use super::levels::FIRST;
 use super::order::order;
 use super::store::exhausted;
+use super::stride::node_pos;
 use super::update::Shortcuts;
 use super::{Inserted, IterMut, RouteTable};
 use crate::key::bits::Address;
@@ -151,9 +152,10 @@ impl<A: Address, V> RouteTable<A, V> {
             }
             let Some((prefix, value)) = routes[at as usize].take() else { continue };
             let (key, len) = (Key::from(&prefix), prefix.len());
+            let index = key.index(node_pos(len), len);
             let Ok(id) = table.store.ensure_path_after(&key, len, &mut last) else { exhausted() };
             let node = (id, table.store.nodes.get(id).bits());
-            let inserted = table.insert_in_node(&key, len, node, value);
+            let inserted = table.insert_in_node((&key, len), index, node, value);
             let inserted = inserted.unwrap_or_else(|_| exhausted());
             let is_new = matches!(inserted, Inserted::New(_));
             long += usize::from(is_new && Self::HAS_LEVELS && len > FIRST);
