@@ -113,6 +113,7 @@ mod shape;
 mod slot;
 mod slot_table;
 pub mod stamped;
+mod steps;
 mod store;
 mod stride;
 mod traits;
