@@ -172,7 +172,7 @@ impl<S, A: Allocator + Clone> Index<S, A> {
         hash: u32,
         store: &Store<K, V, A>,
     ) -> Result<(), TryReserveError> {
-        if self.is_reseeded() {
+        if self.old().is_some() {
             return self.try_reserve(hash, None, store);
         }
         self.lines.grow_if_overdue(|bits| store.hash_of(Target::from_bits(bits)))
@@ -190,7 +190,7 @@ impl<S, A: Allocator + Clone> Index<S, A> {
         (before, hash): (u32, u32),
         target: Target,
     ) -> Result<(), TryReserveError> {
-        if self.is_reseeded() {
+        if self.old().is_some() {
             self.remove(before, target);
             self.insert_reserved(hash, target);
             return Ok(());

@@ -26,12 +26,14 @@
 //! Invariants:
 //! - a list that began before the wheel's tick is empty, except for the list of that tick;
 //! - the word of a level has the bit of each list that is not empty; it may have others;
-//! - an armed slot is in the list that `lists_of` has, once, and is due when that begins.
+//! - an armed slot is in the list that `lists_of` has, once, and is due when that begins; or, if
+//!   there was no memory for the list, among those that [wait](super::waiting).
 //!
-//! Cost: all operations are O(1). Whether a slot is armed takes 2 bytes. Each time it is due, an
-//! entry moves two levels down: at ticks of a second once for a minute, twice for an hour; at ticks
-//! of 10 ms three times, and four times. While its flow is active, it is due and armed again a
-//! little more often than once per period. 11 bytes per slot, and 64 for each list in use.
+//! Cost: all operations are O(1), but for the removal of a slot that waits. Whether a slot is
+//! armed takes 2 bytes. Each time it is due, an entry moves two levels down: at ticks of a second
+//! once for a minute, twice for an hour; at ticks of 10 ms three times, and four times. While its
+//! flow is active, it is due and armed again a little more often than once per period. 11 bytes
+//! per slot, and 64 for each list in use.
 //!
 //! After Varghese and Lauck, *Hashed and hierarchical timing wheels* (1987), scheme 7. The
 //! differences: they store deadlines and move entries down when a list begins. Levels that overlap,
