@@ -353,7 +353,7 @@ fn retain_continues_after_routes_that_it_has_removed() {
     // All prefixes of up to ten bits, and longer ones below some, with paths between.
     let few = if cfg!(miri) { 4 } else { 10 };
     let short = (0..=few).flat_map(|len| (0..1_u128 << len).map(move |bits| (bits, len)));
-    let long = (0..400_u128).map(|n| (n % 7 << 60 | n << 20 | n, 20 + n as u32 * 7 % 60));
+    let long = (0..400_u128).map(|n| (((n % 7) << 60) | (n << 20) | n, 20 + n as u32 * 7 % 60));
     let prefixes: Vec<Prefix<u128>> = short
         .chain(long)
         .map(|(bits, len)| Prefix::new(bits.checked_shl(128 - len).unwrap_or(0), len).unwrap())
