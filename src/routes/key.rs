@@ -28,7 +28,7 @@ impl<A: Address> Key<A> {
         (self.head >> 64) as u64
     }
 
-    /// Returns 64 bits from bit `pos` on, which is less than [`BitString::BITS`].
+    /// Returns 64 bits from bit `pos` on, which is less than the bits of the address.
     #[inline]
     pub(super) fn window(&self, pos: u32) -> u64 {
         if pos <= 64 || A::BITS <= 128 {
