@@ -12,7 +12,7 @@
 //! | [`TrashMap`], [`TrashSet`], [`TrashTable`] | `new_in`, `with_hasher_in`, … | as it grows |
 //! | [`FlowCache`] | `new_in`, `with_policy_and_hasher_in` | as it grows, without its policy |
 //! | [`SocketTable`] | `new_in`, `with_hasher_in` | as it grows |
-//! | [`RouteTable`], [`Routes`], [`PrefixSet`] | `new_in` | as it grows; for an iterator, some words |
+//! | [`RouteTable`], [`Routes`], [`PrefixSet`] | `new_in` | as it grows |
 //! | [`EphemeralStore`] | `new_in`, `with_parts_in` | when it is created |
 //! | [`SourceHashCache`] | `new_in` | when it is created |
 //! | [`ChainedCache`] | `with_parts_in` | when it is created, without its policy |

@@ -296,8 +296,11 @@ impl<V, M: Allocator + Clone> Routes<V, M> {
 
     /// Removes all routes and releases the memory.
     pub fn clear(&mut self) {
-        self.v4.clear();
-        self.v6.clear();
+        // At once: if the drop of a value panics, both are empty.
+        *self = Self {
+            v4: RouteTable::new_in(self.v4.allocator().clone()),
+            v6: RouteTable::new_in(self.v6.allocator().clone()),
+        };
     }
 
     /// Returns the bytes that the tables have allocated; without what values own.

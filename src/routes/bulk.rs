@@ -6,15 +6,20 @@ use super::key::Key;
 use super::levels::FIRST;
 use super::order::order;
 use super::store::exhausted;
+use super::stride::node_pos;
 use super::update::Shortcuts;
+use super::walk::Walk;
 use super::{Inserted, IterMut, RouteTable};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
-use crate::memory::{Allocator, Vec};
+use crate::memory::Allocator;
 use crate::raw::prefetch::prefetch;
 
 /// Routes that are prefetched while others are inserted, when they are collected.
 const AHEAD: usize = 4;
+
+/// Routes that are removed at once when others are retained: so their prefixes need no memory.
+const REJECTED: usize = 64;
 
 impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// Removes all routes and releases the memory. O(memory), and O(nodes) if values have to be
@@ -36,7 +41,8 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     }
 
     /// Retains the routes for which `keep` returns true; `keep` may change their values. It is
-    /// called in order; if it panics, all routes remain. O(routes).
+    /// called in order. The others are removed in groups: if it panics, some that it has rejected
+    /// may remain. O(routes). Allocates nothing, unless addresses have more than 128 bits.
     ///
     /// # Example
     ///
@@ -74,13 +80,31 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         prefix: &Prefix<A>,
         mut keep: impl FnMut(Prefix<A>, &mut V) -> bool,
     ) {
-        let mut rejected = Vec::new_in(self.allocator().clone());
-        for (prefix, value) in IterMut::below(&mut self.store, prefix, None) {
-            if !keep(prefix, value) {
-                rejected.push(prefix);
+        let (mut rejected, mut last) = ([*prefix; REJECTED], None);
+        // At most that many calls: an inconsistent address does not go on forever.
+        let mut left = self.len;
+        loop {
+            let walk = match &last {
+                None => Walk::below(&self.store.nodes, prefix),
+                Some(last) => Walk::after(&self.store.nodes, prefix, last),
+            };
+            let mut count = 0;
+            for (prefix, value) in IterMut::along(&mut self.store, walk).take(left) {
+                left -= 1;
+                if !keep(prefix, value) {
+                    rejected[count] = prefix;
+                    count += 1;
+                    if count == REJECTED {
+                        break;
+                    }
+                }
             }
+            rejected[..count].iter().for_each(|prefix| drop(self.remove(prefix)));
+            if count < REJECTED {
+                return;
+            }
+            last = Some(rejected[count - 1]);
         }
-        rejected.iter().for_each(|prefix| drop(self.remove(prefix)));
     }
 
     /// Removes the routes that `prefix` covers, itself included. Returns their number.
@@ -151,9 +175,10 @@ impl<A: Address, V> RouteTable<A, V> {
             }
             let Some((prefix, value)) = routes[at as usize].take() else { continue };
             let (key, len) = (Key::from(&prefix), prefix.len());
+            let index = key.index(node_pos(len), len);
             let Ok(id) = table.store.ensure_path_after(&key, len, &mut last) else { exhausted() };
             let node = (id, table.store.nodes.get(id).bits());
-            let inserted = table.insert_in_node(&key, len, node, value);
+            let inserted = table.insert_in_node((&key, len), index, node, value);
             let inserted = inserted.unwrap_or_else(|_| exhausted());
             let is_new = matches!(inserted, Inserted::New(_));
             long += usize::from(is_new && Self::HAS_LEVELS && len > FIRST);

@@ -116,13 +116,15 @@ pub struct IterMut<'t, A, V, M: Allocator + Clone = Global> {
 }
 
 impl<'t, A: Address, V, M: Allocator + Clone> IterMut<'t, A, V, M> {
-    pub(super) fn below(
-        store: &'t mut Store<V, M>,
-        prefix: &Prefix<A>,
-        left: Option<usize>,
-    ) -> Self {
+    pub(super) fn all(store: &'t mut Store<V, M>, len: usize) -> Self {
+        let walk = Walk::below(&store.nodes, &Prefix::default_route());
+        Self { left: Some(len), ..Self::along(store, walk) }
+    }
+
+    /// Returns an iterator over the routes of a walk over this store.
+    pub(super) fn along(store: &'t mut Store<V, M>, walk: Walk<A, M>) -> Self {
         let (nodes, values) = (&store.nodes, &store.values);
-        Self { nodes, values, walk: Walk::below(nodes, prefix), left, borrow: PhantomData }
+        Self { nodes, values, walk, left: None, borrow: PhantomData }
     }
 }
 
@@ -164,7 +166,7 @@ impl<A: Address, V, M: Allocator + Clone> IntoIter<A, V, M> {
     pub(super) fn of(store: &mut Store<V, M>, routes: usize) -> Self {
         let (nodes, values) = store.take_all();
         let mut walk = Walk::below(&nodes, &Prefix::default_route());
-        // Not later: the drop must not need memory.
+        // Not later: the drop must not need memory, for wide addresses either.
         walk.reserve();
         Self { nodes, values, walk, left: routes }
     }

@@ -28,10 +28,14 @@ impl<A: Address> Key<A> {
         (self.head >> 64) as u64
     }
 
-    /// Returns 64 bits from bit `pos` on.
+    /// Returns 64 bits from bit `pos` on, which is less than the bits of the address.
     #[inline]
     pub(super) fn window(&self, pos: u32) -> u64 {
-        if pos <= 64 { (self.head << pos >> 64) as u64 } else { self.address.window(pos) }
+        if pos <= 64 || A::BITS <= 128 {
+            (self.head << pos >> 64) as u64
+        } else {
+            self.address.window(pos)
+        }
     }
 
     /// Returns the slot in a node at `pos`.

@@ -113,6 +113,7 @@ mod shape;
 mod slot;
 mod slot_table;
 pub mod stamped;
+mod steps;
 mod store;
 mod stride;
 mod traits;
@@ -291,32 +292,34 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         if self.store.cursor.is_some() {
             self.release_step();
         }
+        // Before anything changes, since an address may panic.
+        let index = key.index(node_pos(len), len);
         let by_copy = self.node_by_copy(key, len);
         let Ok(node) = by_copy.map_or_else(|| self.make_node(key, len), Ok) else {
             self.undo_path(key, len);
             return Err(NoMemory { refused: value });
         };
-        let old = match self.insert_in_node(key, len, node, value)? {
+        let old = match self.insert_in_node((key, len), index, node, value)? {
             Inserted::Replaced(old) => Some(old),
             Inserted::New(bits) => {
                 self.after_insert(key, len, node.0, by_copy.map(|_| bits));
                 None
             }
         };
-        Ok((node.0, key.index(node_pos(len), len), old))
+        Ok((node.0, index, old))
     }
 
     /// Inserts the route of `len` bits of `key` into its node, which has these routes, but does not
-    /// update the shortcuts.
+    /// update the shortcuts. `index` is that of the route.
     #[inline(always)]
     fn insert_in_node(
         &mut self,
-        key: &Key<A>,
-        len: u32,
+        (key, len): (&Key<A>, u32),
+        index: PrefixIndex,
         (node, bits): (u32, RouteBits),
         value: V,
     ) -> Result<Inserted<V>, NoMemory<V>> {
-        let position = bits.position(key.index(node_pos(len), len));
+        let position = bits.position(index);
         if position.exists {
             return Ok(Inserted::Replaced(mem::replace(self.store.value_at(&position), value)));
         }

@@ -101,8 +101,8 @@ impl<A: Address, M: Allocator + Clone> PrefixSet<A, M> {
         self.table.remove(prefix).is_some()
     }
 
-    /// Retains the prefixes for which `keep` returns true. It is called in order; if it panics, all
-    /// prefixes remain. O(prefixes).
+    /// Retains the prefixes for which `keep` returns true. It is called in order; if it panics,
+    /// some that it has rejected may remain. O(prefixes).
     pub fn retain(&mut self, mut keep: impl FnMut(Prefix<A>) -> bool) {
         self.table.retain(|prefix, ()| keep(prefix));
     }

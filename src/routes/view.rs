@@ -115,7 +115,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     pub fn iter_mut(&mut self) -> IterMut<'_, A, V, M> {
-        IterMut::below(&mut self.store, &Prefix::default_route(), Some(self.len))
+        IterMut::all(&mut self.store, self.len)
     }
 
     /// Returns an iterator over the prefixes of all routes in order. O(routes) in all.

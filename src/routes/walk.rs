@@ -1,21 +1,24 @@
 //! Traversals of the routes: in order, and along one address.
 //!
 //! A walk visits the slots of a node in order: for each slot the routes that begin there, the
-//! shortest first, and then the child. That is the order of prefixes. It keeps the nodes of the
-//! current path with the bits that lead to them, and composes addresses from these.
+//! shortest first, and then the child. That is the order of prefixes. It keeps the current node
+//! with the bits that lead to it, and composes addresses from these; and the nodes above that have
+//! more slots to visit (`steps.rs`).
 
 use super::node::Node;
 use super::pool::Pool;
+use super::steps::{Step, Steps};
 use super::store::ROOT;
 use super::stride::{PrefixIndex, STRIDE, node_pos, slot_of};
 use crate::key::bits::{Address, with_bits};
 use crate::key::prefix::Prefix;
-use crate::memory::{Allocator, Vec};
+use crate::memory::Allocator;
 
-/// A node on the current path of a walk.
+/// The current node of a walk.
 #[derive(Clone, Debug)]
 struct Frame<A> {
     node: Node,
+    id: u32,
     pos: u32,
     /// The prefix of the node.
     address: A,
@@ -25,69 +28,123 @@ struct Frame<A> {
     level: u32,
 }
 
-/// A walk over routes in order, valid until the table changes.
-#[derive(Clone, Debug)]
-pub(super) struct Walk<A, M: Allocator + Clone> {
-    frames: Vec<Frame<A>, M>,
-}
-
-impl<A: Address, M: Allocator + Clone> Walk<A, M> {
-    /// Creates a walk over the routes that `prefix` covers.
-    pub(super) fn below(nodes: &Pool<Node, M>, prefix: &Prefix<A>) -> Self {
-        let mut walk = Self { frames: Vec::new_in(nodes.memory().clone()) };
-        if let Some((id, pos)) = top_of(nodes, prefix) {
-            let address = prefix.address().truncated(pos);
-            let node = *nodes.get(id);
-            if node.is_path() {
-                walk.enter(nodes, id, address, pos);
-            } else {
-                let top = PrefixIndex::of(prefix, pos);
-                let slots = node.starts() & top.slots();
-                walk.frames.push(Frame { node, pos, address, slots, level: top.level() });
-            }
-        }
-        walk
-    }
-
-    /// Allocates what any walk needs.
-    pub(super) fn reserve(&mut self) {
-        self.frames.reserve_exact((A::BITS / STRIDE + 1) as usize);
-    }
-
-    /// Returns the next route and the index of its value.
-    pub(super) fn next(&mut self, nodes: &Pool<Node, M>) -> Option<(Prefix<A>, u32)> {
-        loop {
-            let frame = self.frames.last_mut()?;
-            if frame.slots == 0 {
-                self.frames.pop();
-                continue;
-            }
-            let (node, pos, slot) = (frame.node, frame.pos, frame.slots.trailing_zeros());
-            let levels = frame.level.max(PrefixIndex::first_level(slot))..=STRIDE;
-            let mut indices = levels.map(|level| PrefixIndex::covering(slot, level));
-            if let Some(index) = indices.find(|&index| node.has(index)) {
-                frame.level = index.level() + 1;
-                let address = with_bits(&frame.address, pos, index.bits());
-                return Some((Prefix::of(&address, pos + index.level()), node.value(index)));
-            }
-            frame.slots &= frame.slots - 1;
-            frame.level = 0;
-            if let Some(child) = node.child(slot) {
-                let address =
-                    with_bits(&frame.address, pos, PrefixIndex::covering(slot, STRIDE).bits());
-                self.enter(nodes, child, address, pos + STRIDE);
-            }
-        }
-    }
-
-    /// Enters a node, or the node at the end of the paths that begin there.
-    fn enter(&mut self, nodes: &Pool<Node, M>, mut id: u32, mut address: A, mut pos: u32) {
+impl<A: Address> Frame<A> {
+    /// Returns the frame of a node, or of the node at the end of the paths that begin there.
+    fn of<M: Allocator + Clone>(
+        nodes: &Pool<Node, M>,
+        (mut id, mut pos): (u32, u32),
+        mut address: A,
+    ) -> Self {
         while let Some(path) = nodes.get(id).as_path() {
             address = with_bits(&address, pos, path.bits);
             (id, pos) = (path.child, pos + path.len());
         }
         let node = *nodes.get(id);
-        self.frames.push(Frame { node, pos, address, slots: node.starts(), level: 0 });
+        Self { node, id, pos, address, slots: node.starts(), level: 0 }
+    }
+}
+
+/// A walk over routes in order, valid until the table changes. Allocates nothing, but for addresses
+/// of more than 128 bits.
+///
+/// It returns the index of each value once, also if the address type is inconsistent or panics: so
+/// nodes and slots are never computed from addresses, and a step changes the walk when all
+/// addresses have been computed.
+#[derive(Clone, Debug)]
+pub(super) struct Walk<A, M: Allocator + Clone> {
+    frame: Frame<A>,
+    steps: Steps<M>,
+}
+
+impl<A: Address, M: Allocator + Clone> Walk<A, M> {
+    /// Creates a walk over the routes that `prefix` covers.
+    pub(super) fn below(nodes: &Pool<Node, M>, prefix: &Prefix<A>) -> Self {
+        let steps = Steps::new_in(nodes.memory().clone());
+        let Some((id, pos)) = top_of(nodes, prefix) else {
+            let (node, address) = (Node::EMPTY, prefix.address());
+            return Self {
+                frame: Frame { node, id: ROOT, pos: 0, address, slots: 0, level: 0 },
+                steps,
+            };
+        };
+        let mut frame = Frame::of(nodes, (id, pos), prefix.address().truncated(pos));
+        if frame.pos == pos {
+            let top = PrefixIndex::of(prefix, pos);
+            (frame.slots, frame.level) = (frame.slots & top.slots(), top.level());
+        }
+        Self { frame, steps }
+    }
+
+    /// Creates a walk over the routes that `prefix` covers, without those up to `last`, which it
+    /// covers, too.
+    pub(super) fn after(nodes: &Pool<Node, M>, prefix: &Prefix<A>, last: &Prefix<A>) -> Self {
+        let (mut walk, len) = (Self::below(nodes, prefix), last.len());
+        loop {
+            let frame = &mut walk.frame;
+            let pos = frame.pos;
+            let order = frame.address.cmp(&last.address().truncated(pos));
+            if pos == node_pos(len) && order.is_eq() {
+                let index = PrefixIndex::of(last, pos);
+                let first = index.first_slot();
+                frame.slots &= u64::MAX << first;
+                frame.level = if frame.slots >> first & 1 == 0 { 0 } else { index.level() + 1 };
+                return walk;
+            }
+            if order.is_gt() || order.is_eq() && pos >= len {
+                return walk;
+            }
+            if order.is_lt() {
+                frame.slots = 0;
+                return walk;
+            }
+            let slot = slot_of(&last.address(), pos);
+            // Those that begin there and are in this node cover `last`.
+            (frame.slots, frame.level) = (frame.slots & (u64::MAX << slot << 1), 0);
+            let Some(child) = frame.node.child(slot) else { return walk };
+            walk.descend(nodes, slot, child);
+        }
+    }
+
+    /// Allocates what any walk needs: a prefix has at most 65,535 bits.
+    pub(super) fn reserve(&mut self) {
+        self.steps.reserve(A::BITS.min(u16::MAX.into()));
+    }
+
+    /// Returns the next route and the index of its value.
+    pub(super) fn next(&mut self, nodes: &Pool<Node, M>) -> Option<(Prefix<A>, u32)> {
+        loop {
+            let frame = &mut self.frame;
+            if frame.slots == 0 {
+                let Step { id, pos, slots } = self.steps.pop()?;
+                let address = frame.address.truncated(pos);
+                *frame = Frame { node: *nodes.get(id), id, pos, address, slots, level: 0 };
+            }
+            let (pos, slot) = (frame.pos, frame.slots.trailing_zeros());
+            let levels = frame.level.max(PrefixIndex::first_level(slot))..=STRIDE;
+            let mut indices = levels.map(|level| PrefixIndex::covering(slot, level));
+            if let Some(index) = indices.find(|&index| frame.node.has(index)) {
+                frame.level = index.level() + 1;
+                let address = with_bits(&frame.address, pos, index.bits());
+                return Some((Prefix::of(&address, pos + index.level()), frame.node.value(index)));
+            }
+            frame.slots &= frame.slots - 1;
+            frame.level = 0;
+            if let Some(child) = frame.node.child(slot) {
+                self.descend(nodes, slot, child);
+            }
+        }
+    }
+
+    /// Continues at the child in a slot, which is not among those to be visited any more.
+    fn descend(&mut self, nodes: &Pool<Node, M>, slot: u32, child: u32) {
+        let Frame { id, pos, slots, .. } = self.frame;
+        let bits = PrefixIndex::covering(slot, STRIDE).bits();
+        let address = with_bits(&self.frame.address, pos, bits);
+        let frame = Frame::of(nodes, (child, pos + STRIDE), address);
+        if slots != 0 {
+            self.steps.push(Step { slots, id, pos });
+        }
+        self.frame = frame;
     }
 }
 

@@ -1,5 +1,6 @@
 //! `RouteTable` in memory of the caller, with requests that fail.
 
+use core::alloc::Layout;
 use core::fmt::Debug;
 use core::mem::MaybeUninit;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -7,7 +8,7 @@ use std::collections::BTreeMap;
 
 use bumpalo::Bump;
 use flowtable::key::bits::Address;
-use flowtable::memory::StaticArea;
+use flowtable::memory::{Allocator, StaticArea};
 use flowtable::routes::Entry;
 use flowtable::{Prefix, RouteTable};
 use model::alloc;
@@ -160,7 +161,6 @@ fn whole<A: Family, V: Value>(op: &Op, table: &mut Table<'_, A, V>, model: &mut 
     let memory = *table.allocator();
     match *op {
         Op::Retain(divisor) => {
-            memory.fail_each(0);
             let is_kept = |prefix: &Prefix<A>| prefix.address().window(0) >> 20 & 7 != divisor;
             table.retain(|prefix, _| is_kept(&prefix));
             model.retain(|prefix, _| is_kept(prefix));
@@ -179,9 +179,8 @@ fn whole<A: Family, V: Value>(op: &Op, table: &mut Table<'_, A, V>, model: &mut 
             *table = copy;
         }
         Op::IntoIter(count) => {
-            memory.fail_each(0);
-            let mut taken = core::mem::replace(table, Table::new_in(memory)).into_iter();
             memory.fail_each(1);
+            let mut taken = core::mem::replace(table, Table::new_in(memory)).into_iter();
             let ours: Vec<_> = taken.by_ref().take(count).collect();
             // The rest is dropped by the iterator.
             drop(taken);
@@ -249,15 +248,21 @@ fn direct_tables_and_levels_are_in_the_memory() {
     test::<Ipv6Addr>(|table| table.shape().level_bytes > 0);
 }
 
+/// As aligned as nodes are, for Miri, which goes by the alignment of the whole buffer.
+#[repr(align(64))]
+struct Buffer<const BYTES: usize>([MaybeUninit<u8>; BYTES]);
+
+impl<const BYTES: usize> Buffer<BYTES> {
+    fn new() -> Box<Self> {
+        Box::new(Self([MaybeUninit::uninit(); BYTES]))
+    }
+}
+
 /// Without memory elsewhere, an area is filled until an insertion fails.
 #[test]
 fn a_table_in_an_area_never_needs_other_memory() {
-    // As aligned as nodes are, for Miri, which goes by the alignment of the whole buffer.
-    #[repr(align(64))]
-    struct Buffer([MaybeUninit<u8>; 64 << 10]);
-
     fn test<A: Family>(bytes: usize, least: usize) {
-        let mut memory = Box::new(Buffer([MaybeUninit::uninit(); 64 << 10]));
+        let mut memory = Buffer::<{ 64 << 10 }>::new();
         let area = StaticArea::new(&mut memory.0[..bytes]);
         alloc::with_allocations(0, || {
             for seed in 0..if cfg!(miri) { 1 } else { 20 } {
@@ -286,8 +291,48 @@ fn a_table_in_an_area_never_needs_other_memory() {
     test::<Ipv6Addr>(64 << 10, 100);
 }
 
+/// What reads routes or removes them works when an area has no memory left: else it could not be
+/// emptied.
+#[test]
+fn iterators_and_removals_need_no_memory() {
+    fn test<A: Family>() {
+        let mut memory = Buffer::<{ 16 << 10 }>::new();
+        let area = StaticArea::new(&mut memory.0);
+        let mut table: RouteTable<A, u64, _> = RouteTable::new_in(&area);
+        let refused = (0..).find(|number| table.try_insert(A::route(*number), *number).is_err());
+        let blocks = core::iter::from_fn(|| area.allocate(Layout::new::<u64>()).ok()).count();
+        assert!(refused > Some(30) && blocks < 1000, "{refused:?}, {blocks} blocks");
+        let routes: Vec<(Prefix<A>, u64)> = table.iter().map(|(at, value)| (at, *value)).collect();
+        assert_eq!((routes.len(), &table), (table.len(), &table));
+        assert!(routes.is_sorted());
+        assert!(format!("{table:?}").matches(": ").count() >= routes.len());
+        table.iter_mut().for_each(|(_, value)| *value += 1);
+        assert!(table.values().copied().eq(routes.iter().map(|(_, value)| value + 1)));
+        assert_eq!(table.union(&table).count(), table.len());
+        assert_eq!(table.difference(&table).count(), 0);
+        let half = table.covered(&Prefix::default_route()).nth(routes.len() / 2).unwrap().0;
+        assert!(table.covered(&half).next().is_some());
+
+        let (before, mut seen) = (area.allocated_bytes(), vec![]);
+        table.retain(|prefix, value| {
+            seen.push(prefix);
+            *value % 8 == 0
+        });
+        assert!(seen.into_iter().eq(routes.iter().map(|(prefix, _)| *prefix)));
+        assert!(table.iter().all(|(prefix, value)| routes.contains(&(prefix, *value - 1))));
+        assert_eq!(table.len(), routes.iter().filter(|(_, value)| value % 8 == 7).count());
+        assert_eq!(table.validate(), Ok(()));
+        table.retain(|_, _| false);
+        assert!(table.is_empty() && area.allocated_bytes() < before);
+        assert_eq!(table.into_iter().count(), 0);
+    }
+    test::<Ipv4Addr>();
+    test::<Ipv6Addr>();
+}
+
 /// The types that name no allocator are those of before.
 #[test]
+#[cfg_attr(miri, ignore = "it goes by the alignment of a whole chunk of the arena")]
 fn types_without_an_allocator_are_in_memory_of_the_program() {
     fn global<A, V>(table: RouteTable<A, V>) -> RouteTable<A, V, flowtable::memory::Global> {
         table

@@ -1,8 +1,10 @@
 //! Every value inserted into a `RouteTable` is dropped exactly once by each of its methods, also
 //! when user code panics.
 
-use core::net::Ipv6Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
+use std::collections::BTreeSet;
 
+use flowtable::routes::Routes;
 use flowtable::{Prefix, RouteTable};
 use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
 use rand::rngs::StdRng;
@@ -216,19 +218,19 @@ fn when_the_closure_of_retain_panics() {
         let count = table::<PAD>(MANY).len();
         for at in positions(count) {
             let mut table: Table<PAD> = table(MANY);
-            let mut calls = 0;
+            let (mut calls, mut rejected) = (0, BTreeSet::new());
             let result = with_panic(Callback::Eq, at, || {
-                table.retain(|_, value| {
+                table.retain(|prefix, value| {
                     // The comparison is what panics.
                     calls += usize::from(value.0 == value.0);
-                    value.0.number % 3 == 0
+                    let is_kept = value.0.number % 3 == 0;
+                    is_kept || !rejected.insert(prefix)
                 });
             });
-            assert_eq!(
-                (result, calls, table.len()),
-                (None, at as usize, count),
-                "all routes remain"
-            );
+            assert_eq!((result, calls), (None, at as usize));
+            let prefixes: BTreeSet<_> = (0..MANY).map(route).collect();
+            assert!(prefixes.difference(&rejected).all(|prefix| table.contains(prefix)));
+            assert!(table.len() + rejected.len() >= count && table.len() <= count);
             check(&table, 0);
             // The table can be used afterwards.
             table.insert(route(0), value(0));
@@ -337,4 +339,22 @@ fn when_the_drop_of_a_value_panics() {
         }
     }
     with_both(test::<0>, test::<200>);
+}
+
+#[test]
+fn a_drop_that_panics_leaves_no_routes_of_either_family() {
+    for at in 0..6 {
+        let mut routes = Routes::new();
+        for number in 0..3 {
+            let v4 = Prefix::new(Ipv4Addr::from_bits(number << 24), 8).unwrap();
+            routes.insert(v4.into(), Counted::new(number.into()));
+            routes.insert(route(number.into()).into(), Counted::new(number.into()));
+        }
+        assert!(with_panic(Callback::Drop, at, || routes.clear()).is_none());
+        assert_eq!((routes.len(), routes.allocation_size()), (0, 0));
+        assert!(routes.insert(route(0).into(), Counted::new(0)).is_none());
+        drop(routes);
+        alive();
+        forget_leaked();
+    }
 }

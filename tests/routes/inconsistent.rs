@@ -168,3 +168,37 @@ fn windows_may_contradict_each_other() {
         assert!(found[0].is_none_or(|(_, value)| **value == 2));
     }
 }
+
+/// An address of more bits than are read once.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Wide(Inconsistent, [u8; 20]);
+
+impl BitString for Wide {
+    const BITS: u32 = 32 + 160;
+
+    fn window(&self, pos: u32) -> u64 {
+        self.0.window(32);
+        (self.0.0, self.1).window(pos)
+    }
+}
+
+impl Address for Wide {
+    fn from_windows(window: impl Fn(u32) -> u64) -> Self {
+        let (head, rest) = <(u32, [u8; 20])>::from_windows(window);
+        Self(Inconsistent(head), rest)
+    }
+}
+
+/// The slot of a route is read before its node is created.
+#[test]
+fn an_insertion_that_panics_leaves_no_node_without_routes() {
+    FAULT.set(Fault::Panic);
+    let route = |byte, len| Prefix::new(Wide(address(1), [byte; 20]), len).expect("it fits");
+    for right in 0..8 {
+        let mut table = RouteTable::from([(route(9, 60), 1)]);
+        let new = route(7, 70);
+        wrong_after(right, || _ = table.insert(new, 2));
+        assert_eq!(table.validate(), Ok(()), "after {right} windows");
+        assert_eq!(table.len(), 1 + usize::from(table.contains(&new)));
+    }
+}

@@ -3,6 +3,7 @@
 
 use core::fmt::Debug;
 use core::net::{Ipv4Addr, Ipv6Addr};
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use flowtable::key::bits::Address;
@@ -322,6 +323,48 @@ fn retain_calls_its_closure_once_for_each_route_in_order() {
     table.retain(|_, _| false);
     assert_eq!((table.len(), table.allocation_size()), (0, 0));
     check(&table);
+}
+
+/// Rejected routes are removed in groups, after which a walk continues behind them.
+#[test]
+fn retain_continues_after_routes_that_it_has_removed() {
+    type Wide = (u64, [u8; 40]);
+    fn test<A: Address + Debug>(prefixes: &[Prefix<A>], tops: &[Prefix<A>]) {
+        for (top, kept) in tops.iter().flat_map(|top| [0, 1, 2, 5, 100].map(|kept| (top, kept))) {
+            let mut table: RouteTable<A, usize> =
+                prefixes.iter().enumerate().map(|(nth, prefix)| (*prefix, nth)).collect();
+            let mut model: BTreeMap<Prefix<A>, usize> =
+                table.iter().map(|(prefix, nth)| (prefix, *nth)).collect();
+            let is_kept = |nth: usize| kept > 0 && nth % kept == 0;
+            let (mut called, mut covered) = (vec![], vec![]);
+            table.retain_covered(top, |prefix, nth| {
+                called.push(prefix);
+                is_kept(*nth)
+            });
+            model.retain(|prefix, nth| {
+                let is_covered = top.covers(prefix);
+                covered.extend(is_covered.then_some(*prefix));
+                !is_covered || is_kept(*nth)
+            });
+            assert_eq!((called, table.validate()), (covered, Ok(())), "{top:?}, {kept}");
+            assert!(table.iter().eq(model.iter().map(|(prefix, nth)| (*prefix, nth))));
+        }
+    }
+    // All prefixes of up to ten bits, and longer ones below some, with paths between.
+    let few = if cfg!(miri) { 4 } else { 10 };
+    let short = (0..=few).flat_map(|len| (0..1_u128 << len).map(move |bits| (bits, len)));
+    let long = (0..400_u128).map(|n| (((n % 7) << 60) | (n << 20) | n, 20 + n as u32 * 7 % 60));
+    let prefixes: Vec<Prefix<u128>> = short
+        .chain(long)
+        .map(|(bits, len)| Prefix::new(bits.checked_shl(128 - len).unwrap_or(0), len).unwrap())
+        .collect();
+    let tops = [0, 1, 3, 6, 7, 30].map(|len| Prefix::new(0, len).unwrap());
+    let others = [5, 6, 9].map(|len| Prefix::new(0xB7 << 120, len).unwrap());
+    test(&prefixes, &[&tops[..], &others].concat());
+    // Later slots at each stride: in more nodes than there are on the path of 128 bits.
+    let ladder = (0..384).map(|len| Prefix::<Wide>::new((0, [0; 40]), len).unwrap());
+    let ladder: Vec<Prefix<Wide>> = ladder.flat_map(|prefix| prefix.halves()).flatten().collect();
+    test(&ladder, &[Prefix::default_route(), ladder[300], ladder[301]]);
 }
 
 #[test]
