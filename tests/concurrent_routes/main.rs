@@ -4,6 +4,7 @@
 //! binary with those of `ConcurrentMap`.
 #![cfg(feature = "concurrent")]
 
+mod allocators;
 mod forgotten;
 mod guarantees;
 mod guards;

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
+use crate::memory::Allocator;
 use crate::routes::RouteTable;
 
 /// An update: an announced route with a value for each copy, or a withdrawn one.
@@ -36,14 +37,14 @@ impl<A, V> Update<A, V> {
 }
 
 /// Values whose destructors must not run under the lock.
-pub(super) struct Garbage<A, V> {
+pub(super) struct Garbage<A, V, M: Allocator + Clone> {
     values: Vec<V>,
     echo: VecDeque<Echo<A, V>>,
     queue: VecDeque<Update<A, V>>,
-    pub(super) tables: Vec<RouteTable<A, V>>,
+    pub(super) tables: Vec<RouteTable<A, V, M>>,
 }
 
-impl<A, V> Garbage<A, V> {
+impl<A, V, M: Allocator + Clone> Garbage<A, V, M> {
     pub(super) fn new() -> Self {
         Self {
             values: Vec::new(),
@@ -118,7 +119,7 @@ impl<A, V> Log<A, V> {
 
     /// Drops the updates that are not visible, and requires a clone of the active copy before the
     /// spare one is used again: after a panic in it, or when the active one was replaced.
-    pub(super) fn roll_back(&mut self, garbage: &mut Garbage<A, V>) {
+    pub(super) fn roll_back<M: Allocator + Clone>(&mut self, garbage: &mut Garbage<A, V, M>) {
         self.is_poisoned = true;
         garbage.echo = core::mem::take(&mut self.echo);
         garbage.queue = core::mem::take(&mut self.queue);
@@ -128,7 +129,11 @@ impl<A, V> Log<A, V> {
 impl<A: Address, V> Log<A, V> {
     /// Applies all updates that the spare copy has missed. They are removed one at a time, so that
     /// if a method of an address panics, only the value of its update is dropped here.
-    pub(super) fn apply_to(&mut self, spare: &mut RouteTable<A, V>, garbage: &mut Garbage<A, V>) {
+    pub(super) fn apply_to<M: Allocator + Clone>(
+        &mut self,
+        spare: &mut RouteTable<A, V, M>,
+        garbage: &mut Garbage<A, V, M>,
+    ) {
         while let Some((prefix, value)) = self.echo.pop_front() {
             apply(spare, prefix, value, garbage);
         }
@@ -146,11 +151,11 @@ impl<A: Address, V> Log<A, V> {
     }
 }
 
-fn apply<A: Address, V>(
-    table: &mut RouteTable<A, V>,
+fn apply<A: Address, V, M: Allocator + Clone>(
+    table: &mut RouteTable<A, V, M>,
     prefix: Prefix<A>,
     value: Option<V>,
-    garbage: &mut Garbage<A, V>,
+    garbage: &mut Garbage<A, V, M>,
 ) {
     let old = match value {
         Some(value) => table.insert(prefix, value),

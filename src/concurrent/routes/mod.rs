@@ -91,6 +91,7 @@ use super::error::WouldExceed;
 use super::guard::{Guard, pin};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
+use crate::memory::{Allocator, Global};
 use crate::routes::RouteTable;
 use copies::Copies;
 use log::{Log, Update};
@@ -146,8 +147,8 @@ const PATIENCE: usize = 16;
 /// # Ok::<(), flowtable::PrefixError>(())
 /// ```
 #[doc(alias("fib", "lpm", "rcu"))]
-pub struct ConcurrentRoutes<A, V> {
-    copies: Copies<RouteTable<A, V>, Log<A, V>>,
+pub struct ConcurrentRoutes<A, V, M: Allocator + Clone = Global> {
+    copies: Copies<RouteTable<A, V, M>, Log<A, V>>,
     limit: usize,
     patience: usize,
 }
@@ -165,11 +166,35 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
     /// ```
     #[must_use]
     pub fn new() -> Self {
-        Self::of(RouteTable::new(), RouteTable::new())
+        Self::new_in(Global)
+    }
+}
+
+impl<A: Address, V, M: Allocator + Clone> ConcurrentRoutes<A, V, M> {
+    /// Creates a table without routes in the memory of an allocator, of which each copy has a
+    /// clone. Threads can share the table if they can share the allocator. Updates are kept
+    /// in the memory of the program, which ends when a copy needs memory that the allocator does
+    /// not have.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
+    ///
+    /// let arena = bumpalo::Bump::new();
+    /// let routes = ConcurrentRoutes::<u16, char, _>::new_in(&arena);
+    /// routes.insert(Prefix::new(0, 6)?, 'a').unwrap();
+    /// assert_eq!(routes.pin().lookup(&80), Some((Prefix::new(0, 6)?, &'a')));
+    /// assert!(arena.allocated_bytes() > 0);
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[must_use]
+    pub fn new_in(memory: M) -> Self {
+        Self::of(RouteTable::new_in(memory.clone()), RouteTable::new_in(memory))
     }
 
     /// Creates a structure from two tables with equal routes.
-    fn of(active: RouteTable<A, V>, spare: RouteTable<A, V>) -> Self {
+    fn of(active: RouteTable<A, V, M>, spare: RouteTable<A, V, M>) -> Self {
         Self { copies: Copies::new(active, spare, Log::new()), limit: LIMIT, patience: PATIENCE }
     }
 
@@ -219,7 +244,7 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
     /// ```
     #[inline]
     #[must_use]
-    pub fn pin(&self) -> PinnedRoutes<'_, A, V> {
+    pub fn pin(&self) -> PinnedRoutes<'_, A, V, Guard, M> {
         PinnedRoutes::new(self, pin())
     }
 
@@ -242,7 +267,7 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
     /// ```
     #[inline]
     #[must_use]
-    pub fn pinned<'r, 'g>(&'r self, guard: &'g Guard) -> PinnedRoutes<'r, A, V, &'g Guard> {
+    pub fn pinned<'r, 'g>(&'r self, guard: &'g Guard) -> PinnedRoutes<'r, A, V, &'g Guard, M> {
         PinnedRoutes::new(self, guard)
     }
 
@@ -312,14 +337,14 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
     #[must_use]
     pub fn allocation_size(&self) -> usize {
         let active = self.pin().allocation_size();
-        let bytes = |spare: &RouteTable<A, V>, log: &Log<A, V>| {
+        let bytes = |spare: &RouteTable<A, V, M>, log: &Log<A, V>| {
             spare.allocation_size() + log.allocation_size()
         };
         active + self.copies.lock().with_spare(bytes)
     }
 }
 
-impl<A: Address, V: Clone> ConcurrentRoutes<A, V> {
+impl<A: Address, V: Clone, M: Allocator + Clone> ConcurrentRoutes<A, V, M> {
     /// Announces a route, or replaces its value.
     ///
     /// # Errors
@@ -453,7 +478,8 @@ impl<A: Address, V: Clone> ConcurrentRoutes<A, V> {
     /// assert!(routes.is_empty());
     /// ```
     pub fn clear(&self) -> Result<(), WouldExceed<()>> {
-        self.swap_in(RouteTable::new()).map_err(|refused| refused.map(drop))
+        self.swap_in(RouteTable::new_in(self.pin().allocator().clone()))
+            .map_err(|refused| refused.map(drop))
     }
 
     /// Replaces all routes, pending ones included, by those of a table: a lookup answers from the
@@ -475,7 +501,10 @@ impl<A: Address, V: Clone> ConcurrentRoutes<A, V> {
     /// assert!(before.values().eq(&['a']) && routes.pin().values().eq(&['b']));
     /// ```
     #[expect(clippy::result_large_err, reason = "what is refused is what came in")]
-    pub fn replace(&self, table: RouteTable<A, V>) -> Result<(), WouldExceed<RouteTable<A, V>>> {
+    pub fn replace(
+        &self,
+        table: RouteTable<A, V, M>,
+    ) -> Result<(), WouldExceed<RouteTable<A, V, M>>> {
         self.swap_in(table)
     }
 

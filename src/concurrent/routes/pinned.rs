@@ -9,6 +9,7 @@ use super::copies::Pinned;
 use super::log::Log;
 use crate::concurrent::guard::Guard;
 use crate::key::bits::Address;
+use crate::memory::{Allocator, Global};
 use crate::routes::RouteTable;
 
 /// A snapshot of a [`ConcurrentRoutes`], with all reading methods of a [`RouteTable`].
@@ -39,16 +40,18 @@ use crate::routes::RouteTable;
 /// assert!(pinned.covered(&short).map(|(_, value)| value).eq(&['b', 'a']));
 /// # Ok::<(), flowtable::PrefixError>(())
 /// ```
-pub struct PinnedRoutes<'r, A, V, G = Guard>(Pinned<'r, RouteTable<A, V>, Log<A, V>, G>);
+pub struct PinnedRoutes<'r, A, V, G = Guard, M: Allocator + Clone = Global>(
+    Pinned<'r, RouteTable<A, V, M>, Log<A, V>, G>,
+);
 
-impl<'r, A: Address, V, G: Borrow<Guard>> PinnedRoutes<'r, A, V, G> {
+impl<'r, A: Address, V, G: Borrow<Guard>, M: Allocator + Clone> PinnedRoutes<'r, A, V, G, M> {
     #[inline]
-    pub(super) fn new(routes: &'r ConcurrentRoutes<A, V>, guard: G) -> Self {
+    pub(super) fn new(routes: &'r ConcurrentRoutes<A, V, M>, guard: G) -> Self {
         Self(routes.copies.read(guard))
     }
 }
 
-impl<A: Address, V> PinnedRoutes<'_, A, V> {
+impl<A: Address, V, M: Allocator + Clone> PinnedRoutes<'_, A, V, Guard, M> {
     /// Advances to the routes that are visible now, at a lower cost than a pin. Call it between two
     /// bursts of reads: it lets writers proceed. Other pins of the thread stay as they are.
     ///
@@ -70,17 +73,17 @@ impl<A: Address, V> PinnedRoutes<'_, A, V> {
     }
 }
 
-impl<A, V, G: Borrow<Guard>> Deref for PinnedRoutes<'_, A, V, G> {
-    type Target = RouteTable<A, V>;
+impl<A, V, G: Borrow<Guard>, M: Allocator + Clone> Deref for PinnedRoutes<'_, A, V, G, M> {
+    type Target = RouteTable<A, V, M>;
 
     #[inline]
-    fn deref(&self) -> &RouteTable<A, V> {
+    fn deref(&self) -> &RouteTable<A, V, M> {
         self.0.get()
     }
 }
 
 /// Formats the routes in order, as a map.
-impl<A, V, G> fmt::Debug for PinnedRoutes<'_, A, V, G>
+impl<A, V, G, M: Allocator + Clone> fmt::Debug for PinnedRoutes<'_, A, V, G, M>
 where
     A: Address + fmt::Debug,
     V: fmt::Debug,

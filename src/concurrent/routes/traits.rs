@@ -5,6 +5,7 @@ use core::fmt;
 use super::ConcurrentRoutes;
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
+use crate::memory::Allocator;
 use crate::routes::RouteTable;
 
 impl<A: Address, V> Default for ConcurrentRoutes<A, V> {
@@ -14,15 +15,19 @@ impl<A: Address, V> Default for ConcurrentRoutes<A, V> {
 }
 
 /// Formats the visible routes, in order, as a map.
-impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for ConcurrentRoutes<A, V> {
+impl<A: Address + fmt::Debug, V: fmt::Debug, M: Allocator + Clone> fmt::Debug
+    for ConcurrentRoutes<A, V, M>
+{
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.pin().fmt(f)
     }
 }
 
 /// Converts a table, which is cloned once, in O(routes): for many initial routes.
-impl<A: Address, V: Clone> From<RouteTable<A, V>> for ConcurrentRoutes<A, V> {
-    fn from(table: RouteTable<A, V>) -> Self {
+impl<A: Address, V: Clone, M: Allocator + Clone> From<RouteTable<A, V, M>>
+    for ConcurrentRoutes<A, V, M>
+{
+    fn from(table: RouteTable<A, V, M>) -> Self {
         let spare = table.clone();
         Self::of(table, spare)
     }

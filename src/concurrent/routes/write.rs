@@ -16,6 +16,7 @@ use super::log::{Garbage, Log, Update};
 use super::{ConcurrentRoutes, WouldExceed};
 use crate::concurrent::sync::{IS_CHECKED, yield_now};
 use crate::key::bits::Address;
+use crate::memory::Allocator;
 use crate::routes::RouteTable;
 
 /// The visibility of an update after a call.
@@ -33,9 +34,9 @@ pub enum Publication {
 const ROUNDS: usize = if IS_CHECKED || cfg!(miri) { 3 } else { 32 };
 
 /// The lock of a table's writers.
-type Locked<'c, A, V> = Writer<'c, RouteTable<A, V>, Log<A, V>>;
+type Locked<'c, A, V, M> = Writer<'c, RouteTable<A, V, M>, Log<A, V>>;
 
-impl<A: Address, V: Clone> ConcurrentRoutes<A, V> {
+impl<A: Address, V: Clone, M: Allocator + Clone> ConcurrentRoutes<A, V, M> {
     /// Makes updates, unless they exceed the limit.
     pub(super) fn write<U>(&self, updates: U) -> Result<Publication, WouldExceed<U>>
     where
@@ -64,8 +65,8 @@ impl<A: Address, V: Clone> ConcurrentRoutes<A, V> {
     #[expect(clippy::result_large_err, reason = "what is refused is what came in")]
     pub(super) fn swap_in(
         &self,
-        table: RouteTable<A, V>,
-    ) -> Result<(), WouldExceed<RouteTable<A, V>>> {
+        table: RouteTable<A, V, M>,
+    ) -> Result<(), WouldExceed<RouteTable<A, V, M>>> {
         // Dropped after the lock is released: that runs code of the values.
         let mut garbage = Garbage::new();
         // No update, so that it yields to readers.
@@ -95,8 +96,8 @@ impl<A: Address, V: Clone> ConcurrentRoutes<A, V> {
     fn lock_for_update(
         &self,
         count: usize,
-        garbage: &mut Garbage<A, V>,
-    ) -> (Pin, Locked<'_, A, V>, bool) {
+        garbage: &mut Garbage<A, V, M>,
+    ) -> (Pin, Locked<'_, A, V, M>, bool) {
         let mut clone = None;
         let mut round = 0;
         loop {
@@ -128,10 +129,10 @@ impl<A: Address, V: Clone> ConcurrentRoutes<A, V> {
 
 /// Replaces a poisoned spare copy by a clone of the active one, if there is one of the right
 /// version.
-fn replace_spare<A: Address, V>(
-    writer: &mut Locked<'_, A, V>,
-    clone: Option<(u64, RouteTable<A, V>)>,
-    garbage: &mut Garbage<A, V>,
+fn replace_spare<A: Address, V, M: Allocator + Clone>(
+    writer: &mut Locked<'_, A, V, M>,
+    clone: Option<(u64, RouteTable<A, V, M>)>,
+    garbage: &mut Garbage<A, V, M>,
 ) {
     let Some((version, mut table)) = clone else { return };
     // If another thread was faster, the clone may be outdated.
@@ -147,10 +148,10 @@ fn replace_spare<A: Address, V>(
 ///
 /// The methods of addresses may panic meanwhile. That poisons the copy, and drops all updates that
 /// are not visible, some of which it contains.
-fn catch_up<A: Address, V>(
+fn catch_up<A: Address, V, M: Allocator + Clone>(
     pin: &Pin,
-    writer: &mut Locked<'_, A, V>,
-    garbage: &mut Garbage<A, V>,
+    writer: &mut Locked<'_, A, V, M>,
+    garbage: &mut Garbage<A, V, M>,
 ) -> std::thread::Result<()> {
     let is_new = writer.log().pending() > 0;
     let Some((spare, log)) = writer.spare() else { return Ok(()) };
