@@ -17,6 +17,7 @@
 //! | [`SourceHashCache`] | `new_in` | when it is created |
 //! | [`ChainedCache`] | `with_parts_in` | when it is created, without its policy |
 //! | `ConcurrentRoutes` | `new_in` | as it grows, without updates that are kept |
+//! | `ConcurrentStore` | `with_parts_in` | when it is created |
 //!
 //! [`TrashMap`]: crate::TrashMap
 //! [`TrashSet`]: crate::TrashSet

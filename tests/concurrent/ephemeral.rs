@@ -11,6 +11,7 @@ use flowtable::ephemeral::Heads;
 use flowtable::{DefaultHashBuilder, EphemeralStore, Timestamp};
 use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
 use model::hashers::{Weak, mix};
+use model::limited::Limited;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -249,4 +250,35 @@ fn e5_a_store_works_after_tags_and_values_panic() {
         forget_leaked();
     }
     assert!(panics > if cfg!(miri) { 3 } else { 500 }, "{panics} panics");
+}
+
+#[test]
+fn shards_are_in_the_memory_and_a_creation_without_it_is_an_error() {
+    let memory = Limited::default();
+    let create = |capacity| {
+        let hasher = DefaultHashBuilder::with_seed(7);
+        ConcurrentStore::with_parts_in(capacity, LIFETIME, Heads::Equal, hasher, &memory)
+    };
+    for period in 1..=8 {
+        memory.fail_each(period);
+        assert!(create(256).is_err() && memory.bytes() == 0);
+    }
+    memory.fail_each(0);
+    let store: ConcurrentStore<u64, Box<u64>, _, _> = create(4 * ROUNDS as usize).unwrap();
+    let bytes = memory.bytes();
+    // The list of shards is in the memory of the program.
+    let shards = store.allocation_size() - bytes;
+    assert!((64 * 64..=64 * 256).contains(&shards), "{shards}");
+    thread::scope(|threads| {
+        for thread in 0..2 {
+            let store = &store;
+            threads.spawn(move || {
+                for tag in 0..ROUNDS {
+                    assert_eq!(store.insert_new(2 * tag + thread, at(1), Box::new(tag)), Ok(true));
+                }
+            });
+        }
+    });
+    assert_eq!((store.live(at(2)), memory.bytes()), (2 * ROUNDS as usize, bytes));
+    assert_eq!(store.validate(), Ok(()));
 }

@@ -49,17 +49,18 @@ use crate::concurrent::policy::{SHARDS, mix, shard_of};
 use crate::ephemeral::{EphemeralStore, Full, Heads, StoreError};
 use crate::hash::DefaultHashBuilder;
 use crate::invariant::InvariantError;
+use crate::memory::{Allocator, Global};
 use crate::timestamp::Timestamp;
 
 /// The minimum number of bindings of a shard, unless there is one shard only.
 const MIN_PER_SHARD: usize = 64;
 
 /// The store of a shard. It receives hashes.
-type ShardStore<T, V> = EphemeralStore<T, V, ()>;
+type ShardStore<T, V, A> = EphemeralStore<T, V, (), A>;
 
 /// A shard. Aligned to two cache lines, as CPUs prefetch them in pairs.
 #[repr(align(128))]
-struct Shard<T, V>(Lock<ShardStore<T, V>>);
+struct Shard<T, V, A: Allocator + Clone>(Lock<ShardStore<T, V, A>>);
 
 /// A bounded table of bindings of tags to values for several threads, each of which lives for one
 /// lifetime: an [`EphemeralStore`] in shards.
@@ -102,11 +103,14 @@ struct Shard<T, V>(Lock<ShardStore<T, V>>);
 /// # Ok::<(), flowtable::ephemeral::StoreError>(())
 /// ```
 #[doc(alias("syn cache", "nonce", "time to live"))]
-pub struct ConcurrentStore<T = u64, V = u64, S = DefaultHashBuilder> {
+pub struct ConcurrentStore<T = u64, V = u64, S = DefaultHashBuilder, A = Global>
+where
+    A: Allocator + Clone,
+{
     hasher: S,
     lifetime: Duration,
     /// A power of two.
-    shards: Box<[Shard<T, V>]>,
+    shards: Box<[Shard<T, V, A>]>,
 }
 
 impl<T, V> ConcurrentStore<T, V> {
@@ -150,12 +154,50 @@ impl<T, V, S> ConcurrentStore<T, V, S> {
         heads: Heads,
         hasher: S,
     ) -> Result<Self, StoreError> {
+        Self::with_parts_in(capacity, lifetime, heads, hasher, Global)
+    }
+}
+
+impl<T, V, S, A: Allocator + Clone> ConcurrentStore<T, V, S, A> {
+    /// Creates a store as [`with_parts`](ConcurrentStore::with_parts), whose shards are in the
+    /// memory of an allocator: two blocks each, which are allocated here. Threads can share the
+    /// store if they can share the allocator.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`EphemeralStore::new`].
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::concurrent::ConcurrentStore;
+    /// use flowtable::ephemeral::Heads;
+    /// use flowtable::{DefaultHashBuilder, Timestamp};
+    /// use std::time::Duration;
+    ///
+    /// let arena = bumpalo::Bump::new();
+    /// let (lifetime, hasher) = (Duration::from_secs(10), DefaultHashBuilder::with_seed(7));
+    /// let store: ConcurrentStore<u64, u32, _, _> =
+    ///     ConcurrentStore::with_parts_in(1000, lifetime, Heads::Equal, hasher, &arena)?;
+    /// store.insert_new(1, Timestamp::ZERO, 10).unwrap();
+    /// assert_eq!(store.get(&1, Timestamp::from_secs(9)), Some(10));
+    /// assert!(arena.allocated_bytes() > 1000 * size_of::<(u64, u32)>());
+    /// # Ok::<(), flowtable::ephemeral::StoreError>(())
+    /// ```
+    pub fn with_parts_in(
+        capacity: usize,
+        lifetime: Duration,
+        heads: Heads,
+        hasher: S,
+        memory: A,
+    ) -> Result<Self, StoreError> {
         let count = SHARDS.min((capacity / MIN_PER_SHARD).max(1).next_power_of_two());
         let mean = capacity.div_ceil(count);
         // More than six standard deviations of the bindings in a shard: of up to 64 shards, none
         // has more bindings but for the chance of E4.
         let spare = if count > 1 { 6 * (mean.isqrt() + 1) } else { 0 };
-        let shard = || ShardStore::with_parts(mean.saturating_add(spare), lifetime, heads, ());
+        let slots = mean.saturating_add(spare);
+        let shard = || ShardStore::with_parts_in(slots, lifetime, heads, (), memory.clone());
         let shards = (0..count).map(|_| Ok(Shard(Lock::new(shard()?))));
         let shards: Result<Vec<_>, StoreError> = shards.collect();
         let shards = shards?.into_boxed_slice();
@@ -164,13 +206,13 @@ impl<T, V, S> ConcurrentStore<T, V, S> {
         Ok(Self { hasher, lifetime, shards })
     }
 
-    fn shard_of(&self, hash: u64) -> &Shard<T, V> {
+    fn shard_of(&self, hash: u64) -> &Shard<T, V, A> {
         &self.shards[shard_of(mix(hash)) & (self.shards.len() - 1)]
     }
 
     /// Calls `each` with the store of each shard, under its lock, and returns the sum of the
     /// results.
-    fn sum(&self, each: impl Fn(&mut ShardStore<T, V>) -> usize) -> usize {
+    fn sum(&self, each: impl Fn(&mut ShardStore<T, V, A>) -> usize) -> usize {
         self.shards.iter().map(|shard| each(&mut shard.0.lock())).sum()
     }
 
@@ -240,9 +282,9 @@ impl<T, V, S> ConcurrentStore<T, V, S> {
     }
 }
 
-impl<T: Hash + Eq, V, S: BuildHasher> ConcurrentStore<T, V, S> {
+impl<T: Hash + Eq, V, S: BuildHasher, A: Allocator + Clone> ConcurrentStore<T, V, S, A> {
     /// Returns the hash of a tag, and locks its shard.
-    fn lock<Q: Hash + ?Sized>(&self, tag: &Q) -> (u64, LockGuard<'_, ShardStore<T, V>>) {
+    fn lock<Q: Hash + ?Sized>(&self, tag: &Q) -> (u64, LockGuard<'_, ShardStore<T, V, A>>) {
         let hash = self.hasher.hash_one(tag);
         (hash, self.shard_of(hash).0.lock())
     }
@@ -403,7 +445,7 @@ impl<T: Hash + Eq, V, S: BuildHasher> ConcurrentStore<T, V, S> {
     }
 }
 
-impl<T, V, S> fmt::Debug for ConcurrentStore<T, V, S> {
+impl<T, V, S, A: Allocator + Clone> fmt::Debug for ConcurrentStore<T, V, S, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ConcurrentStore").field("len", &self.len()).finish_non_exhaustive()
     }
