@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Sanitizers and Miri are slow, and so is a loaded machine.
-const PATIENCE: Duration = Duration::from_secs(if cfg!(miri) { 600 } else { 120 });
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Runs each writer once, and the readers repeatedly until all writers have finished.
 ///
