@@ -219,7 +219,6 @@ mod growth;
 mod iter;
 #[cfg(all(test, crossbeam_loom))]
 mod loom_models;
-mod memory;
 mod pinned;
 mod plain;
 mod plan;
