@@ -134,7 +134,9 @@ impl Batch {
                 // SAFETY: by the contract.
                 Block::Directory(directory) => unsafe { directory.free() },
                 // SAFETY: by the contract.
-                Block::Whole(segment) => forget_panic(unsafe { free_whole(segment, index, &mut ids) }),
+                Block::Whole(segment) => {
+                    forget_panic(unsafe { free_whole(segment, index, &mut ids) })
+                }
             }
         }
         index.store.release(shard, &mut ids);

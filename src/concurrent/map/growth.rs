@@ -63,12 +63,11 @@ impl<'p, T> Writer<'p, T> {
         self.directory().set(mixed, depth, segment.into_ptr());
     }
 
-    /// Retires the segment of a mixed hash in a directory, which is not in the present one.
-    fn retire(&mut self, directory: Segments<'p>, mixed: u64, segment: &Segment) {
+    /// Retires a segment, which is not in the directory any more.
+    fn retire(&mut self, segment: *mut Segment, bytes: usize) {
         self.state.slots -= Segment::SLOTS;
-        let bytes = segment.allocation_size();
         self.add_to_bytes(0, bytes);
-        self.state.batch.segment(directory.segment(mixed), bytes);
+        self.state.batch.segment(segment, bytes);
     }
 
     /// Publishes a directory, and retires the former one.
@@ -80,27 +79,29 @@ impl<'p, T> Writer<'p, T> {
     }
 
     fn split(&mut self, segment: &'p Segment, mixed: u64, hasher: impl Fn(&T) -> u64) {
-        let (old, depth) = (self.directory(), segment.depth());
+        let (directory, depth) = (self.directory(), segment.depth());
+        // Loaded before it is replaced in this directory.
+        let old = directory.segment(mixed);
         let bit = bit_below(depth);
         let (low, high) = (mixed & !bit, mixed | bit);
         let new = [low, high].map(|mixed| self.allocate(mixed, depth + 1));
         for item in segment.items(depth + 1, self.rehash(hasher)) {
             new[usize::from(item.is_high)].segment().insert(&item);
         }
-        if depth == old.depth() {
-            self.publish(old.resized(depth + 1).unwrap_or_else(|error| error.raise()));
+        if depth == directory.depth() {
+            self.publish(directory.resized(depth + 1).unwrap_or_else(|error| error.raise()));
         }
         let [for_low, for_high] = new;
         // G1.
         self.set(high, for_high);
         self.set(low, for_low);
-        self.retire(old, mixed, segment);
+        self.retire(old, segment.allocation_size());
     }
 
     /// Merges the segment of a mixed hash, whose load is low, with its sibling, if the result is
     /// not too large, and the sibling is not split. Or removes its further links.
     pub(super) fn shrink(&mut self, mixed: u64, hasher: impl Fn(&T) -> u64) {
-        let (old, segment) = (self.directory(), self.segment(mixed));
+        let (directory, segment) = (self.directory(), self.segment(mixed));
         if segment.next().is_some() {
             self.unlink(segment, mixed, hasher);
             return;
@@ -120,13 +121,13 @@ impl<'p, T> Writer<'p, T> {
         }
         drop(rehash);
         // G2.
-        let directory = merged_directory(old, mixed, &merged, Index::<T>::at);
+        let new = merged_directory(directory, mixed, &merged, Index::<T>::at);
         self.state.slots += Segment::SLOTS;
         self.add_to_bytes(merged.segment().allocation_size(), 0);
         merged.into_ptr();
-        self.publish(directory);
-        self.retire(old, mixed, segment);
-        self.retire(old, other, sibling);
+        self.publish(new);
+        self.retire(directory.segment(mixed), segment.allocation_size());
+        self.retire(directory.segment(other), sibling.allocation_size());
     }
 
     /// Replaces a segment by a copy without further links.
@@ -137,10 +138,7 @@ impl<'p, T> Writer<'p, T> {
             copy.segment().insert(&item);
         }
         self.set(mixed, copy);
-        self.state.slots -= Segment::SLOTS;
-        let bytes = segment.allocation_size();
-        self.add_to_bytes(0, bytes);
-        self.state.batch.segment(old, bytes);
+        self.retire(old, segment.allocation_size());
     }
 
     /// Reserves capacity for `entries` entries in an empty shard.
@@ -148,7 +146,7 @@ impl<'p, T> Writer<'p, T> {
         let mut depth = 0;
         // More than the average, as random hashes spread unevenly.
         let required = |depth| {
-            let each = entries.div_ceil(1 << depth);
+            let each = entries.div_ceil(1_usize << depth);
             each.saturating_add(1 + 4 * each.isqrt())
         };
         while required(depth) > RESERVED && depth < DEEPEST {

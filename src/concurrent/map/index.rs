@@ -17,6 +17,7 @@ use super::segment::{Segment, SegmentBox, SlotId};
 use super::store::Store;
 use crate::concurrent::directory::{Directory, DirectoryBox, Root};
 use crate::concurrent::policy::{SHARDS, shard_of};
+use crate::invariant::InvariantError;
 
 /// A directory of segments that are not freed while it is not.
 pub(super) type Segments<'p> = Directory<'p, Segment>;
@@ -69,6 +70,9 @@ impl<'p, T> Entry<'p, T> {
     }
 }
 
+/// The bytes of a directory of depth 1.
+pub(super) const EMPTY_DIRECTORY_BYTES: usize = 2 * size_of::<*mut Segment>();
+
 /// Returns a directory of depth 1 with one segment.
 fn directory_of(segment: &SegmentBox) -> DirectoryBox<Segment> {
     DirectoryBox::new(1, |_| segment.ptr()).unwrap_or_else(|error| error.raise())
@@ -79,6 +83,11 @@ impl<T> Index<T> {
         let nothing = SegmentBox::new(0, 0);
         let roots = array::from_fn(|_| Root::new(directory_of(&nothing)));
         Self { roots, store: Store::new(), nothing }
+    }
+
+    /// Returns the bytes of the index and the store, without directories and segments.
+    pub(super) fn allocation_size(&self) -> usize {
+        size_of::<Self>() + self.nothing.segment().allocation_size() + self.store.allocation_size()
     }
 
     /// Returns the root of a shard.
@@ -146,14 +155,15 @@ impl<T> Index<T> {
         Some((slot_id, entry(slot_id.id)))
     }
 
+    /// Returns the line in which a search for this mixed hash begins.
+    #[inline(always)]
+    pub(super) fn home<'p>(&'p self, mixed: u64, pin: &'p Guard) -> &'p Line {
+        self.segment(mixed, pin).home_line(mixed)
+    }
+
     /// Probes a home line for a hash; prefetches the candidate.
     #[inline(always)]
-    pub(super) fn probe<'p>(
-        &'p self,
-        home: &'p Line,
-        mixed: u64,
-        pin: &'p Guard,
-    ) -> Probe<'p, T> {
+    pub(super) fn probe<'p>(&'p self, home: &'p Line, mixed: u64, pin: &'p Guard) -> Probe<'p, T> {
         let tags = home.tags();
         let Some(slot) = tags.matches(tag(mixed)).next() else {
             return if tags.overflow() == 0 { Probe::Absent } else { Probe::Overflowed };
@@ -162,6 +172,38 @@ impl<T> Index<T> {
         let entry = unsafe { self.entry(home.id(slot), pin) };
         Store::prefetch(entry.get());
         Probe::Candidate(entry.get())
+    }
+
+    /// Iterates over the entries of a segment of this map.
+    pub(super) fn entries<'p>(
+        &'p self,
+        segment: &'p Segment,
+        pin: &'p Guard,
+    ) -> impl Iterator<Item = Entry<'p, T>> {
+        // SAFETY: the id is in a line (I1).
+        segment.ids().map(move |id| unsafe { self.entry(id, pin) })
+    }
+
+    /// Returns the entry of a slot of a line of this map whose tag has been loaded.
+    pub(super) fn at_slot<'p>(
+        &'p self,
+        line: &'p Line,
+        slot: usize,
+        pin: &'p Guard,
+    ) -> Entry<'p, T> {
+        // SAFETY: the id is in a line (I1).
+        unsafe { self.entry(line.id(slot), pin) }
+    }
+
+    /// Checks a segment of this map; `mixed` returns the mixed hash of an entry.
+    pub(super) fn validate(
+        &self,
+        segment: &Segment,
+        mixed: impl Fn(&T) -> u64,
+        pin: &Guard,
+    ) -> Result<(), InvariantError> {
+        // SAFETY: the id is in a line (I1).
+        segment.validate(|id| mixed(unsafe { self.entry(id, pin) }.get()))
     }
 
     /// Iterates over the segments of a directory.

@@ -15,6 +15,7 @@
 //! the other only by a removal and an insertion, so between two such moments it was absent.
 
 use core::array;
+use core::ops::Range;
 
 use crate::concurrent::sync::{AtomicU32, AtomicU64, IS_CHECKED, Ordering};
 use crate::table::tags::{Group, Mask};
@@ -75,8 +76,8 @@ impl Tags {
     }
 
     /// Iterates over the slots of entries.
-    pub(super) fn full(self) -> impl Iterator<Item = usize> {
-        (0..SLOTS).filter(move |&slot| self.tag(slot) != FREE)
+    pub(super) fn full(self) -> Full {
+        Full { tags: self, slots: 0..SLOTS }
     }
 
     /// Returns the tag of a slot.
@@ -90,6 +91,20 @@ impl Tags {
     #[inline(always)]
     pub(super) fn overflow(self) -> u8 {
         (self.0[1] >> OVERFLOW) as u8
+    }
+}
+
+/// An iterator over the slots of entries of a line whose tags have been loaded.
+pub(super) struct Full {
+    tags: Tags,
+    slots: Range<usize>,
+}
+
+impl Iterator for Full {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        self.slots.find(|&slot| self.tags.tag(slot) != FREE)
     }
 }
 

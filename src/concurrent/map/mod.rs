@@ -177,14 +177,13 @@
 //! - Entries in the segment, moved when it grows: would save one cache line of two, and lose writes
 //!   to a value that has moved under its reader.
 
-mod bucket;
 mod burst;
 mod check;
-mod directory;
 mod garbage;
 mod growth;
 mod index;
 mod iter;
+mod line;
 #[cfg(all(test, crossbeam_loom))]
 mod loom_models;
 mod pinned;
@@ -205,7 +204,7 @@ use super::sync::Arc;
 use crate::hash::DefaultHashBuilder;
 use garbage::free_all;
 use index::Index;
-use shard::Shard;
+use shard::{Shard, Writer};
 
 pub use iter::Iter;
 pub use pinned::Pinned;
@@ -248,10 +247,10 @@ pub use write::{Compute, Computed};
 /// ```
 #[doc(alias("DashMap", "lock-free map", "rcu"))]
 pub struct ConcurrentMap<K, V, S = DefaultHashBuilder> {
-    /// The readers' part of each shard.
-    indices: Arc<[Index<(K, V)>; SHARDS]>,
+    /// The readers' part.
+    index: Arc<Index<(K, V)>>,
     /// The writers' part of each shard.
-    shards: Box<[Shard<(K, V)>]>,
+    shards: Box<[Shard]>,
     hasher: S,
     garbage: Garbage,
 }
@@ -312,12 +311,9 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
     /// ```
     #[must_use]
     pub fn with_hasher(hasher: S) -> Self {
-        Self {
-            indices: Arc::new(core::array::from_fn(|_| Index::new())),
-            shards: (0..SHARDS).map(|_| Shard::new()).collect(),
-            hasher,
-            garbage: Garbage::new(),
-        }
+        let index = Arc::new(Index::new());
+        let shards = (0..SHARDS).map(Shard::new).collect();
+        Self { index, shards, hasher, garbage: Garbage::new() }
     }
 
     /// Creates an empty map with a hasher and capacity for at least `capacity` entries.
@@ -340,13 +336,15 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
         let map = Self::with_hasher(hasher);
         let pin = crossbeam_epoch::pin();
         if capacity > 0 {
-            for (shard, index) in map.shards.iter().zip(&*map.indices) {
+            map.index.store.reserve(capacity);
+            for (nth, shard) in map.shards.iter().enumerate() {
                 let entries = capacity.div_ceil(SHARDS);
-                let ((), full) = shard.write(index, &pin, |writer| writer.reserve(entries));
+                let reserve = |writer: &mut Writer<'_, _>| writer.reserve(entries);
+                let ((), full) = shard.write(nth, &map.index, &pin, reserve);
                 // No other thread has access to the map yet.
                 full.into_iter().for_each(|mut batch| {
                     // SAFETY: it is of this shard, and no pin can have observed it.
-                    unsafe { batch.free(&index.store) };
+                    unsafe { batch.free(&map.index, nth) };
                 });
             }
         }
@@ -427,7 +425,7 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
     /// what keys and values own.
     #[must_use]
     pub fn allocation_size(&self) -> usize {
-        let own = size_of_val(&*self.indices) + size_of_val(&*self.shards);
+        let own = self.index.allocation_size() + size_of_val(&*self.shards);
         own + self.shards.iter().map(Shard::allocation_size).sum::<usize>()
     }
 }
@@ -481,11 +479,11 @@ impl<K, V, S> Drop for ConcurrentMap<K, V, S> {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
         let mut panic = Ok(());
-        for (shard, index) in self.shards.iter_mut().zip(&*self.indices) {
+        for (nth, shard) in self.shards.iter_mut().enumerate() {
             // SAFETY: no pin of the map exists any more.
-            unsafe { shard.state().batch.free(&index.store) };
+            unsafe { shard.state().batch.free(&self.index, nth) };
             // SAFETY: no pin of the map exists any more, and the map is not used again.
-            let dropped = unsafe { free_all(index.root.load(), &index.store) };
+            let dropped = unsafe { free_all(&self.index, nth) };
             panic = first_panic(panic, dropped);
         }
         self.garbage.reduce_at_drop();

@@ -373,7 +373,11 @@ impl Segment {
 
     /// Iterates over the entries, as items for a segment of a depth: that of this one, or one more
     /// or less. Hashes only those whose notes do not suffice.
-    pub(super) fn items(&self, depth: u32, mixed: impl Fn(u32) -> u64) -> impl Iterator<Item = Item> {
+    pub(super) fn items(
+        &self,
+        depth: u32,
+        mixed: impl Fn(u32) -> u64,
+    ) -> impl Iterator<Item = Item> {
         let has_bits = depth / WINDOW == self.depth / WINDOW;
         // The position of the bit in a note that distinguishes the halves of this segment.
         let half = WINDOW - 1 - self.depth % WINDOW;
@@ -381,7 +385,8 @@ impl Segment {
             let (id, note) = (link.lines[line].id(slot), &link.notes[line][slot]);
             match note.distance().filter(|_| has_bits) {
                 Some(distance) => {
-                    let (home, bits) = ((line + LINES - distance) % LINES, note.bits());
+                    // The number of lines is a power of two.
+                    let (home, bits) = (line.wrapping_sub(distance) % LINES, note.bits());
                     Item { id, tag, home, bits, is_high: bits >> half & 1 != 0 }
                 }
                 None => Item::new(mixed(id), depth, id),
@@ -415,10 +420,12 @@ impl Segment {
             }
         }
         let counted = links().flat_map(|(_, link)| &link.lines).map(|line| line.tags().overflow());
-        let is_enough =
-            counted.zip(&overflow).all(|(counted, passed)| usize::from(counted) >= *passed.min(&255));
+        let is_enough = counted
+            .zip(&overflow)
+            .all(|(counted, passed)| usize::from(counted) >= *passed.min(&255));
         ensure(is_enough, || "an overflow count is too low")?;
-        let is_counted = self.ids().count() == self.count() && (self.count() == 0 || self.limit > 0);
+        let is_counted =
+            self.ids().count() == self.count() && (self.count() == 0 || self.limit > 0);
         ensure(is_counted, || "a segment has miscounted its entries")
     }
 }

@@ -8,7 +8,7 @@ use std::panic::catch_unwind;
 use crossbeam_epoch::Guard;
 
 use super::garbage::Batch;
-use super::index::{Entry, Index, Segments};
+use super::index::{EMPTY_DIRECTORY_BYTES, Entry, Index, Segments};
 use super::segment::{Item, Segment};
 use super::store::IdAllocator;
 use crate::concurrent::garbage::forget_panic;
@@ -68,11 +68,11 @@ pub(super) enum Insertion<'p, T> {
 }
 
 impl Shard {
-    /// Creates a shard without a segment, whose directory has `bytes` bytes.
-    pub(super) fn new(shard: usize, bytes: usize) -> Self {
+    /// Creates a shard without a segment.
+    pub(super) fn new(shard: usize) -> Self {
         let (batch, ids) = (Batch::new(), IdAllocator::new(shard));
         let state = State { batch, ids, slots: 0, reserved: 0 };
-        let (len, bytes) = (AtomicUsize::new(0), AtomicUsize::new(bytes));
+        let (len, bytes) = (AtomicUsize::new(0), AtomicUsize::new(EMPTY_DIRECTORY_BYTES));
         Self { state: Lock::new(state), len, bytes }
     }
 
@@ -211,7 +211,7 @@ impl<'p, T> Writer<'p, T> {
         let segments = Index::<T>::segments(directory).map(whole).collect();
         let empty = self.index.empty_directory();
         // Relaxed: a statistic that publishes nothing.
-        self.shard.bytes.store(empty.allocation_size(), Ordering::Relaxed);
+        self.shard.bytes.store(EMPTY_DIRECTORY_BYTES, Ordering::Relaxed);
         self.index.root(self.nth).publish(empty);
         self.state.batch.directory(directory.ptr());
         (self.state.slots, self.state.reserved) = (0, 0);

@@ -30,8 +30,8 @@ use core::marker::PhantomData;
 use bytemuck::NoUninit;
 
 use super::group::{Group, Shape};
-use crate::concurrent::memory::{ALIGN, allocate, free};
 use super::plan::{LARGEST, Load};
+use crate::concurrent::memory::{ALIGN, allocate, free};
 use crate::concurrent::policy;
 use crate::concurrent::sync::{AtomicU64, Ordering};
 use crate::raw::prefetch::prefetch;
