@@ -144,7 +144,7 @@ impl<'de> Deserialize<'de> for AnyPrefix {
 
 /// A map from prefixes to values, for addresses that implement `Display` and `FromStr`, which byte
 /// arrays do not.
-impl<A, V: Serialize> Serialize for RouteTable<A, V>
+impl<A, V: Serialize, M: Allocator + Clone> Serialize for RouteTable<A, V, M>
 where
     A: Address + fmt::Display + Serialize,
 {
@@ -166,7 +166,7 @@ where
 }
 
 /// A map from prefixes of both families to values.
-impl<V: Serialize> Serialize for Routes<V> {
+impl<V: Serialize, M: Allocator + Clone> Serialize for Routes<V, M> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.iter())
     }

@@ -14,6 +14,8 @@ mod production;
 mod rdos;
 mod shapes;
 mod speeds;
+#[cfg(feature = "concurrent")]
+mod two_processors;
 
 pub(crate) use rdos::explain_three_packets;
 pub(crate) use shapes::{explain_max_depth, explain_uneven_leaves};
@@ -47,6 +49,10 @@ pub(crate) fn run(report: &mut Report, quick: bool) -> Outcome {
     shapes::doubling_steps(report)?;
     rdos::denial_of_service(report, quick)?;
     rdos::single_flow(report, quick)?;
+    #[cfg(feature = "concurrent")]
+    two_processors::run(report, quick)?;
+    #[cfg(not(feature = "concurrent"))]
+    without_two_processors(report);
     gc_goal::gc_goal(report, quick)?;
     cache_size::cache_size(report, quick)?;
     cache_size::random_flows(report, quick)?;
@@ -62,4 +68,17 @@ pub(crate) fn run(report: &mut Report, quick: bool) -> Outcome {
         why,
     ));
     Ok(())
+}
+
+/// Records that the shared caches of `two_processors` are not compiled.
+#[cfg(not(feature = "concurrent"))]
+fn without_two_processors(report: &mut Report) {
+    const PLACE: &str = "section 4, results, two processors";
+    let why = "It needs --all-features.";
+    let names = ["plain src,dst", "TRASH 160", "TRASH 160 + AGC"];
+    for what in names.map(|name| format!("{name}: speed, as a multiple of the chained hash's")) {
+        report.record(Finding::not_measured(PLACE, &what, why));
+    }
+    let what = "TRASH 160, hits only: two processors beside one";
+    report.record(Finding::not_measured(PLACE, what, why));
 }

@@ -11,7 +11,7 @@
 //! Tags and values have 8 bytes, tags are random. Time advances with each new tag, so the number of
 //! live bindings is constant.
 
-mod packets;
+pub(crate) mod packets;
 mod subject;
 mod tables;
 
@@ -83,7 +83,7 @@ fn subjects(n: usize) -> Vec<StoreSubject> {
 
 fn measured(n: usize, quick: bool) -> Results {
     let (rounds, count) = if quick { (3, 1 << 16) } else { (15, n.max(1 << 18)) };
-    let mut packets = Packets::new(n);
+    let mut packets = Packets::new(n, n - n / 10, 2002);
     let mut subjects = subjects(n);
     let title = format!("{n} bindings alive: ns for a packet; medians of {rounds} rounds");
     let column = |&(bench, ..): &(&'static str, _, _)| Column { bench, unit: "ns", n };

@@ -1,8 +1,9 @@
 //! Memory in pages of 2 MiB, for subjects that are measured in both sizes of pages.
 //!
 //! An arena is a range of addresses for which the kernel is advised to use huge pages. Blocks are
-//! cut from it one after the other; when all have been freed, it begins again, with the pages that
-//! it has. That suits a map that is filled, measured and dropped, and needs no lists.
+//! cut from it one after the other. The last block is cut again when it has been freed; when all
+//! have been freed, the arena begins again, with the pages that it has. That suits a table that is
+//! filled, measured and dropped, and needs no lists.
 #![allow(unsafe_code)]
 
 use std::alloc::Layout;
@@ -79,10 +80,13 @@ pub(crate) fn contain(block: *mut u8) -> bool {
 }
 
 /// Frees a block if it is in an arena. Returns whether it is.
-pub(crate) fn free(block: *mut u8) -> bool {
+pub(crate) fn free(block: *mut u8, layout: Layout) -> bool {
     let Some(arena) = ARENAS.iter().find(|arena| arena.contains(block)) else { return false };
+    let from = block.addr() - arena.start().addr();
     if arena.live.fetch_sub(1, Relaxed) == 1 {
         arena.used.store(0, Relaxed);
+    } else if from + layout.size() == arena.used.load(Relaxed) {
+        arena.used.store(from, Relaxed);
     }
     true
 }
@@ -108,32 +112,34 @@ fn map_huge_pages(_: usize) -> *mut u8 {
     null_mut()
 }
 
-/// A map whose memory is in an arena.
-struct InHugePages<K> {
-    map: Box<dyn MapBenchmark<K>>,
+/// A benchmark whose memory is in an arena.
+pub(crate) struct InHugePages<B: ?Sized> {
+    benchmark: Box<B>,
     arena: usize,
 }
 
-/// Returns the benchmarks of a map with its memory in the arena of this number, 0 or 1.
-pub(crate) fn in_huge_pages<K: 'static>(
-    map: Box<dyn MapBenchmark<K>>,
-    arena: usize,
-) -> Box<dyn MapBenchmark<K>> {
-    Box::new(InHugePages { map, arena })
+/// Returns a benchmark with its memory in the arena of this number, 0 or 1.
+pub(crate) fn in_huge_pages<B: ?Sized>(benchmark: Box<B>, arena: usize) -> Box<InHugePages<B>> {
+    Box::new(InHugePages { benchmark, arena })
 }
 
-impl<K> InHugePages<K> {
-    fn with<R>(&mut self, run: impl FnOnce(&mut dyn MapBenchmark<K>) -> R) -> R {
+impl<B: ?Sized> InHugePages<B> {
+    pub(crate) fn get(&self) -> &B {
+        &self.benchmark
+    }
+
+    /// Runs a part of the benchmark, which allocates in the arena.
+    pub(crate) fn with<R>(&mut self, run: impl FnOnce(&mut B) -> R) -> R {
         CURRENT.store(self.arena, Relaxed);
-        let result = run(&mut *self.map);
+        let result = run(&mut self.benchmark);
         CURRENT.store(usize::MAX, Relaxed);
         result
     }
 }
 
-impl<K> MapBenchmark<K> for InHugePages<K> {
+impl<K> MapBenchmark<K> for InHugePages<dyn MapBenchmark<K>> {
     fn supports(&self, operation: Operation) -> bool {
-        self.map.supports(operation)
+        self.get().supports(operation)
     }
 
     fn run(&mut self, operation: Operation, keys: &[K]) -> Timed {
@@ -149,6 +155,6 @@ impl<K> MapBenchmark<K> for InHugePages<K> {
     }
 
     fn clear(&mut self) {
-        self.with(|map| map.clear());
+        self.with(MapBenchmark::clear);
     }
 }

@@ -43,7 +43,7 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         count(0, layout.size());
-        if huge_pages::free(block) {
+        if huge_pages::free(block, layout) {
             return;
         }
         // SAFETY: the caller upholds the same contract, and the block comes from `System`.
@@ -52,6 +52,12 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size(), 0);
+        let block = huge_pages::allocate(layout);
+        if !block.is_null() {
+            // SAFETY: the block has that many bytes. It may have been used before.
+            unsafe { block.write_bytes(0, layout.size()) };
+            return block;
+        }
         // SAFETY: the caller upholds the same contract.
         unsafe { System.alloc_zeroed(layout) }
     }

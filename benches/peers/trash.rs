@@ -58,10 +58,11 @@ fn rounds<K: Key + Hash>(plan: &Plan, report: &mut Report) -> Outcome {
     // Both maps in both sizes of pages.
     let [_, trash] = trash_maps();
     let hashbrown = hashbrown_foldhash();
-    subjects.extend([
+    let in_huge_pages: [MapSubject<K>; 2] = [
         ours("trash+huge", "TrashMap + foldhash, 2 MiB pages", in_huge_pages(trash.benchmark, 0)),
         peer("hashbrown + foldhash, 2 MiB pages", in_huge_pages(hashbrown.benchmark, 1)),
-    ]);
+    ];
+    subjects.extend(in_huge_pages);
     let mut rounds = Rounds { operations: OPERATIONS, subjects, has_limit: true };
     for &n in plan.sizes(
         &[1_000, 16_000, 128_000, 1_000_000, 8_000_000],

@@ -49,6 +49,23 @@ fn lost_in_area(hasher: DefaultHashBuilder) -> usize {
     lost + area.allocated_bytes()
 }
 
+/// Fills a route table whose memory is a buffer until the buffer is full. Returns the number of
+/// wrong results.
+fn wrong_routes_in_area() -> usize {
+    let mut memory = [MaybeUninit::uninit(); 16 << 10];
+    let area = StaticArea::new(&mut memory);
+    let mut routes = RouteTable::<u32, u32, _>::new_in(&area);
+    let prefix = |net: u32| Prefix::new(net << 8, 24).unwrap_or(Prefix::host(net));
+    let full = (0_u32..).find(|&net| routes.try_insert(prefix(net), net).is_err());
+    let full = full.unwrap_or(0);
+    (0..full).step_by(2).for_each(|net| _ = routes.remove(&prefix(net)));
+    let via = |net: u32| routes.lookup(&(net << 8 | 1)).map(|(_, via)| *via);
+    let wrong = (0..full).filter(|&net| via(net) != Some(net).filter(|net| net % 2 == 1)).count();
+    let left = routes.len().abs_diff(full as usize / 2);
+    drop(routes);
+    usize::from(full < 100) + wrong + left + area.allocated_bytes()
+}
+
 /// Returns the number of wrong results.
 fn work() -> usize {
     let mut ports: LcTrieMap<u16, u32> = (1..=1000).map(|port| (port, u32::from(port))).collect();
@@ -61,7 +78,7 @@ fn work() -> usize {
         let key = Headed::new(port, &hasher);
         cache.insert(key, time, |_, time| Some(*time), |_, _| evicted += 1);
     }
-    let lost = lost_in_area(hasher);
+    let lost = lost_in_area(hasher) + wrong_routes_in_area();
 
     let mut routes = RouteTable::<u32, u32>::new();
     for len in 0..=32 {

@@ -11,13 +11,14 @@ use super::tenants::Tenants;
 use super::timeouts::NEVER;
 use super::wheel::Wheel;
 use crate::eviction::Eviction;
+use crate::memory::{AllocError, Allocator};
 
 /// The accounts of a cache.
 #[derive(Clone, Debug)]
-pub(super) struct Accounting<P> {
-    pub(super) wheel: Wheel,
+pub(super) struct Accounting<P, A: Allocator + Clone> {
+    pub(super) wheel: Wheel<A>,
     pub(super) policy: P,
-    pub(super) tenants: Tenants,
+    pub(super) tenants: Tenants<A>,
     pub(super) metrics: Metrics,
     /// Changes of the version but for quick hits: those that are not in the metrics, as one key
     /// compared in the first bucket. So a quick hit counts nothing but the version.
@@ -35,13 +36,14 @@ pub(super) struct Accounting<P> {
     least: u64,
 }
 
-impl<P: Eviction> Accounting<P> {
-    pub(super) fn new(policy: P, tick: u64, config: &Config) -> Self {
+impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
+    /// The accounts of no flows, whose memory will be from `memory`, but for that of the policy.
+    pub(super) fn new_in(policy: P, tick: u64, config: &Config, memory: A) -> Self {
         let emergency = config.emergency.map_or(NEVER, |emergency| emergency.idle);
         Self {
-            wheel: Wheel::new(tick),
+            wheel: Wheel::new_in(tick, config.flows, memory.clone()),
             policy,
-            tenants: Tenants::new(),
+            tenants: Tenants::new_in(config.flows, memory),
             metrics: Metrics::default(),
             slow_changes: 1,
             steady: ConnectionState::steady_mask(config.close_rule),
@@ -50,6 +52,17 @@ impl<P: Eviction> Accounting<P> {
             is_idle_only: config.timeouts.active_nanos() == NEVER && config.emergency.is_none(),
             least: config.timeouts.least_nanos().min(emergency),
         }
+    }
+
+    /// Allocates memory for the flow in a slot, so that [inserting](Self::insert) it does not
+    /// allocate, except in the policy.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated. Some may be.
+    pub(super) fn try_reserve(&mut self, slot: u32) -> Result<(), AllocError> {
+        self.wheel.try_reserve(slot)?;
+        self.tenants.try_reserve(slot)
     }
 
     /// Accounts for a new flow.

@@ -14,6 +14,7 @@ use super::state::{EndReason, Packet, Tenant};
 use super::store::{Store, Target};
 use crate::eviction::{EntryStats, Eviction};
 use crate::key::flow::{Direction, FlowName};
+use crate::memory::Allocator;
 use crate::timestamp::Timestamp;
 
 /// Evictions for which flows are prefetched at once.
@@ -22,7 +23,7 @@ const AT_ONCE: usize = 8;
 /// The most flows that are expected to be examined for them.
 const MAX_EXAMINED: usize = 3 * AT_ONCE;
 
-impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
+impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCache<K, V, P, S, A> {
     /// Creates a flow for a name that refers to no flow, or to one that has ended and is removed.
     /// Evicts a flow if necessary. Returns the slot.
     #[inline]
@@ -34,11 +35,6 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         over: Option<u32>,
         value: V,
     ) -> Result<u32, Refused> {
-        if self.pending.is_some() {
-            // An allocation failed before, and the flow evicted for it was not reported yet.
-            self.accounting.metrics.refused += 1;
-            return Err(Refused::Memory);
-        }
         let hash = self.index_hash(carried.hash, &carried.name);
         let (before, reason) = match over {
             Some(over) => {
@@ -47,7 +43,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
                 (Some(over), EndReason::Ended)
             }
             None => {
-                let victim = self.make_room(packet.tenant());
+                let victim = self.make_room(hash, packet.tenant());
                 let victim = victim.inspect_err(|_| self.accounting.metrics.refused += 1)?;
                 (victim, EndReason::Resources)
             }
@@ -69,6 +65,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// Inserts a flow, and its name into the index. Returns the slot, or `None` without memory.
     #[inline(never)]
     fn append_flow(&mut self, new: New, carried: Carried<K>, value: V) -> Option<u32> {
+        self.reserve_flow(new.hash, new.tenant).ok()?;
         let slot = self.store.flows.next_index();
         self.index.insert(new.hash, Target::slot(slot), &self.store).ok()?;
         let (name, version, now) = (carried.name, self.version, self.clock.now());
@@ -79,7 +76,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     }
 
     /// Ends the flow in a slot, and inserts another one there, with its name. Returns the slot, or
-    /// `None` without memory: then the first flow has ended, and is reported later.
+    /// `None` without memory: then nothing has changed.
     ///
     /// Nothing is copied twice: the value comes by way of the removed flow.
     #[inline]
@@ -90,11 +87,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         carried: Carried<K>,
         value: V,
     ) -> Option<u32> {
-        let before = self.end_names(slot, reason, value)?;
-        if self.index.insert(new.hash, Target::slot(slot), &self.store).is_err() {
-            self.pending = self.take_removed_flow(slot, before);
-            return None;
-        }
+        self.store.try_reserve_tenant(new.tenant).ok()?;
+        let before = self.rename((slot, reason), new.hash, value)?;
         let now = self.clock.now();
         let Store { flows, rest } = &mut self.store;
         let flow = &mut flows[slot];
@@ -114,21 +108,28 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         Some(slot)
     }
 
-    /// Removes the names of the flow in a slot from the index, and makes it the removed one, but
-    /// for its value: that is still in the slot, in exchange for this one.
+    /// Ends the names of the flow in a slot, which has a name with this hash from now on, and makes
+    /// it the removed one, but for its value: that is still in the slot, in exchange for this one.
+    /// Changes nothing and returns `None` without memory.
     #[inline]
-    fn end_names(&mut self, slot: u32, reason: EndReason, value: V) -> Option<FlowState> {
+    fn rename(
+        &mut self,
+        (slot, reason): (u32, EndReason),
+        hash: u32,
+        value: V,
+    ) -> Option<FlowState> {
         let (flow, cold) = (self.store.flow(slot), *self.store.cold(slot));
         // The key first: its methods may panic.
         let key = flow.key();
         let state = FlowState::new(flow, &cold, self.store.tenant(slot));
         let has_extra = state.marks.has(Marks::EXTRA);
         if has_extra || cold.aliases.is_some() {
+            self.index.try_reserve(hash, Some(cold.hash), &self.store).ok()?;
             self.end_extra(slot, has_extra);
         }
+        self.index.rename((cold.hash, hash), Target::slot(slot), &self.store).ok()?;
         let removed = removed_flow((slot, cold), key, value, (state, reason), &self.clock);
         self.store.rest.removed = Some(removed);
-        self.index.remove(cold.hash, Target::slot(slot));
         Some(state)
     }
 
@@ -141,17 +142,6 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         if has_extra {
             self.remove_extra(slot);
         }
-    }
-
-    /// Removes the flow that [`end_names`](Self::end_names) has prepared.
-    #[cold]
-    #[inline(never)]
-    fn take_removed_flow(&mut self, slot: u32, state: FlowState) -> Option<RemovedFlow<K, V>> {
-        let removed = self.store.rest.removed.take()?;
-        let flow = self.store.flows.try_remove(slot)?;
-        self.accounting.remove(slot, state, removed.reason);
-        self.end_emergency(self.store.len());
-        Some(RemovedFlow { value: flow.value, ..removed })
     }
 
     /// Returns the present hash of a name that is going to be inserted, given its first hash. Goes
@@ -200,9 +190,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         self.is_emergency &= !self.config.emergency.is_some_and(ends);
     }
 
-    /// Selects the flow to evict, if a new flow of the tenant requires it.
+    /// Selects the flow to evict, if a new flow of the tenant, whose name has this hash, requires
+    /// it. Allocates memory for it otherwise.
     #[inline]
-    fn make_room(&mut self, tenant: Tenant) -> Result<Option<u32>, Refused> {
+    fn make_room(&mut self, hash: u32, tenant: Tenant) -> Result<Option<u32>, Refused> {
         let is_due = self.accounting.policy.is_due(self.store.len());
         let replacing = || self.index.growth(1) + self.store.tenant_growth(tenant);
         let (of, refusal) = if self.is_limited() && !self.has_memory_for(replacing()) {
@@ -217,6 +208,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             (None, Some(Refused::Memory))
         } else if is_due {
             (None, None)
+        } else if self.reserve_flow(hash, tenant).is_err() {
+            (None, Some(Refused::Memory))
         } else {
             return Ok(None);
         };

@@ -9,13 +9,14 @@ use super::record::Alias;
 use super::store::Target;
 use crate::eviction::Eviction;
 use crate::key::flow::{Direction, FlowName};
+use crate::memory::Allocator;
 use crate::raw::index::OptIndex;
 use crate::table::lines::fold;
 
 /// The maximum number of aliases of a flow.
 const MAX_ALIASES: usize = 255;
 
-impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
+impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCache<K, V, P, S, A> {
     /// Returns the flow of `key`, which may be an alias. Does not extend the timeout. O(1).
     ///
     /// # Example
@@ -145,6 +146,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         if !self.has_memory_for(growth) || at >= Target::MAX {
             return Err(NameError::Memory);
         }
+        let is_reserved = self.store.rest.aliases.try_reserve_one();
+        is_reserved.map_err(|_| NameError::Memory)?;
         let hash = self.index_hash(first, &name);
         let is_inserted = self.index.insert(hash, Target::alias(at), &self.store);
         is_inserted.map_err(|_| NameError::Memory)?;

@@ -10,8 +10,9 @@ use super::scan::{Cursor, Resident};
 use super::state::EndReason;
 use crate::eviction::Eviction;
 use crate::key::flow::FlowName;
+use crate::memory::{Allocator, Global};
 
-impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
+impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCache<K, V, P, S, A> {
     /// Iterates over all flows, in the order of their slots. O(slots); [`page`](Self::page) goes
     /// through them in steps.
     ///
@@ -30,7 +31,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn iter(&self) -> Residents<'_, K, V, P, S> {
+    pub fn iter(&self) -> Residents<'_, K, V, P, S, A> {
         let slots = 0..self.store.flows.slot_count();
         Residents { cache: self, slots, left: self.len() }
     }
@@ -68,7 +69,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         &mut self,
         cursor: &mut Cursor,
         budget: usize,
-        mut keep: impl FnMut(&Resident<'_, K, V>) -> bool,
+        mut keep: impl FnMut(&Resident<'_, K, V, A>) -> bool,
         mut each: impl FnMut(RemovedFlow<K, V>),
     ) {
         let (slots, since) = cursor.advance(self.store.flows.slot_count(), budget);
@@ -101,7 +102,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// ```
     pub fn extract_if(
         &mut self,
-        mut ends: impl FnMut(&Resident<'_, K, V>) -> bool,
+        mut ends: impl FnMut(&Resident<'_, K, V, A>) -> bool,
     ) -> impl Iterator<Item = RemovedFlow<K, V>> {
         let mut slots = 0..self.store.flows.slot_count();
         core::iter::from_fn(move || {
@@ -132,8 +133,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     pub fn drain(&mut self) -> impl Iterator<Item = RemovedFlow<K, V>> {
         let mut slots = 0..self.store.flows.slot_count();
         core::iter::from_fn(move || {
-            let pending = self.pending.take();
-            pending.or_else(|| slots.find_map(|slot| self.remove_slot(slot, EndReason::Forced)))
+            slots.find_map(|slot| self.remove_slot(slot, EndReason::Forced))
         })
     }
 
@@ -160,14 +160,20 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 }
 
 /// An iterator over the flows of a cache: see [`FlowCache::iter`].
-pub struct Residents<'a, K, V, P, S> {
-    cache: &'a FlowCache<K, V, P, S>,
+pub struct Residents<'a, K, V, P, S, A: Allocator + Clone = Global> {
+    cache: &'a FlowCache<K, V, P, S, A>,
     slots: Range<u32>,
     left: usize,
 }
 
-impl<'a, K: FlowName, V, P: Eviction, S: BuildHasher> Iterator for Residents<'a, K, V, P, S> {
-    type Item = Resident<'a, K, V>;
+impl<'a, K, V, P, S, A> Iterator for Residents<'a, K, V, P, S, A>
+where
+    K: FlowName,
+    P: Eviction,
+    S: BuildHasher,
+    A: Allocator + Clone,
+{
+    type Item = Resident<'a, K, V, A>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let cache = self.cache;
@@ -181,23 +187,36 @@ impl<'a, K: FlowName, V, P: Eviction, S: BuildHasher> Iterator for Residents<'a,
     }
 }
 
-impl<K: FlowName, V, P: Eviction, S: BuildHasher> ExactSizeIterator for Residents<'_, K, V, P, S> {}
+impl<K, V, P, S, A> ExactSizeIterator for Residents<'_, K, V, P, S, A>
+where
+    K: FlowName,
+    P: Eviction,
+    S: BuildHasher,
+    A: Allocator + Clone,
+{
+}
 
-impl<K, V, P, S> Clone for Residents<'_, K, V, P, S> {
+impl<K, V, P, S, A: Allocator + Clone> Clone for Residents<'_, K, V, P, S, A> {
     fn clone(&self) -> Self {
         Self { slots: self.slots.clone(), ..*self }
     }
 }
 
-impl<K, V, P, S> fmt::Debug for Residents<'_, K, V, P, S> {
+impl<K, V, P, S, A: Allocator + Clone> fmt::Debug for Residents<'_, K, V, P, S, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Residents").field("left", &self.left).finish_non_exhaustive()
     }
 }
 
-impl<'a, K: FlowName, V, P: Eviction, S: BuildHasher> IntoIterator for &'a FlowCache<K, V, P, S> {
-    type Item = Resident<'a, K, V>;
-    type IntoIter = Residents<'a, K, V, P, S>;
+impl<'a, K, V, P, S, A> IntoIterator for &'a FlowCache<K, V, P, S, A>
+where
+    K: FlowName,
+    P: Eviction,
+    S: BuildHasher,
+    A: Allocator + Clone,
+{
+    type Item = Resident<'a, K, V, A>;
+    type IntoIter = Residents<'a, K, V, P, S, A>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
@@ -224,12 +243,13 @@ impl<'a, K: FlowName, V, P: Eviction, S: BuildHasher> IntoIterator for &'a FlowC
 /// assert_ne!(cache, restored);
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
-impl<K, V, P, S> PartialEq for FlowCache<K, V, P, S>
+impl<K, V, P, S, A> PartialEq for FlowCache<K, V, P, S, A>
 where
     K: FlowName,
     V: PartialEq,
     P: Eviction,
     S: BuildHasher,
+    A: Allocator + Clone,
 {
     fn eq(&self, other: &Self) -> bool {
         self.config == other.config
@@ -241,9 +261,21 @@ where
     }
 }
 
-impl<K: FlowName, V: PartialEq, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
-    fn is_same(&self, one: &Resident<'_, K, V>, two: &Resident<'_, K, V>, other: &Self) -> bool {
-        let of = |flow: &Resident<'_, K, V>| {
+impl<K, V, P, S, A> FlowCache<K, V, P, S, A>
+where
+    K: FlowName,
+    V: PartialEq,
+    P: Eviction,
+    S: BuildHasher,
+    A: Allocator + Clone,
+{
+    fn is_same(
+        &self,
+        one: &Resident<'_, K, V, A>,
+        two: &Resident<'_, K, V, A>,
+        other: &Self,
+    ) -> bool {
+        let of = |flow: &Resident<'_, K, V, A>| {
             let ages = [flow.cold.first_seen, flow.flow.last_seen, flow.cold.reported];
             let ages = ages.map(|time| flow.clock.now() - time);
             (flow.flow.marks.of_flow(), flow.tenant(), flow.timeout, ages, flow.names().count())

@@ -17,11 +17,12 @@ use super::state::Packet;
 use super::store::Target;
 use crate::eviction::Eviction;
 use crate::key::flow::FlowName;
+use crate::memory::Allocator;
 use crate::raw::prefetch::BURST;
 use crate::table::lines::HomeLine;
 use crate::timestamp::Timestamp;
 
-impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
+impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCache<K, V, P, S, A> {
     /// Processes a burst of packets with one timestamp, whose cache misses overlap. `each` receives
     /// the index of each packet and the result that [`observe`](Self::observe) would return, in
     /// order. Bursts of 32 are best.
@@ -49,7 +50,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         &mut self,
         packets: &[(K, Packet)],
         now: Timestamp,
-        each: impl FnMut(usize, Result<Observed<'_, K, V>, Refused>),
+        each: impl FnMut(usize, Result<Observed<'_, K, V, A>, Refused>),
     ) where
         V: Default,
     {
@@ -79,7 +80,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         packets: &[(K, Packet)],
         now: Timestamp,
         mut new: impl FnMut(usize) -> V,
-        mut each: impl FnMut(usize, Result<Observed<'_, K, V>, Refused>),
+        mut each: impl FnMut(usize, Result<Observed<'_, K, V, A>, Refused>),
     ) {
         let carry = |cache: &Self, _, key: &K| cache.carry(key);
         self.observe_bursts(packets, now, carry, &mut new, &mut each);
@@ -111,7 +112,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         packets: &[(K, Packet)],
         now: Timestamp,
         mut new: impl FnMut(usize) -> V,
-        mut each: impl FnMut(usize, Result<Observed<'_, K, V>, Refused>),
+        mut each: impl FnMut(usize, Result<Observed<'_, K, V, A>, Refused>),
     ) {
         let packets = &packets[..packets.len().min(hashes.len())];
         let carry = |_: &Self, index: usize, key: &K| Self::carry_hashed(hashes[index], key);
@@ -127,7 +128,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         now: Timestamp,
         carry: impl Fn(&Self, usize, &K) -> Carried<K>,
         new: &mut impl FnMut(usize) -> V,
-        each: &mut impl FnMut(usize, Result<Observed<'_, K, V>, Refused>),
+        each: &mut impl FnMut(usize, Result<Observed<'_, K, V, A>, Refused>),
     ) {
         self.begin_packet(now);
         for (burst, packets) in packets.chunks(BURST).enumerate() {

@@ -12,8 +12,9 @@ use super::timeouts::NEVER;
 use crate::eviction::Eviction;
 use crate::invariant::{InvariantError, ensure};
 use crate::key::flow::FlowName;
+use crate::memory::Allocator;
 
-impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
+impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCache<K, V, P, S, A> {
     /// Checks all invariants. O(n): for tests.
     ///
     /// # Errors

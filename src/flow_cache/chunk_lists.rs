@@ -26,10 +26,9 @@
 //! from the top, miss only the place of the slot; other removals miss the chunk, and the place of
 //! the slot that moves.
 
-use alloc::vec;
-use alloc::vec::Vec;
-
+use super::waiting::Places;
 use crate::invariant::{InvariantError, ensure};
+use crate::memory::{AllocError, Allocator, Global, Vec};
 use crate::raw::chunked_vec::ChunkedVec;
 
 /// Slots of a chunk.
@@ -88,18 +87,20 @@ impl Top {
 
 /// A set of lists over the same slots.
 #[derive(Clone, Debug)]
-pub(super) struct ChunkLists {
-    tops: Vec<Top>,
-    chunks: ChunkedVec<Chunk, BITS>,
+pub(super) struct ChunkLists<A: Allocator + Clone = Global> {
+    /// Empty until there is a slot.
+    tops: Vec<Top, A>,
+    lists: usize,
+    chunks: ChunkedVec<Chunk, BITS, A>,
     /// The first free chunk, or [`NONE`].
     free: u32,
-    /// By slot: the place of its entry. Meaningless if the slot is in no list.
-    places: ChunkedVec<u32>,
+    /// By slot: the place of its entry. Without meaning here if the slot is in no list.
+    pub(super) places: Places<A>,
 }
 
 impl ChunkLists {
     /// Bytes for the places of 1024 slots, which are allocated together.
-    pub(super) const GROWTH: usize = ChunkedVec::<u32>::GROWTH;
+    pub(super) const GROWTH: usize = <ChunkedVec<u32>>::GROWTH;
 
     /// An upper bound of the bytes of the chunks of `lists` lists, with `slots` slots in all.
     pub(super) const fn chunk_bytes(lists: usize, slots: usize) -> usize {
@@ -107,46 +108,75 @@ impl ChunkLists {
         let chunks = slots / SLOTS as usize + lists;
         let groups = chunks.div_ceil(1 << BITS);
         // The list of groups has four at first, and doubles beside the former one.
-        groups * ChunkedVec::<Chunk, BITS>::GROWTH + (4 * groups + 4) * size_of::<usize>()
+        groups * <ChunkedVec<Chunk, BITS>>::GROWTH + (4 * groups + 4) * size_of::<usize>()
+    }
+}
+
+impl<A: Allocator + Clone> ChunkLists<A> {
+    /// Creates empty lists with the indices `0..lists` of at most `limit` slots, whose memory will
+    /// be from `memory`, without allocating.
+    pub(super) fn new_in(lists: usize, limit: usize, memory: A) -> Self {
+        let chunks = limit.saturating_add(limit / SLOTS as usize + 1);
+        Self {
+            tops: Vec::new_in(memory.clone()),
+            lists,
+            chunks: ChunkedVec::new_in(chunks, memory.clone()),
+            free: NONE,
+            places: ChunkedVec::new_in(limit, memory),
+        }
     }
 
-    /// Creates empty lists with the indices `0..lists`.
-    pub(super) fn new(lists: usize) -> Self {
-        let (chunks, places) = (ChunkedVec::new(), ChunkedVec::new());
-        Self { tops: vec![Top::EMPTY; lists], chunks, free: NONE, places }
+    /// Allocates memory for slots up to this one, so that [covering](Self::cover) it does not
+    /// allocate.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated. Some may be.
+    pub(super) fn try_reserve(&mut self, slot: u32) -> Result<(), AllocError> {
+        let missing = self.lists - self.tops.len();
+        self.tops.try_reserve_exact(missing).map_err(|_| AllocError)?;
+        self.places.try_reserve(slot)
     }
 
     /// Allocates the place of a slot.
     pub(super) fn cover(&mut self, slot: u32) {
+        if self.tops.is_empty() {
+            self.tops.reserve_exact(self.lists);
+            self.tops.resize(self.lists, Top::EMPTY);
+        }
         self.places.cover(slot, 0);
     }
 
     /// Whether a list has no slots.
     #[inline]
     pub(super) fn is_empty(&self, list: usize) -> bool {
-        self.tops[list].len() == 0
+        self.tops.get(list).is_none_or(|top| top.len() == 0)
     }
 
-    /// Adds a slot, which is [covered](Self::cover) and in no list, to a list.
+    /// Adds a slot, which is [covered](Self::cover) and in no list, to a list. Returns whether
+    /// there is memory for it.
     #[inline]
-    pub(super) fn insert(&mut self, list: usize, slot: u32) {
+    pub(super) fn insert(&mut self, list: usize, slot: u32) -> bool {
         let mut top = self.tops[list];
         if top.len() % SLOTS == 0 {
-            top = Top::new(self.take_chunk(top.chunk()), 0);
+            let Some(chunk) = self.take_chunk(top.chunk()) else { return false };
+            top = Top::new(chunk, 0);
         }
         self.chunks[top.chunk()].slots[top.len() as usize] = slot;
         self.places[slot] = top.0;
         self.tops[list] = Top(top.0 + 1);
+        true
     }
 
-    /// Returns a chunk that is put on top of another one.
-    fn take_chunk(&mut self, below: u32) -> u32 {
+    /// Returns a chunk that is put on top of another one, if there is memory for it.
+    fn take_chunk(&mut self, below: u32) -> Option<u32> {
         let chunk = self.free;
         if chunk == NONE {
-            return self.chunks.push(Chunk { slots: [0; SLOTS as usize], below });
+            self.chunks.try_reserve(self.chunks.len()).ok()?;
+            return Some(self.chunks.push(Chunk { slots: [0; SLOTS as usize], below }));
         }
         self.free = core::mem::replace(&mut self.chunks[chunk].below, below);
-        chunk
+        Some(chunk)
     }
 
     /// Removes a slot from a list, in which it is.
@@ -199,6 +229,11 @@ impl ChunkLists {
         self.free = NONE;
     }
 
+    /// Returns the bytes that the first slot allocates for all lists.
+    pub(super) fn first_growth(&self) -> usize {
+        (self.lists - self.tops.capacity().min(self.lists)) * size_of::<Top>()
+    }
+
     /// Returns the bytes allocated for chunks.
     pub(super) fn chunk_size(&self) -> usize {
         self.chunks.allocation_size()
@@ -243,6 +278,7 @@ impl ChunkLists {
 #[cfg(test)]
 mod tests {
     use alloc::collections::BTreeSet;
+    use alloc::{vec, vec::Vec};
 
     use super::*;
 
@@ -278,7 +314,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "slow, and without unsafe code")]
     fn random_operations_match_sets() {
-        let (lists, model) = (ChunkLists::new(4), vec![BTreeSet::new(); 4]);
+        let (lists, model) = (ChunkLists::new_in(4, 1 << 20, Global), vec![BTreeSet::new(); 4]);
         let mut checked = Checked { lists, model };
         checked.lists.cover(SLOTS_OF_MODEL as u32 - 1);
         let mut random = 1_u64;
@@ -292,7 +328,7 @@ mod tests {
                 }
                 // Lists become long and short.
                 None if (step / 1000) % 2 == 0 || list == 0 => {
-                    checked.lists.insert(list, slot);
+                    assert!(checked.lists.insert(list, slot));
                     checked.model[list].insert(slot);
                 }
                 None => {}
@@ -302,15 +338,15 @@ mod tests {
         checked.lists.clear();
         checked.model.fill(BTreeSet::new());
         checked.check();
-        assert_eq!(checked.lists.allocation_size(), ChunkLists::new(4).allocation_size());
+        assert_eq!(checked.lists.allocation_size(), 4 * size_of::<Top>());
     }
 
     #[test]
     fn chunks_of_emptied_lists_are_used_again() {
-        let mut lists = ChunkLists::new(100);
+        let mut lists = ChunkLists::new_in(100, 1000, Global);
         lists.cover(999);
         for list in 0..100 {
-            (0..1000).for_each(|slot| lists.insert(list, slot));
+            (0..1000).for_each(|slot| assert!(lists.insert(list, slot)));
             (0..1000).for_each(|slot| lists.remove(list, slot));
         }
         assert_eq!(lists.chunks.len(), 67);

@@ -15,13 +15,14 @@ use super::state::{Class, EndReason};
 use super::timeouts::NEVER;
 use crate::eviction::Eviction;
 use crate::key::flow::FlowName;
+use crate::memory::Allocator;
 use crate::table::lines::Lines;
 use crate::timestamp::Timestamp;
 
 /// Flows that are examined together, while those of the next group are prefetched.
 const GROUP: usize = 15;
 
-impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
+impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCache<K, V, P, S, A> {
     /// Ends and reports due flows, examining at most `budget` flows. O(budget).
     ///
     /// An idle flow is reported by the first call that is made a [tick](super::Config::tick) or
@@ -61,10 +62,6 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     ) -> Progress {
         self.clock.advance(now);
         let mut progress = Progress::default();
-        if let Some(removed) = self.pending.take() {
-            progress.ended += 1;
-            each(Event::Ended(removed));
-        }
         self.end_orphans(budget, &mut progress, &mut each);
         let tick = self.clock.now() / self.config.tick;
         let mut ahead = 0;

@@ -11,8 +11,10 @@
 //! [`advance`](crate::FlowCache::advance) ends one by one: the end of a flow is O(1) in children.
 
 use super::handle::Handle;
+use crate::hash::DefaultHashBuilder;
 use crate::invariant::{InvariantError, ensure};
 use crate::key::flow::FlowName;
+use crate::memory::{AllocError, Allocator};
 use crate::raw::index::OptIndex;
 use crate::raw::slab::ChunkedSlab;
 use crate::trash::TrashMap;
@@ -85,16 +87,21 @@ pub(super) struct Pending<K> {
 
 /// The extras of a cache.
 #[derive(Clone, Debug)]
-pub(super) struct Extras<K> {
-    by_slot: TrashMap<u32, Extra>,
-    pending: ChunkedSlab<Pending<K>>,
-    by_pattern: TrashMap<(Source, K), u32>,
+pub(super) struct Extras<K, A: Allocator + Clone> {
+    /// The numbers of extras.
+    by_slot: TrashMap<u32, u32, DefaultHashBuilder, A>,
+    extras: ChunkedSlab<Extra, A, BITS>,
+    pending: ChunkedSlab<Pending<K>, A, BITS>,
+    by_pattern: TrashMap<(Source, K), u32, DefaultHashBuilder, A>,
     /// One of the flows whose parent has ended.
     orphan: OptIndex,
 }
 
 /// Entries of a map that are allocated together when it grows, at most, with a margin.
 const STEP: usize = 2 * 1024;
+
+/// log2 of the extras, and of the expected flows, that are allocated together.
+const BITS: u32 = 6;
 
 /// An upper bound of the bytes that an insertion into a map allocates: its entries move to twice as
 /// many slots, or a segment splits.
@@ -103,23 +110,53 @@ fn map_growth<A, B>(bytes: usize) -> usize {
     segments.min(3 * bytes + 4 * size_of::<(A, B)>()) + 256
 }
 
-impl<K> Extras<K> {
-    pub(super) fn new() -> Self {
+impl<K, A: Allocator + Clone> Extras<K, A> {
+    /// No extras, whose memory will be from `memory`.
+    pub(super) fn new_in(memory: A) -> Self {
+        let hasher = DefaultHashBuilder::new();
         Self {
-            by_slot: TrashMap::new(),
-            pending: ChunkedSlab::new(),
-            by_pattern: TrashMap::new(),
+            by_slot: TrashMap::with_hasher_in(hasher.clone(), memory.clone()),
+            extras: ChunkedSlab::chunked_in(usize::MAX, memory.clone()),
+            pending: ChunkedSlab::chunked_in(usize::MAX, memory.clone()),
+            by_pattern: TrashMap::with_hasher_in(hasher, memory),
             orphan: OptIndex::NONE,
         }
     }
 
     pub(super) fn get(&self, slot: u32) -> Option<&Extra> {
-        self.by_slot.get(&slot)
+        self.extras.get(*self.by_slot.get(&slot)?)
     }
 
-    /// Returns the extra of a flow, whose marks tell that it has one from now on.
-    pub(super) fn or_insert(&mut self, slot: u32) -> &mut Extra {
-        self.by_slot.entry(slot).or_insert(Extra::NONE)
+    /// Gives a flow, which has none, an extra: its marks tell so from now on.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated.
+    pub(super) fn insert(&mut self, slot: u32) -> Result<(), AllocError> {
+        self.extras.try_reserve_one()?;
+        let is_inserted = self.by_slot.try_insert(slot, self.extras.next_index());
+        is_inserted.map_err(|_| AllocError)?;
+        self.extras.insert(Extra::NONE);
+        Ok(())
+    }
+
+    /// Allocates memory for another extra, even if others are removed before.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated.
+    pub(super) fn try_reserve(&mut self) -> Result<(), AllocError> {
+        self.extras.try_reserve_one()?;
+        self.by_slot.try_reserve(1).map_err(|_| AllocError)
+    }
+
+    /// Changes the extra of a flow that has one.
+    pub(super) fn change(&mut self, slot: u32, change: impl FnMut(&mut Extra)) {
+        self.get_mut(slot).into_iter().for_each(change);
+    }
+
+    fn get_mut(&mut self, slot: u32) -> Option<&mut Extra> {
+        self.extras.get_mut(*self.by_slot.get(&slot)?)
     }
 
     /// Returns a flow whose parent has ended.
@@ -129,7 +166,7 @@ impl<K> Extras<K> {
 
     /// An upper bound of the bytes that an extra allocates.
     pub(super) fn growth(&self) -> usize {
-        map_growth::<u32, Extra>(self.by_slot.allocation_size())
+        map_growth::<u32, u32>(self.by_slot.allocation_size()) + self.extras.growth()
     }
 
     /// An upper bound of the bytes that an expected flow allocates, with the extra of its parent.
@@ -143,6 +180,7 @@ impl<K> Extras<K> {
 
     pub(super) fn allocation_size(&self) -> usize {
         self.by_slot.allocation_size()
+            + self.extras.allocation_size()
             + self.by_pattern.allocation_size()
             + self.pending.allocation_size()
     }
@@ -150,7 +188,8 @@ impl<K> Extras<K> {
     /// Makes a flow a child that ends with the flow in the slot `parent`; or, without one, an
     /// orphan.
     pub(super) fn join(&mut self, parent: Option<u32>, slot: u32) {
-        let head = parent.map_or(self.orphan, |parent| self.or_insert(parent).child);
+        let child = |parent| self.get(parent).map_or(OptIndex::NONE, |extra| extra.child);
+        let head = parent.map_or(self.orphan, child);
         let ring = match head.get() {
             None => [slot; 2],
             Some(head) => {
@@ -160,7 +199,7 @@ impl<K> Extras<K> {
                 [last, head]
             }
         };
-        self.or_insert(slot).ring = Some(ring);
+        self.change(slot, |extra| extra.ring = Some(ring));
         if head.is_none() {
             self.set_head(parent, OptIndex::some(slot));
         }
@@ -172,20 +211,20 @@ impl<K> Extras<K> {
     }
 
     fn set_neighbour(&mut self, slot: u32, side: usize, neighbour: u32) {
-        if let Some(ring) = self.by_slot.get_mut(&slot).and_then(|extra| extra.ring.as_mut()) {
+        if let Some(ring) = self.get_mut(slot).and_then(|extra| extra.ring.as_mut()) {
             ring[side] = neighbour;
         }
     }
 
     fn set_head(&mut self, parent: Option<u32>, head: OptIndex) {
         match parent {
-            Some(parent) => self.or_insert(parent).child = head,
+            Some(parent) => self.change(parent, |extra| extra.child = head),
             None => self.orphan = head,
         }
     }
 }
 
-impl<K: FlowName> Extras<K> {
+impl<K: FlowName, A: Allocator + Clone> Extras<K, A> {
     /// Removes the extra of a flow that is removed: it leaves its ring, its children become
     /// orphans, and what it expected is not expected any more. `parent` is the slot of its parent,
     /// if that exists.
@@ -195,7 +234,8 @@ impl<K: FlowName> Extras<K> {
             self.forget(slot, at);
         }
         self.leave(slot, parent);
-        let Some(extra) = self.by_slot.remove(&slot) else { return };
+        let Some(at) = self.by_slot.remove(&slot) else { return };
+        let Some(extra) = self.extras.try_remove(at) else { return };
         if let Some(child) = extra.child.get() {
             self.adopt_orphans(child);
         }
@@ -283,13 +323,19 @@ impl<K: FlowName> Extras<K> {
         }
     }
 
-    /// Adds an expected flow to those of the parent in a slot.
-    pub(super) fn expect(&mut self, slot: u32, pending: Pending<K>) {
-        let next = self.or_insert(slot).expected;
-        let pattern = pending.pattern.clone();
-        let at = self.pending.insert(Pending { next, ..pending });
-        self.or_insert(slot).expected = OptIndex::some(at);
-        self.by_pattern.insert(pattern, at);
+    /// Adds an expected flow to those of the parent in a slot, which has an extra.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated. Nothing more is expected then.
+    pub(super) fn expect(&mut self, slot: u32, pending: Pending<K>) -> Result<(), AllocError> {
+        let next = self.get(slot).map_or(OptIndex::NONE, |extra| extra.expected);
+        self.pending.try_reserve_one()?;
+        let (pattern, at) = (pending.pattern.clone(), self.pending.next_index());
+        self.by_pattern.try_insert(pattern, at).map_err(|_| AllocError)?;
+        self.pending.insert(Pending { next, ..pending });
+        self.change(slot, |extra| extra.expected = OptIndex::some(at));
+        Ok(())
     }
 
     /// Removes an expected flow of the flow in a slot: it has begun, or is not expected any more.
@@ -299,7 +345,7 @@ impl<K: FlowName> Extras<K> {
         let next = self.pending.get(at).map_or(OptIndex::NONE, |pending| pending.next);
         match before.and_then(|before| self.pending.get_mut(before)) {
             Some(before) => before.next = next,
-            None => self.or_insert(slot).expected = next,
+            None => self.change(slot, |extra| extra.expected = next),
         }
         let Some(pending) = self.pending.try_remove(at) else { return };
         self.by_pattern.remove(&pending.pattern);
@@ -334,7 +380,8 @@ impl<K: FlowName> Extras<K> {
         (marked, expected): (usize, usize),
         is_live: impl Fn(Handle) -> bool,
     ) -> Result<(), InvariantError> {
-        ensure(self.by_slot.len() == marked, || "an extra without a flow")?;
+        let extras = [self.by_slot.len(), self.extras.len()];
+        ensure(extras == [marked; 2], || "an extra without a flow")?;
         ensure(self.pending.len() == expected, || "an expected flow without a parent")?;
         let mut orphans = self.children(None).take(self.by_slot.len() + 1);
         let is_orphan = |slot: u32| {

@@ -23,6 +23,7 @@ use super::state::{EndReason, Packet};
 use super::timeouts::NEVER;
 use crate::eviction::Eviction;
 use crate::key::flow::FlowName;
+use crate::memory::Allocator;
 use crate::timestamp::Timestamp;
 
 /// A flow that is expected by another one: see [`FlowCache::expect`], which has an example.
@@ -63,7 +64,7 @@ impl<K> Expected<K> {
     }
 }
 
-impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
+impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCache<K, V, P, S, A> {
     /// Expects a flow, which is a child of the flow `parent` then: the next packet that has its key
     /// and no flow. The methods that observe packets find it. O(1), with others that the parent
     /// expects O(those).
@@ -146,8 +147,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         self.add_extra(slot).map_err(|_| ExpectError::Memory)?;
         let deadline = deadline_after(now, within);
         let pending = Pending::new(pattern, parent, deadline, ends_with_parent);
-        self.store.rest.extras.expect(slot, pending);
-        Ok(())
+        self.store.rest.extras.expect(slot, pending).map_err(|_| ExpectError::Memory)
     }
 
     /// Forgets what the flow in a slot has expected for too long.
@@ -208,7 +208,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         packet: Packet,
         now: Timestamp,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
-    ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
+    ) -> Result<Observed<'_, K, V, A>, ObserveError<E>> {
         self.begin_packet(now);
         let carried = self.carry(key);
         self.observe_carried(carried, key, packet, new)
@@ -241,7 +241,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         packet: Packet,
         now: Timestamp,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
-    ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
+    ) -> Result<Observed<'_, K, V, A>, ObserveError<E>> {
         self.begin_packet(now);
         let carried = Self::carry_hashed(hash, key);
         self.observe_carried(carried, key, packet, new)
@@ -260,7 +260,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let expected = self.store.rest.extras.expected(key, self.clock.now());
         let expected = expected.map(|(at, pending)| (at, pending.parent, pending.ends_with_parent));
         let value = new(expected.map(|(_, parent, _)| parent)).map_err(ObserveError::New)?;
-        if expected.is_some() && !self.has_memory_for(self.store.rest.extras.growth()) {
+        let growth = self.store.rest.extras.growth();
+        let is_refused = expected.is_some()
+            && (!self.has_memory_for(growth) || self.store.rest.extras.try_reserve().is_err());
+        if is_refused {
             self.accounting.metrics.refused += 1;
             return Err(ObserveError::Refused(Refused::Memory));
         }
@@ -281,7 +284,11 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         if let Some(of) = of {
             extras.forget(of, at);
         }
-        extras.or_insert(slot).parent = Some(parent);
+        // There is room for one.
+        if extras.insert(slot).is_err() {
+            return;
+        }
+        extras.change(slot, |extra| extra.parent = Some(parent));
         if ends_with_parent {
             extras.join(of, slot);
         }

@@ -23,7 +23,9 @@ use super::state::{EndReason, Tenant};
 use super::store::Target;
 use super::timeouts;
 use crate::eviction::Eviction;
+use crate::hash::DefaultHashBuilder;
 use crate::key::flow::FlowName;
+use crate::memory::Allocator;
 use crate::timestamp::Timestamp;
 use crate::trash::TrashMap;
 
@@ -87,7 +89,7 @@ struct SavedAlias<K> {
 }
 
 impl<K: FlowName, V: Clone> Saved<K, V> {
-    fn of(flow: &Resident<'_, K, V>) -> Self {
+    fn of<A: Allocator + Clone>(flow: &Resident<'_, K, V, A>) -> Self {
         let (marks, now) = (flow.flow.marks, flow.clock.now());
         let age = |time: u64| (now - time).min(OLDEST);
         let saved = |name: &Alias<K>| SavedAlias { key: name.key(), number: name.number };
@@ -156,8 +158,13 @@ impl<K, V> Image<K, V> {
     }
 }
 
-impl<'a, K: FlowName, V: Clone> FromIterator<Resident<'a, K, V>> for Image<K, V> {
-    fn from_iter<I: IntoIterator<Item = Resident<'a, K, V>>>(flows: I) -> Self {
+impl<'a, K, V, A> FromIterator<Resident<'a, K, V, A>> for Image<K, V>
+where
+    K: FlowName,
+    V: Clone,
+    A: Allocator + Clone,
+{
+    fn from_iter<I: IntoIterator<Item = Resident<'a, K, V, A>>>(flows: I) -> Self {
         let mut image = Self::default();
         image.extend(flows);
         image
@@ -165,14 +172,19 @@ impl<'a, K: FlowName, V: Clone> FromIterator<Resident<'a, K, V>> for Image<K, V>
 }
 
 /// Adds flows. O(n log n) in all flows of the image, so pages should not be too small.
-impl<'a, K: FlowName, V: Clone> Extend<Resident<'a, K, V>> for Image<K, V> {
-    fn extend<I: IntoIterator<Item = Resident<'a, K, V>>>(&mut self, flows: I) {
+impl<'a, K, V, A> Extend<Resident<'a, K, V, A>> for Image<K, V>
+where
+    K: FlowName,
+    V: Clone,
+    A: Allocator + Clone,
+{
+    fn extend<I: IntoIterator<Item = Resident<'a, K, V, A>>>(&mut self, flows: I) {
         self.flows.extend(flows.into_iter().map(|flow| Saved::of(&flow)));
         self.sort();
     }
 }
 
-impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
+impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCache<K, V, P, S, A> {
     /// Inserts the flows of an image, each as old at `now` as it was in the image, and returns
     /// their number. O(flows of the image): for startup.
     ///
@@ -211,9 +223,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             return Err(NameError::Memory);
         }
         let now = self.clock.now();
-        let slot = self.store.flows.next_index();
         let (name, initiator) = saved.key.normalized();
         let hash = self.index_hash(self.index.first_hash(&name), &name);
+        self.reserve_flow(hash, saved.tenant).map_err(|_| NameError::Memory)?;
+        let slot = self.store.flows.next_index();
         let is_inserted = self.index.insert(hash, Target::slot(slot), &self.store);
         is_inserted.map_err(|_| NameError::Memory)?;
         self.next_version();
@@ -246,7 +259,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             return Err(ImageError::TooMany { flows: image.len(), capacity });
         }
         self.check_shares(image)?;
-        let mut names = TrashMap::new();
+        let memory = self.allocator().clone();
+        let mut names = TrashMap::with_hasher_in(DefaultHashBuilder::new(), memory);
         for (flow, saved) in image.flows.iter().enumerate() {
             if saved.silent.max(saved.unreported) > saved.age || saved.age > OLDEST {
                 return Err(ImageError::Ages { flow });
@@ -262,7 +276,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             }
             let further = saved.names.iter().map(|name| &name.key);
             for key in iter::once(&saved.key).chain(further) {
-                if self.resolve(key).is_some() || names.insert(key.normalized().0, ()).is_some() {
+                let no_memory = |_| ImageError::TooMany { flows: image.len(), capacity: flow };
+                let before = names.try_insert(key.normalized().0, ()).map_err(no_memory)?;
+                if before.is_some() || self.resolve(key).is_some() {
                     return Err(ImageError::Names { flow });
                 }
             }
@@ -271,13 +287,15 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     }
 
     fn check_shares(&self, image: &Image<K, V>) -> Result<(), ImageError> {
-        let mut flows = TrashMap::<u32, usize>::new();
-        for saved in &image.flows {
-            let count = flows.entry(saved.tenant.0).or_default();
-            *count += 1;
-            let (has, share) =
-                self.accounting.tenants.usage(saved.tenant).unwrap_or((0, usize::MAX));
-            if *count > share.saturating_sub(has) {
+        let memory = self.allocator().clone();
+        let mut flows = TrashMap::with_hasher_in(DefaultHashBuilder::new(), memory);
+        for (flow, saved) in image.flows.iter().enumerate() {
+            let Some((has, share)) = self.accounting.tenants.usage(saved.tenant) else { continue };
+            let tenant = saved.tenant.0;
+            let count = flows.get(&tenant).map_or(1, |count: &usize| count + 1);
+            let no_memory = |_| ImageError::TooMany { flows: image.len(), capacity: flow };
+            flows.try_insert(tenant, count).map_err(no_memory)?;
+            if count > share.saturating_sub(has) {
                 return Err(ImageError::Share(saved.tenant));
             }
         }

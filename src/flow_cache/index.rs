@@ -13,12 +13,12 @@
 //! lines with each insertion, in the order of their slots; lookups that find nothing go on in the
 //! old lines until then.
 
-use alloc::boxed::Box;
 use core::hash::{BuildHasher, Hash};
 
 use super::store::{Store, Target};
 use crate::hash::DefaultHashBuilder;
 use crate::invariant::InvariantError;
+use crate::memory::{Allocator, Box};
 use crate::probes::Observer;
 use crate::table::error::TryReserveError;
 use crate::table::lines::{HomeLine, Lines, fold};
@@ -28,18 +28,18 @@ const MOVED: u32 = 8;
 
 /// The lines of a cache and their hash.
 #[derive(Clone, Debug)]
-pub(super) struct Index<S> {
-    lines: Lines,
+pub(super) struct Index<S, A: Allocator + Clone> {
+    lines: Lines<A>,
     hasher: S,
     /// What is there after a flood.
-    reseeded: Option<Box<Reseeded>>,
+    reseeded: Option<Box<Reseeded<A>, A>>,
 }
 
 #[derive(Clone, Debug)]
-struct Reseeded {
+struct Reseeded<A: Allocator + Clone> {
     /// Hashes all names of `lines`.
     seed: DefaultHashBuilder,
-    old: Option<Old>,
+    old: Option<Old<A>>,
     count: usize,
     /// With fewer entries no other seed is drawn: no seed helps against equal names.
     again_at: usize,
@@ -47,20 +47,21 @@ struct Reseeded {
 
 /// Lines with a hash that is not random.
 #[derive(Clone, Debug)]
-struct Old {
-    lines: Lines,
+struct Old<A: Allocator + Clone> {
+    lines: Lines<A>,
     /// The seed of their hash; none if that was the hasher's.
     seed: Option<DefaultHashBuilder>,
     /// Flows in slots before this one have moved.
     next: u32,
 }
 
-impl<S> Index<S> {
-    pub(super) const fn new(hasher: S) -> Self {
-        Self { lines: Lines::new(), hasher, reseeded: None }
+impl<S, A: Allocator + Clone> Index<S, A> {
+    /// An index without names, whose memory will be from `memory`.
+    pub(super) fn new_in(hasher: S, memory: A) -> Self {
+        Self { lines: Lines::new_in(memory), hasher, reseeded: None }
     }
 
-    fn old(&self) -> Option<&Old> {
+    fn old(&self) -> Option<&Old<A>> {
         self.reseeded.as_ref()?.old.as_ref()
     }
 
@@ -126,7 +127,7 @@ impl<S> Index<S> {
         &mut self,
         hash: u32,
         target: Target,
-        store: &Store<K, V>,
+        store: &Store<K, V, A>,
     ) -> Result<(), TryReserveError> {
         self.lines.insert(hash, target.bits(), |bits| store.hash_of(Target::from_bits(bits)))
     }
@@ -142,9 +143,55 @@ impl<S> Index<S> {
         }
     }
 
+    /// Makes room for a name with this hash: it is [inserted](Self::insert_reserved) without
+    /// allocating if nothing changes before but that the name with the hash `instead` is removed.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated. The index is unchanged.
+    #[inline]
+    pub(super) fn try_reserve<K, V>(
+        &mut self,
+        hash: u32,
+        instead: Option<u32>,
+        store: &Store<K, V, A>,
+    ) -> Result<(), TryReserveError> {
+        // It may be in the old lines.
+        let instead = instead.filter(|_| self.old().is_none());
+        self.lines.reserve_place(hash, instead, |bits| store.hash_of(Target::from_bits(bits)))
+    }
+
+    /// Gives a target the name of another hash, instead of that with the hash `before`.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated. The index is unchanged.
+    #[inline]
+    pub(super) fn rename<K, V>(
+        &mut self,
+        (before, hash): (u32, u32),
+        target: Target,
+        store: &Store<K, V, A>,
+    ) -> Result<(), TryReserveError> {
+        if self.is_reseeded() {
+            self.try_reserve(hash, None, store)?;
+            self.remove(before, target);
+            self.insert_reserved(hash, target);
+            return Ok(());
+        }
+        let hash_of = |bits| store.hash_of(Target::from_bits(bits));
+        self.lines.rehash((before, hash), target.bits(), hash_of)
+    }
+
+    /// Inserts a target for which there is [room](Self::try_reserve).
+    #[inline]
+    pub(super) fn insert_reserved(&mut self, hash: u32, target: Target) {
+        self.lines.insert_reserved(hash, target.bits());
+    }
+
     /// Makes the lines smaller by one step, if it is due.
     #[inline]
-    pub(super) fn shrink_step<K, V>(&mut self, store: &Store<K, V>) {
+    pub(super) fn shrink_step<K, V>(&mut self, store: &Store<K, V, A>) {
         self.lines.shrink_step(|bits| store.hash_of(Target::from_bits(bits)));
     }
 
@@ -169,20 +216,20 @@ impl<S> Index<S> {
     }
 
     /// Checks that each name is in the lines that its hash belongs to.
-    pub(super) fn validate<K, V>(&self, store: &Store<K, V>) -> Result<(), InvariantError> {
+    pub(super) fn validate<K, V>(&self, store: &Store<K, V, A>) -> Result<(), InvariantError> {
         let hash_of = |bits| store.hash_of(Target::from_bits(bits));
         self.lines.validate(hash_of)?;
         self.old().map_or(Ok(()), |old| old.lines.validate(hash_of))
     }
 
     pub(super) fn allocation_size(&self) -> usize {
-        let reseeded = self.reseeded.as_ref().map_or(0, |_| size_of::<Reseeded>());
+        let reseeded = self.reseeded.as_ref().map_or(0, |_| size_of::<Reseeded<A>>());
         let old = self.old().map_or(0, |old| old.lines.allocation_size());
         self.lines.allocation_size() + old + reseeded
     }
 }
 
-impl<S: BuildHasher> Index<S> {
+impl<S: BuildHasher, A: Allocator + Clone> Index<S, A> {
     /// The first hash of a name: that of the hasher, which is the present one unless the index was
     /// reseeded. The caller may give another one.
     #[inline(always)]
@@ -234,7 +281,7 @@ impl<S: BuildHasher> Index<S> {
     pub(super) fn reseed<K: Hash, V>(
         &mut self,
         name: &K,
-        store: &mut Store<K, V>,
+        store: &mut Store<K, V, A>,
         has_memory: impl Fn(usize) -> bool,
     ) {
         if self.old().is_none() {
@@ -266,17 +313,21 @@ impl<S: BuildHasher> Index<S> {
         }
         let seed = DefaultHashBuilder::derived(self.hasher.hash_one(name));
         let (count, again_at) = (self.reseeds() + 1, 2 * self.len());
-        let before = self.reseeded.take().map(|reseeded| reseeded.seed);
-        let lines = core::mem::replace(&mut self.lines, Lines::new());
-        let old = Some(Old { lines, seed: before, next: 0 });
-        self.reseeded = Some(Box::new(Reseeded { seed, old, count, again_at }));
+        let (before, memory) = (self.reseeded.as_ref(), self.lines.allocator().clone());
+        let before = before.map(|reseeded| reseeded.seed.clone());
+        let reseeded = Reseeded { seed, old: None, count, again_at };
+        // Without memory, the hash stays for now.
+        let Ok(mut reseeded) = Box::try_new_in(reseeded, memory.clone()) else { return };
+        let lines = core::mem::replace(&mut self.lines, Lines::new_in(memory));
+        reseeded.old = Some(Old { lines, seed: before, next: 0 });
+        self.reseeded = Some(reseeded);
     }
 
     /// Moves a target from old lines, if it is there.
     fn move_target<K: Hash, V>(
         &mut self,
         target: Target,
-        store: &mut Store<K, V>,
+        store: &mut Store<K, V, A>,
     ) -> Result<(), TryReserveError> {
         let Some(before) = store.try_hash_of(target) else { return Ok(()) };
         let is_it = |bits| bits == target.bits();

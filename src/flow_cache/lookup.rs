@@ -12,6 +12,7 @@ use super::state::{Class, Packet};
 use super::store::{Hit, Store, Target};
 use crate::eviction::Eviction;
 use crate::key::flow::{Direction, FlowName};
+use crate::memory::Allocator;
 use crate::probes::Probes;
 use crate::table::lines::fold;
 use crate::timestamp::Timestamp;
@@ -36,7 +37,7 @@ impl<K: FlowName> Carried<K> {
     }
 }
 
-impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
+impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCache<K, V, P, S, A> {
     /// Begins a packet, or a burst of packets.
     #[inline(always)]
     pub(super) fn begin_packet(&mut self, now: Timestamp) {
@@ -86,7 +87,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 
     /// The result for a packet that was recorded, and nothing has happened since.
     #[inline(always)]
-    fn observed(&mut self, seen: Seen<V>) -> Observed<'_, K, V> {
+    fn observed(&mut self, seen: Seen<V>) -> Observed<'_, K, V, A> {
         // SAFETY: the value is in the record of a flow, which is borrowed as `self` is. It was not
         // removed or moved: `Seen` is made for this call. `rest` is another part of the store.
         unsafe { seen.observed(&mut self.store.rest) }
@@ -100,7 +101,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         key: &K,
         packet: Packet,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
-    ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
+    ) -> Result<Observed<'_, K, V, A>, ObserveError<E>> {
         // Most flows are the first candidate of their home line. Numbers of aliases are beyond all
         // slots.
         let slot = self.index.first(carried.hash);
@@ -116,7 +117,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         key: &K,
         packet: Packet,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
-    ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
+    ) -> Result<Observed<'_, K, V, A>, ObserveError<E>> {
         let seen = match self.record_steady(slot, &carried, packet) {
             Some(seen) => seen,
             None => self.observe_any(carried, key, packet, new)?,
@@ -198,7 +199,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         slot: u32,
         direction: Direction,
         packet: Packet,
-    ) -> Option<Observed<'_, K, V>> {
+    ) -> Option<Observed<'_, K, V, A>> {
         let initiator = self.store.flow(slot).marks.initiator();
         let carried = match direction {
             Direction::Forward => initiator,

@@ -13,11 +13,12 @@ use super::state::Tenant;
 use super::wheel::Wheel;
 use crate::eviction::Eviction;
 use crate::key::flow::FlowName;
+use crate::memory::{AllocError, Allocator};
 use crate::raw::chunked_vec::ChunkedVec;
 use crate::raw::intrusive_list::IntrusiveLists;
 
-/// Slots whose memory is allocated together.
-const CHUNK: usize = ChunkedVec::<u8>::CHUNK;
+/// Slots whose memory is allocated together, unless the cache has fewer.
+const CHUNK: usize = <ChunkedVec<u8>>::CHUNK;
 
 /// Bytes that a policy of this crate may allocate for a slot, with lists of chunks.
 const POLICY: usize = 9;
@@ -28,7 +29,7 @@ const TENANTS: usize = 9;
 /// Bytes per chunk of a list of chunks: the list grows by doubling.
 const HEADER: usize = 2 * size_of::<usize>();
 
-impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
+impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCache<K, V, P, S, A> {
     /// Whether there is a memory limit.
     #[inline]
     pub(super) const fn is_limited(&self) -> bool {
@@ -49,8 +50,28 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             return store;
         }
         let lists = 3 * HEADER * (slots / CHUNK + 4);
-        let entries = Wheel::entry_bytes(slots + CHUNK) - Wheel::entry_bytes(slots);
-        store + Wheel::GROWTH + entries + lists + CHUNK * (POLICY + self.bytes_for_tenants())
+        let chunk = CHUNK.min(self.config.flows);
+        let entries = Wheel::entry_bytes(slots + chunk) - Wheel::entry_bytes(slots);
+        let wheel = self.accounting.wheel.first_growth() + Wheel::GROWTH / CHUNK * chunk + entries;
+        store + wheel + lists + CHUNK * (POLICY + self.bytes_for_tenants())
+    }
+
+    /// Allocates memory for another flow without an eviction, whose name has this hash; but not for
+    /// the policy.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated. Some may be.
+    #[inline]
+    pub(super) fn reserve_flow(&mut self, hash: u32, tenant: Tenant) -> Result<(), AllocError> {
+        if self.store.flows.needs_slot() {
+            let slot = self.store.flows.next_index();
+            self.store.try_reserve(tenant)?;
+            self.accounting.try_reserve(slot)?;
+        } else {
+            self.store.try_reserve_tenant(tenant)?;
+        }
+        self.index.try_reserve(hash, None, &self.store).map_err(|_| AllocError)
     }
 
     /// Returns the bytes that are allocated, or reserved for the present slots.
@@ -64,7 +85,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let policy = self.accounting.policy.allocation_size().max(slots * POLICY);
         let tenants =
             self.accounting.tenants.allocation_size().max(slots * self.bytes_for_tenants());
-        let wheel = self.accounting.wheel.reserved(slots);
+        let wheel = self.accounting.wheel.reserved(slots.min(self.config.flows));
         self.store.allocation_size() + wheel + policy + tenants
     }
 
@@ -74,4 +95,4 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 }
 
 /// Links of tenants' queues, and places in a wheel, for each chunk of slots.
-const _: () = assert!(IntrusiveLists::GROWTH == 8 * CHUNK && Wheel::GROWTH == 6 * CHUNK);
+const _: () = assert!(<IntrusiveLists>::GROWTH == 8 * CHUNK && <Wheel>::GROWTH == 6 * CHUNK);

@@ -105,6 +105,7 @@ mod extras;
 mod family;
 mod handle;
 mod image;
+mod in_memory;
 mod index;
 mod lookup;
 mod memory;
@@ -122,6 +123,7 @@ mod store;
 mod tenants;
 mod timeout;
 mod timeouts;
+mod waiting;
 mod wheel;
 
 use core::fmt;
@@ -130,6 +132,7 @@ use core::hash::BuildHasher;
 use crate::eviction::{ByClass, Eviction};
 use crate::hash::DefaultHashBuilder;
 use crate::key::flow::FlowName;
+use crate::memory::{Allocator, Global};
 use crate::timestamp::Timestamp;
 use accounting::Accounting;
 use clock::Clock;
@@ -188,18 +191,19 @@ pub use timeouts::{TimeoutError, Timeouts};
 /// ```
 #[doc(alias("conntrack", "connection tracking", "flow table", "ipfix", "nat", "netflow"))]
 #[derive(Clone)]
-pub struct FlowCache<K, V, P = ByClass, S = DefaultHashBuilder> {
+pub struct FlowCache<K, V, P = ByClass, S = DefaultHashBuilder, A = Global>
+where
+    A: Allocator + Clone,
+{
     config: Config,
     /// The names of flows and aliases.
-    index: Index<S>,
-    store: Store<K, V>,
-    accounting: Accounting<P>,
+    index: Index<S, A>,
+    store: Store<K, V, A>,
+    accounting: Accounting<P, A>,
     clock: Clock,
     /// One more than the number of changes: a flow that never changed has changed since version 0.
     version: u64,
     is_emergency: bool,
-    /// An evicted flow that was not returned yet: memory allocation for its successor failed.
-    pending: Option<RemovedFlow<K, V>>,
 }
 
 impl<K: FlowName, V> FlowCache<K, V> {
@@ -255,19 +259,11 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// ```
     #[must_use]
     pub fn with_policy_and_hasher(config: Config, policy: P, hasher: S) -> Self {
-        let clock = Clock::new();
-        Self {
-            index: Index::new(hasher),
-            store: Store::new(),
-            accounting: Accounting::new(policy, clock.now() / config.tick, &config),
-            clock,
-            version: 1,
-            is_emergency: false,
-            pending: None,
-            config,
-        }
+        Self::with_policy_and_hasher_in(config, policy, hasher, Global)
     }
+}
 
+impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCache<K, V, P, S, A> {
     /// Returns the configuration of the cache.
     #[must_use]
     pub const fn config(&self) -> &Config {
@@ -462,7 +458,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn resident(&self, handle: Handle) -> Option<Resident<'_, K, V>> {
+    pub fn resident(&self, handle: Handle) -> Option<Resident<'_, K, V, A>> {
         self.resident_at(self.store.slot_of(handle)?)
     }
 
@@ -560,7 +556,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     }
 }
 
-impl<K, V, P, S> fmt::Debug for FlowCache<K, V, P, S> {
+impl<K, V, P, S, A: Allocator + Clone> fmt::Debug for FlowCache<K, V, P, S, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FlowCache")
             .field("config", &self.config)

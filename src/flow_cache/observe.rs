@@ -10,9 +10,10 @@ use super::observed::Observed;
 use super::state::Packet;
 use crate::eviction::Eviction;
 use crate::key::flow::{Direction, FlowName};
+use crate::memory::Allocator;
 use crate::timestamp::Timestamp;
 
-impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
+impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCache<K, V, P, S, A> {
     /// Processes a packet: finds the flow of `key`, which may be an alias, or creates the flow.
     /// O(1).
     ///
@@ -23,9 +24,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     ///
     /// # Errors
     ///
-    /// If a new flow exceeds a limit, and no flow can be evicted. The packet is counted; no flow is
-    /// changed. (If memory allocation fails, a flow may have been evicted in spite of it: `advance`
-    /// reports it.)
+    /// If a new flow exceeds a limit, or memory allocation fails, and no flow can be evicted. The
+    /// packet is counted; no flow is changed.
     ///
     /// # Example
     ///
@@ -52,7 +52,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         key: &K,
         packet: Packet,
         now: Timestamp,
-    ) -> Result<Observed<'_, K, V>, Refused>
+    ) -> Result<Observed<'_, K, V, A>, Refused>
     where
         V: Default,
     {
@@ -92,7 +92,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         key: &K,
         packet: Packet,
         now: Timestamp,
-    ) -> Result<Observed<'_, K, V>, Refused>
+    ) -> Result<Observed<'_, K, V, A>, Refused>
     where
         V: Default,
     {
@@ -126,7 +126,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         packet: Packet,
         now: Timestamp,
         new: impl FnOnce() -> V,
-    ) -> Result<Observed<'_, K, V>, Refused> {
+    ) -> Result<Observed<'_, K, V, A>, Refused> {
         refused(self.try_observe_with(key, packet, now, || Ok(new())))
     }
 
@@ -156,7 +156,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         packet: Packet,
         now: Timestamp,
         new: impl FnOnce() -> V,
-    ) -> Result<Observed<'_, K, V>, Refused> {
+    ) -> Result<Observed<'_, K, V, A>, Refused> {
         refused(self.try_observe_with_hashed(hash, key, packet, now, || Ok(new())))
     }
 
@@ -195,7 +195,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         packet: Packet,
         now: Timestamp,
         new: impl FnOnce() -> Result<V, E>,
-    ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
+    ) -> Result<Observed<'_, K, V, A>, ObserveError<E>> {
         self.begin_packet(now);
         let carried = self.carry(key);
         self.observe_carried(carried, key, packet, |_| new())
@@ -228,7 +228,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         packet: Packet,
         now: Timestamp,
         new: impl FnOnce() -> Result<V, E>,
-    ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
+    ) -> Result<Observed<'_, K, V, A>, ObserveError<E>> {
         self.begin_packet(now);
         let carried = Self::carry_hashed(hash, key);
         self.observe_carried(carried, key, packet, |_| new())
@@ -260,7 +260,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         key: &K,
         packet: Packet,
         now: Timestamp,
-    ) -> Option<Observed<'_, K, V>> {
+    ) -> Option<Observed<'_, K, V, A>> {
         self.try_observe_with(key, packet, now, || Err(())).ok()
     }
 
@@ -285,7 +285,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         key: &K,
         packet: Packet,
         now: Timestamp,
-    ) -> Option<Observed<'_, K, V>> {
+    ) -> Option<Observed<'_, K, V, A>> {
         self.try_observe_with_hashed(hash, key, packet, now, || Err(())).ok()
     }
 
@@ -314,7 +314,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         direction: Direction,
         packet: Packet,
         now: Timestamp,
-    ) -> Option<Observed<'_, K, V>> {
+    ) -> Option<Observed<'_, K, V, A>> {
         self.begin_packet(now);
         let slot = self.store.slot_of(handle)?;
         self.observe_slot(slot, direction, packet)

@@ -10,6 +10,7 @@ use super::record::Flow;
 use super::state::Class;
 use super::store::{Hit, Rest};
 use crate::key::flow::Direction;
+use crate::memory::{Allocator, Global};
 
 /// The flow of an observed packet.
 ///
@@ -30,7 +31,7 @@ use crate::key::flow::Direction;
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[non_exhaustive]
-pub struct Observed<'a, K, V> {
+pub struct Observed<'a, K, V, A: Allocator + Clone = Global> {
     /// The value of the flow.
     pub flow: &'a mut V,
     /// The direction of the packet; forward is that of the initiator.
@@ -44,7 +45,7 @@ pub struct Observed<'a, K, V> {
     /// direction of a first packet may be reverse.
     pub fresh: bool,
     slot: u32,
-    rest: &'a mut Rest<K, V>,
+    rest: &'a mut Rest<K, V, A>,
 }
 
 /// A packet that was recorded in its flow, in two registers. The value is behind a pointer, as the
@@ -106,7 +107,10 @@ impl<V> Seen<V> {
     ///
     /// The value is where it was, and borrowed as `rest` is, of which it is no part.
     #[inline(always)]
-    pub(super) unsafe fn observed<K>(mut self, rest: &mut Rest<K, V>) -> Observed<'_, K, V> {
+    pub(super) unsafe fn observed<K, A>(mut self, rest: &mut Rest<K, V, A>) -> Observed<'_, K, V, A>
+    where
+        A: Allocator + Clone,
+    {
         let has = |bit| self.bits >> bit & 1 != 0;
         Observed {
             direction: Direction::of(has(Self::DIRECTION)),
@@ -121,7 +125,7 @@ impl<V> Seen<V> {
     }
 }
 
-impl<K, V> Observed<'_, K, V> {
+impl<K, V, A: Allocator + Clone> Observed<'_, K, V, A> {
     /// Returns the handle of the flow, which finds it without a key. O(1).
     #[must_use]
     pub fn handle(&self) -> Handle {
@@ -161,7 +165,7 @@ impl<K, V> Observed<'_, K, V> {
     }
 }
 
-impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Observed<'_, K, V> {
+impl<K: fmt::Debug, V: fmt::Debug, A: Allocator + Clone> fmt::Debug for Observed<'_, K, V, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Observed")
             .field("flow", &self.flow)

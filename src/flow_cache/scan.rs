@@ -18,6 +18,7 @@ use super::state::{Class, Protocol, Tenant};
 use super::store::Aliases;
 use crate::eviction::Eviction;
 use crate::key::flow::FlowName;
+use crate::memory::{Allocator, Global};
 use crate::timestamp::Timestamp;
 
 /// The position of a scan over a cache.
@@ -79,7 +80,7 @@ impl Cursor {
     }
 }
 
-impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
+impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCache<K, V, P, S, A> {
     /// Iterates over the flows in the next `budget` slots, and advances the cursor. O(budget).
     ///
     /// The cursor advances even if the iterator is not consumed.
@@ -106,13 +107,13 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         &self,
         cursor: &mut Cursor,
         budget: usize,
-    ) -> impl Iterator<Item = Resident<'_, K, V>> {
+    ) -> impl Iterator<Item = Resident<'_, K, V, A>> {
         let (slots, since) = cursor.advance(self.store.flows.slot_count(), budget);
         slots.filter_map(|slot| self.resident_at(slot)).filter(move |flow| flow.version() > since)
     }
 
     /// Returns a view of the flow in a slot.
-    pub(super) fn resident_at(&self, slot: u32) -> Option<Resident<'_, K, V>> {
+    pub(super) fn resident_at(&self, slot: u32) -> Option<Resident<'_, K, V, A>> {
         let flow = self.store.flows.get(slot)?;
         Some(Resident {
             slot,
@@ -147,17 +148,17 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 /// assert!(flow.names().eq([7]) && flow.handle() == handle && !flow.is_pinned());
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
-pub struct Resident<'a, K, V> {
+pub struct Resident<'a, K, V, A: Allocator + Clone = Global> {
     slot: u32,
     tenant: Tenant,
     pub(super) timeout: Option<u64>,
     pub(super) flow: &'a Flow<K, V>,
     pub(super) cold: &'a Cold,
-    pub(super) aliases: Aliases<'a, K>,
+    pub(super) aliases: Aliases<'a, K, A>,
     pub(super) clock: &'a Clock,
 }
 
-impl<'a, K, V> Resident<'a, K, V> {
+impl<'a, K, V, A: Allocator + Clone> Resident<'a, K, V, A> {
     /// Returns the handle of the flow.
     #[must_use]
     pub const fn handle(&self) -> Handle {
@@ -237,13 +238,18 @@ impl<'a, K, V> Resident<'a, K, V> {
     }
 }
 
-impl<K, V> Clone for Resident<'_, K, V> {
+impl<K, V, A: Allocator + Clone> Clone for Resident<'_, K, V, A> {
     fn clone(&self) -> Self {
         Self { aliases: self.aliases.clone(), ..*self }
     }
 }
 
-impl<K: FlowName + fmt::Debug, V: fmt::Debug> fmt::Debug for Resident<'_, K, V> {
+impl<K, V, A> fmt::Debug for Resident<'_, K, V, A>
+where
+    K: FlowName + fmt::Debug,
+    V: fmt::Debug,
+    A: Allocator + Clone,
+{
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Resident")
             .field("key", &self.key())

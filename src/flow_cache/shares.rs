@@ -6,8 +6,10 @@ use super::FlowCache;
 use super::state::Tenant;
 use crate::eviction::Eviction;
 use crate::key::flow::FlowName;
+use crate::memory::Allocator;
+use crate::table::error::TryReserveError;
 
-impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
+impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCache<K, V, P, S, A> {
     /// Sets the share of a tenant: its maximum number of flows, beyond which each new flow evicts
     /// one of its own. `None`, and tenant 0, is no limit.
     ///
@@ -36,9 +38,38 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn set_share(&mut self, tenant: Tenant, flows: Option<usize>) {
+        self.try_set_share(tenant, flows).unwrap_or_else(|error| error.raise());
+    }
+
+    /// Sets the share of a tenant like [`set_share`](Self::set_share), if there is memory.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated for the first share of a tenant. It has none then.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::FlowCache;
+    /// use flowtable::flow_cache::{Config, Tenant};
+    /// use flowtable::memory::StaticArea;
+    ///
+    /// let area = StaticArea::new(&mut []);
+    /// let config = Config::new(100)?;
+    /// let mut cache: FlowCache<u64, (), _, _, _> = FlowCache::new_in(config, &area);
+    /// assert!(cache.try_set_share(Tenant(7), Some(2)).is_err());
+    /// assert_eq!(cache.tenant_flows(Tenant(7)), None);
+    /// # Ok::<(), flowtable::flow_cache::ConfigError>(())
+    /// ```
+    pub fn try_set_share(
+        &mut self,
+        tenant: Tenant,
+        flows: Option<usize>,
+    ) -> Result<(), TryReserveError> {
+        let (slots, share) = (self.store.flows.slot_count(), flows.unwrap_or(usize::MAX));
         let is_new = tenant != Tenant::default()
-            && self.accounting.tenants.set_share(tenant, flows.unwrap_or(usize::MAX));
-        let slots = if is_new { 0..self.store.flows.slot_count() } else { 0..0 };
+            && self.accounting.tenants.set_share(tenant, share, slots)?;
+        let slots = if is_new { 0..slots } else { 0..0 };
         for slot in slots {
             self.accounting.tenants.cover(slot);
             let state = self.store.state(slot);
@@ -49,6 +80,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
                 }
             }
         }
+        Ok(())
     }
 
     /// Returns the number of flows of a tenant, or `None` if it never had a share. O(1).

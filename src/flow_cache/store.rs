@@ -13,9 +13,16 @@ use super::handle::Handle;
 use super::record::{Alias, Cold, Flow, FlowState, Marks};
 use super::state::Tenant;
 use crate::key::flow::Direction;
-use crate::raw::chunked_vec::ChunkedVec;
+use crate::memory::{AllocError, Allocator};
+use crate::raw::chunked_vec::{ChunkedVec, DEFAULT_BITS};
 use crate::raw::index::OptIndex;
 use crate::raw::slab::ChunkedSlab;
+
+/// log2 of the aliases that are allocated together.
+const ALIASES: u32 = 7;
+
+/// Aliases in stable places.
+type AliasSlab<K, A> = ChunkedSlab<Alias<K>, A, ALIASES>;
 
 /// The panic message for an empty slot.
 const FLOW: &str = "the slot has a flow";
@@ -88,27 +95,29 @@ impl Hit {
 
 /// The flows and aliases.
 #[derive(Clone, Debug)]
-pub(super) struct Store<K, V> {
-    pub(super) flows: ChunkedSlab<Flow<K, V>>,
-    pub(super) rest: Rest<K, V>,
+pub(super) struct Store<K, V, A: Allocator + Clone> {
+    pub(super) flows: ChunkedSlab<Flow<K, V>, A>,
+    pub(super) rest: Rest<K, V, A>,
 }
 
 /// What most packets do not access.
 #[derive(Clone, Debug)]
-pub(super) struct Rest<K, V> {
+pub(super) struct Rest<K, V, A: Allocator + Clone> {
     /// By slot.
-    pub(super) cold: ChunkedVec<Cold>,
-    pub(super) aliases: ChunkedSlab<Alias<K>>,
+    pub(super) cold: ChunkedVec<Cold, DEFAULT_BITS, A>,
+    pub(super) aliases: AliasSlab<K, A>,
     /// By slot; without elements while all flows are of the default tenant.
-    tenants: ChunkedVec<Tenant>,
-    pub(super) extras: Extras<K>,
+    tenants: ChunkedVec<Tenant, DEFAULT_BITS, A>,
+    pub(super) extras: Extras<K, A>,
+    /// The maximum number of flows.
+    limit: usize,
     /// The flow that was removed for the last packet, until it is taken or another packet arrives.
     pub(super) removed: Option<RemovedFlow<K, V>>,
     /// The ID of the last flow created.
     last_id: u64,
 }
 
-impl<K, V> Rest<K, V> {
+impl<K, V, A: Allocator + Clone> Rest<K, V, A> {
     /// Sets the rest of a new flow without aliases, and assigns its ID.
     #[inline]
     pub(super) fn set_cold(&mut self, slot: u32, first_seen: u64, hash: u32, tenant: Tenant) {
@@ -124,18 +133,54 @@ impl<K, V> Rest<K, V> {
     }
 }
 
-impl<K, V> Store<K, V> {
-    /// Creates an empty store.
-    pub(super) fn new() -> Self {
+impl<K, V, A: Allocator + Clone> Store<K, V, A> {
+    /// Creates an empty store of at most `limit` flows, whose memory will be from `memory`.
+    pub(super) fn new_in(limit: usize, memory: A) -> Self {
         let rest = Rest {
-            cold: ChunkedVec::new(),
-            aliases: ChunkedSlab::new(),
-            tenants: ChunkedVec::new(),
-            extras: Extras::new(),
+            cold: ChunkedVec::new_in(limit, memory.clone()),
+            aliases: ChunkedSlab::chunked_in(usize::MAX, memory.clone()),
+            tenants: ChunkedVec::new_in(limit, memory.clone()),
+            extras: Extras::new_in(memory.clone()),
+            limit,
             removed: None,
             last_id: 0,
         };
-        Self { flows: ChunkedSlab::new(), rest }
+        Self { flows: ChunkedSlab::chunked_in(limit, memory), rest }
+    }
+
+    /// The allocator.
+    pub(super) fn allocator(&self) -> &A {
+        self.rest.cold.allocator()
+    }
+
+    /// Allocates memory for another flow, so that [inserting](Self::insert) it does not allocate.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated. Some may be.
+    pub(super) fn try_reserve(&mut self, tenant: Tenant) -> Result<(), AllocError> {
+        let slot = self.flows.next_index();
+        self.flows.try_reserve_one()?;
+        self.rest.cold.try_reserve(slot)?;
+        if self.has_tenants(tenant) { self.rest.tenants.try_reserve(slot) } else { Ok(()) }
+    }
+
+    /// Allocates memory for the tenant of a flow in a present slot.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated. Some may be.
+    pub(super) fn try_reserve_tenant(&mut self, tenant: Tenant) -> Result<(), AllocError> {
+        match self.flows.slot_count().checked_sub(1) {
+            Some(last) if self.has_tenants(tenant) => self.rest.tenants.try_reserve(last),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a flow of this tenant has an entry for it.
+    #[inline]
+    fn has_tenants(&self, tenant: Tenant) -> bool {
+        tenant != Tenant::default() || self.rest.tenants.len() > 0
     }
 
     /// Drops the flow that was removed for the last packet.
@@ -319,7 +364,7 @@ impl<K, V> Store<K, V> {
     pub(super) fn shrink(&mut self) {
         if self.len() == 0 {
             let last_id = self.last_id();
-            *self = Self::new();
+            *self = Self::new_in(self.rest.limit, self.allocator().clone());
             self.rest.last_id = last_id;
         }
     }
@@ -337,7 +382,7 @@ impl<K, V> Store<K, V> {
 
     /// Iterates over the aliases of a flow, the newest first, with their indices in the slab of
     /// aliases.
-    pub(super) fn aliases(&self, slot: u32) -> Aliases<'_, K> {
+    pub(super) fn aliases(&self, slot: u32) -> Aliases<'_, K, A> {
         let next = self.flows.get(slot).map_or(OptIndex::NONE, |_| self.cold(slot).aliases);
         Aliases { aliases: &self.rest.aliases, next }
     }
@@ -347,9 +392,8 @@ impl<K, V> Store<K, V> {
         if !self.flows.needs_slot() {
             return 0;
         }
-        let has_tenants = tenant != Tenant::default() || self.rest.tenants.len() > 0;
         let slot = self.flows.next_index();
-        let tenants = if has_tenants { self.rest.tenants.growth_to(slot) } else { 0 };
+        let tenants = if self.has_tenants(tenant) { self.rest.tenants.growth_to(slot) } else { 0 };
         self.flows.growth() + self.rest.cold.growth() + tenants
     }
 
@@ -373,18 +417,18 @@ impl<K, V> Store<K, V> {
 
 /// An iterator over the aliases of a flow.
 #[derive(Debug)]
-pub(super) struct Aliases<'a, K> {
-    aliases: &'a ChunkedSlab<Alias<K>>,
+pub(super) struct Aliases<'a, K, A: Allocator + Clone> {
+    aliases: &'a AliasSlab<K, A>,
     next: OptIndex,
 }
 
-impl<K> Clone for Aliases<'_, K> {
+impl<K, A: Allocator + Clone> Clone for Aliases<'_, K, A> {
     fn clone(&self) -> Self {
         Self { ..*self }
     }
 }
 
-impl<'a, K> Iterator for Aliases<'a, K> {
+impl<'a, K, A: Allocator + Clone> Iterator for Aliases<'a, K, A> {
     type Item = (u32, &'a Alias<K>);
 
     fn next(&mut self) -> Option<Self::Item> {

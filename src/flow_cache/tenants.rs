@@ -1,10 +1,13 @@
 //! Tenants: their flows are counted, and queued by class, so that each evicts its own.
 
-use alloc::vec::Vec;
+use core::alloc::Layout;
 
 use super::state::{Class, Tenant};
 use crate::eviction::{EntryStats, has_few_newcomers, lowest_rank};
+use crate::hash::DefaultHashBuilder;
+use crate::memory::{AllocError, Allocator, Vec};
 use crate::raw::intrusive_list::IntrusiveLists;
+use crate::table::error::{TryReserveError, reserve_one};
 use crate::trash::TrashMap;
 
 const CLASSES: usize = Class::ALL.len();
@@ -24,16 +27,21 @@ struct Account {
 
 /// The tenants that have had a share.
 #[derive(Clone, Debug)]
-pub(super) struct Tenants {
-    indices: TrashMap<u32, u32>,
-    accounts: Vec<Account>,
+pub(super) struct Tenants<A: Allocator + Clone> {
+    indices: TrashMap<u32, u32, DefaultHashBuilder, A>,
+    accounts: Vec<Account, A>,
     /// For each account the evictable flows of each class.
-    queues: IntrusiveLists,
+    queues: IntrusiveLists<A>,
 }
 
-impl Tenants {
-    pub(super) fn new() -> Self {
-        Self { indices: TrashMap::new(), accounts: Vec::new(), queues: IntrusiveLists::new(0) }
+impl<A: Allocator + Clone> Tenants<A> {
+    /// No tenants of at most `limit` flows, whose memory will be from `memory`.
+    pub(super) fn new_in(limit: usize, memory: A) -> Self {
+        Self {
+            indices: TrashMap::with_hasher_in(DefaultHashBuilder::new(), memory.clone()),
+            accounts: Vec::new_in(memory.clone()),
+            queues: IntrusiveLists::new_in(limit, memory),
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -49,17 +57,31 @@ impl Tenants {
         self.indices.get(&tenant.0).map(|index| *index as usize)
     }
 
-    /// Sets the share of a tenant. Returns whether it is the first: then its flows have to be
-    /// [counted](Self::count_in).
-    pub(super) fn set_share(&mut self, tenant: Tenant, share: usize) -> bool {
+    /// Sets the share of a tenant of the flows in `slots` slots. Returns whether it is the first:
+    /// then its flows have to be [counted](Self::count_in).
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated. There is no such share then.
+    pub(super) fn set_share(
+        &mut self,
+        tenant: Tenant,
+        share: usize,
+        slots: u32,
+    ) -> Result<bool, TryReserveError> {
         if let Some(index) = self.index(tenant) {
             self.accounts[index].share = share;
-            return false;
+            return Ok(false);
         }
-        self.indices.insert(tenant.0, self.accounts.len() as u32);
+        reserve_one(&mut self.accounts)?;
+        let links = Layout::new::<u64>();
+        let is_reserved = self.queues.try_reserve(CLASSES, slots);
+        is_reserved.map_err(|AllocError| TryReserveError::memory(links))?;
+        let is_inserted = self.indices.try_insert(tenant.0, self.accounts.len() as u32);
+        is_inserted.map_err(|refused| refused.error)?;
         self.accounts.push(Account { share, flows: 0, evictable: [0; CLASSES] });
         (0..CLASSES).for_each(|_| _ = self.queues.add_list());
-        true
+        Ok(true)
     }
 
     /// Returns the flows and the share of a tenant.
@@ -70,6 +92,16 @@ impl Tenants {
 
     pub(super) fn is_at_share(&self, tenant: Tenant) -> bool {
         self.usage(tenant).is_some_and(|(flows, share)| flows >= share)
+    }
+
+    /// Allocates memory for slots up to this one, so that [covering](Self::cover) it does not
+    /// allocate.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated. Some may be.
+    pub(super) fn try_reserve(&mut self, slot: u32) -> Result<(), AllocError> {
+        if self.is_empty() { Ok(()) } else { self.queues.try_reserve(0, slot + 1) }
     }
 
     /// Allocates the queue links of a slot.

@@ -11,8 +11,9 @@ use super::record::Marks;
 use super::timeouts::{self, TimeoutError};
 use crate::eviction::Eviction;
 use crate::key::flow::FlowName;
+use crate::memory::Allocator;
 
-impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
+impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCache<K, V, P, S, A> {
     /// Sets an idle timeout of one flow, instead of those of its protocol and class; `None` is the
     /// latter again. O(1).
     ///
@@ -25,8 +26,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// # Errors
     ///
     /// If the flow has ended, if the timeout is zero or longer than
-    /// [`Timeouts::MAX`](super::Timeouts::MAX), or if the memory limit is reached. The cache is
-    /// unchanged.
+    /// [`Timeouts::MAX`](super::Timeouts::MAX), or if memory allocation fails or the memory
+    /// limit is reached. The cache is unchanged.
     ///
     /// # Example
     ///
@@ -70,7 +71,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     ) -> Result<(), NoMemory> {
         if timeout.is_some() || self.store.flow(slot).marks.has(Marks::EXTRA) {
             self.add_extra(slot)?;
-            self.store.rest.extras.or_insert(slot).timeout = timeout;
+            self.store.rest.extras.change(slot, |extra| extra.timeout = timeout);
         }
         Ok(())
     }
@@ -83,13 +84,13 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         if !self.has_memory_for(self.store.rest.extras.growth()) {
             return Err(NoMemory);
         }
-        self.store.rest.extras.or_insert(slot);
+        self.store.rest.extras.insert(slot).map_err(|_| NoMemory)?;
         self.store.flow_mut(slot).marks.set(Marks::EXTRA, true);
         Ok(())
     }
 }
 
-/// The memory limit of the cache is reached.
+/// Memory allocation failed, or the memory limit of the cache is reached.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NoMemory;
 
@@ -101,7 +102,7 @@ pub enum SetTimeoutError {
     NoFlow,
     /// The timeout is invalid.
     Timeout(TimeoutError),
-    /// The memory limit of the cache is reached.
+    /// Memory allocation failed, or the memory limit of the cache is reached.
     Memory,
 }
 

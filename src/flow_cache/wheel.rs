@@ -39,8 +39,10 @@
 //! due late.
 
 use super::chunk_lists::ChunkLists;
+use super::waiting::Waiting;
 use crate::invariant::{InvariantError, ensure};
-use crate::raw::chunked_vec::ChunkedVec;
+use crate::memory::{AllocError, Allocator, Global};
+use crate::raw::chunked_vec::{ChunkedVec, DEFAULT_BITS};
 
 /// Lists of a level: bits of a word.
 const LISTS: usize = 64;
@@ -51,7 +53,7 @@ const LEVELS: usize = 22;
 
 /// A timer wheel of slots.
 #[derive(Clone, Debug)]
-pub(crate) struct Wheel {
+pub(crate) struct Wheel<A: Allocator + Clone = Global> {
     /// Lists that begin before this tick are empty.
     tick: u64,
     /// For each level, a bit for each list that may have slots.
@@ -60,9 +62,11 @@ pub(crate) struct Wheel {
     levels: u32,
     /// The first list that may have slots, if it has been searched.
     first: Option<Begin>,
-    lists: ChunkLists,
-    /// The list in which each slot is, or [`NO_LIST`].
-    lists_of: ChunkedVec<u16>,
+    lists: ChunkLists<A>,
+    /// The list in which each slot is, or [`NO_LIST`], or [`WAITING`].
+    lists_of: ChunkedVec<u16, DEFAULT_BITS, A>,
+    /// Armed slots for which there was no memory in lists.
+    waiting: Waiting,
 }
 
 /// The begin of a list.
@@ -87,23 +91,47 @@ const NEVER: u64 = u64::MAX;
 /// The list of an unarmed slot.
 const NO_LIST: u16 = u16::MAX;
 
-const _: () = assert!(LEVELS * LISTS < NO_LIST as usize);
+/// The list of an armed slot that is in none.
+const WAITING: u16 = NO_LIST - 1;
+
+const _: () = assert!(LEVELS * LISTS < WAITING as usize);
 
 impl Wheel {
     /// Bytes for 1024 slots, which are allocated together, without two lists of chunks and without
     /// [entries](Self::entry_bytes).
-    pub(crate) const GROWTH: usize = ChunkLists::GROWTH + ChunkedVec::<u16>::GROWTH;
+    pub(crate) const GROWTH: usize = ChunkLists::GROWTH + <ChunkedVec<u16>>::GROWTH;
 
     /// An upper bound of the bytes that are allocated when slots are armed: for the entries of
     /// `slots` slots, in all lists.
     pub(crate) const fn entry_bytes(slots: usize) -> usize {
         ChunkLists::chunk_bytes(LEVELS * LISTS, slots)
     }
+}
 
-    /// Creates a wheel without slots, at a tick.
-    pub(crate) fn new(tick: u64) -> Self {
-        let (lists, lists_of) = (ChunkLists::new(LEVELS * LISTS), ChunkedVec::new());
-        Self { tick, occupied: [0; LEVELS], levels: 0, first: None, lists, lists_of }
+impl<A: Allocator + Clone> Wheel<A> {
+    /// Creates a wheel for at most `limit` slots, at a tick, whose memory will be from `memory`,
+    /// without allocating.
+    pub(crate) fn new_in(tick: u64, limit: usize, memory: A) -> Self {
+        Self {
+            tick,
+            occupied: [0; LEVELS],
+            levels: 0,
+            first: None,
+            lists: ChunkLists::new_in(LEVELS * LISTS, limit, memory.clone()),
+            lists_of: ChunkedVec::new_in(limit, memory),
+            waiting: Waiting::EMPTY,
+        }
+    }
+
+    /// Allocates memory for slots up to this one, so that [covering](Self::cover) it does not
+    /// allocate.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated. Some may be.
+    pub(crate) fn try_reserve(&mut self, slot: u32) -> Result<(), AllocError> {
+        self.lists.try_reserve(slot)?;
+        self.lists_of.try_reserve(slot)
     }
 
     /// Moves a wheel without armed slots to another tick.
@@ -122,25 +150,32 @@ impl Wheel {
     /// Arms a slot, which is [covered](Self::cover): it is due at this tick or before, or at once
     /// if that has passed. It is not due at another tick any more.
     pub(crate) fn arm(&mut self, slot: u32, due: u64) {
+        match self.lists_of[slot] {
+            NO_LIST => {}
+            // It is due before, in any case.
+            WAITING if !self.waiting.is_first(slot) => return self.waiting.hasten(due),
+            WAITING => self.waiting.remove(&mut self.lists.places, slot),
+            list => self.lists.remove(list.into(), slot),
+        }
         let begin = self.list_for(due);
+        if !self.lists.insert(begin.list(), slot) {
+            self.lists_of[slot] = WAITING;
+            return self.waiting.push(&mut self.lists.places, slot, due.max(self.tick));
+        }
+        self.lists_of[slot] = begin.list() as u16;
         self.occupied[usize::from(begin.level)] |= 1 << begin.list;
         self.levels |= 1 << begin.level;
         if self.first.is_some_and(|first| begin.tick < first.tick) {
             self.first = Some(begin);
         }
-        let list = begin.list();
-        let before = core::mem::replace(&mut self.lists_of[slot], list as u16);
-        if before != NO_LIST {
-            self.lists.remove(before.into(), slot);
-        }
-        self.lists.insert(list, slot);
     }
 
     /// Disarms a slot.
     pub(crate) fn disarm(&mut self, slot: u32) {
-        let list = core::mem::replace(&mut self.lists_of[slot], NO_LIST);
-        if list != NO_LIST {
-            self.lists.remove(list.into(), slot);
+        match core::mem::replace(&mut self.lists_of[slot], NO_LIST) {
+            NO_LIST => {}
+            WAITING => self.waiting.remove(&mut self.lists.places, slot),
+            list => self.lists.remove(list.into(), slot),
         }
     }
 
@@ -168,6 +203,9 @@ impl Wheel {
     /// They are due until each of them is armed for later, or disarmed: in this order, as that is
     /// quickest.
     pub(crate) fn due(&mut self, now: u64, slots: &mut [u32]) -> usize {
+        if self.waiting.next().is_some_and(|tick| tick <= now) {
+            return self.waiting.first(&self.lists.places, now, slots);
+        }
         while let Some(begin) = self.next_list() {
             if begin.tick > now {
                 break;
@@ -197,6 +235,12 @@ impl Wheel {
     /// Returns a tick before which [`due`](Self::due) returns nothing, or `None` if no slot is
     /// armed.
     pub(crate) fn next_tick(&mut self) -> Option<u64> {
+        let waiting = self.waiting.next().map(|tick| tick.max(self.tick));
+        let listed = self.next_list_tick();
+        waiting.into_iter().chain(listed).min()
+    }
+
+    fn next_list_tick(&mut self) -> Option<u64> {
         while let Some(begin) = self.next_list() {
             if !self.lists.is_empty(begin.list()) {
                 return Some(begin.tick);
@@ -242,6 +286,7 @@ impl Wheel {
     pub(crate) fn armed(&self, slot: u32) -> u64 {
         match self.lists_of.get(slot) {
             None | Some(&NO_LIST) => NEVER,
+            Some(&WAITING) => self.waiting.next().unwrap_or(0).max(self.tick),
             Some(list) => self.begin_of(u32::from(*list)),
         }
     }
@@ -266,10 +311,12 @@ impl Wheel {
     /// lists with slots are marked.
     pub(crate) fn validate(&self) -> Result<(), InvariantError> {
         let list_of = |slot| {
-            let list = self.lists_of.get(slot).filter(|list| **list != NO_LIST);
+            let list = self.lists_of.get(slot).filter(|list| **list < WAITING);
             list.map(|list| usize::from(*list))
         };
-        let entries = self.lists.validate(list_of)?;
+        let is_waiting = |slot| self.lists_of.get(slot) == Some(&WAITING);
+        let waiting = self.waiting.validate(&self.lists.places, is_waiting)?;
+        let entries = self.lists.validate(list_of)? + waiting;
         let armed = self.lists_of.iter().filter(|list| **list != NO_LIST).count();
         ensure(entries == armed, || "an armed slot has no entry, or two")?;
         let first = |begin: Option<Begin>| begin.map(|begin| begin.tick);
@@ -293,6 +340,7 @@ impl Wheel {
         self.lists.clear();
         self.lists_of.clear();
         (self.occupied, self.levels, self.first) = ([0; LEVELS], 0, None);
+        self.waiting = Waiting::EMPTY;
     }
 
     /// Returns the allocated bytes.
@@ -300,9 +348,14 @@ impl Wheel {
         self.lists.allocation_size() + self.lists_of.allocation_size()
     }
 
+    /// Returns the bytes that the first slot allocates for all lists.
+    pub(crate) fn first_growth(&self) -> usize {
+        self.lists.first_growth()
+    }
+
     /// Returns the bytes that are allocated, or may be when `slots` covered slots are armed.
     pub(crate) fn reserved(&self, slots: usize) -> usize {
-        self.allocation_size() + Self::entry_bytes(slots) - self.lists.chunk_size()
+        self.allocation_size() + Wheel::entry_bytes(slots) - self.lists.chunk_size()
     }
 }
 
@@ -375,7 +428,7 @@ mod tests {
             start in periods(),
             steps in prop::collection::vec(steps(), 1..200),
         ) {
-            let wheel = Wheel::new(start);
+            let wheel = Wheel::new_in(start, 20, Global);
             let mut checked = Checked { wheel, due: BTreeMap::new(), now: start };
             checked.wheel.cover(19);
             for step in steps {
@@ -415,7 +468,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "no unsafe code, and long")]
     fn a_slot_has_one_entry_however_often_it_is_armed() {
-        let mut wheel = Wheel::new(7);
+        let mut wheel = Wheel::new_in(7, 1 << 20, Global);
         wheel.cover(99);
         let mut now = 7;
         for round in 0..20_000_u64 {
@@ -428,14 +481,14 @@ mod tests {
             }
             assert_eq!(wheel.validate(), Ok(()));
         }
-        let bytes = Wheel::new(7).allocation_size() + Wheel::GROWTH + 64;
+        let bytes = Wheel::new_in(7, 1 << 20, Global).first_growth() + Wheel::GROWTH + 64;
         assert!(wheel.allocation_size() <= bytes + Wheel::entry_bytes(100));
     }
 
     #[test]
     #[cfg_attr(miri, ignore = "no unsafe code, and long")]
     fn a_minute_is_popped_three_times_at_ticks_of_ten_milliseconds() {
-        let mut wheel = Wheel::new(1_000_003);
+        let mut wheel = Wheel::new_in(1_000_003, 1 << 20, Global);
         wheel.cover(0);
         let due = 1_000_003 + 6_000;
         wheel.arm(0, due);

@@ -10,6 +10,9 @@
 //! | structure | constructors with an allocator | allocates |
 //! |---|---|---|
 //! | [`TrashMap`], [`TrashSet`], [`TrashTable`] | `new_in`, `with_hasher_in`, … | as it grows |
+//! | [`FlowCache`] | `new_in`, `with_policy_and_hasher_in` | as it grows, without its policy |
+//! | [`SocketTable`] | `new_in`, `with_hasher_in` | as it grows |
+//! | [`RouteTable`], [`Routes`], [`PrefixSet`] | `new_in` | as it grows; for an iterator, some words |
 //! | [`EphemeralStore`] | `new_in`, `with_parts_in` | when it is created |
 //! | [`SourceHashCache`] | `new_in` | when it is created |
 //! | [`ChainedCache`] | `with_parts_in` | when it is created, without its policy |
@@ -17,6 +20,11 @@
 //! [`TrashMap`]: crate::TrashMap
 //! [`TrashSet`]: crate::TrashSet
 //! [`TrashTable`]: crate::TrashTable
+//! [`FlowCache`]: crate::FlowCache
+//! [`SocketTable`]: crate::SocketTable
+//! [`RouteTable`]: crate::RouteTable
+//! [`Routes`]: crate::Routes
+//! [`PrefixSet`]: crate::routes::PrefixSet
 //! [`EphemeralStore`]: crate::EphemeralStore
 //! [`SourceHashCache`]: crate::SourceHashCache
 //! [`ChainedCache`]: crate::ChainedCache

@@ -45,12 +45,19 @@ pub(crate) unsafe fn ones<const FAST: bool>(word: u64) -> u32 {
     word.count_ones()
 }
 
-/// Returns the number of ones, by the instruction if the CPU has it: four instructions to find out,
-/// instead of fifteen.
+/// Returns whether the CPU has POPCNT, in four instructions.
+#[inline(always)]
+pub(crate) fn has_popcnt() -> bool {
+    #[cfg(all(feature = "std", target_arch = "x86_64"))]
+    return std::is_x86_feature_detected!("popcnt");
+    #[cfg(not(all(feature = "std", target_arch = "x86_64")))]
+    false
+}
+
+/// Returns the number of ones, by the instruction if the CPU has it, instead of fifteen.
 #[inline(always)]
 pub(crate) fn count_ones(word: u64) -> u32 {
-    #[cfg(all(feature = "std", target_arch = "x86_64", not(target_feature = "popcnt")))]
-    if std::is_x86_feature_detected!("popcnt") {
+    if has_popcnt() {
         // SAFETY: the CPU has POPCNT, the only instruction that `ones` uses.
         return unsafe { ones::<true>(word) };
     }

@@ -15,22 +15,27 @@
 //! doubles, which copies 8 bytes for each chunk. Chunks begin at a cache line, so that elements of
 //! 64 bytes are one line each.
 //!
+//! A vector that is known to have fewer elements than a chunk has one chunk for them only.
+//!
 //! Cost: an access is a shift, a mask and two loads, the first one of a list that is in the CPU's
 //! cache (8 kB for a million elements in chunks of 1024); a `Vec` needs one load. One chunk of
 //! capacity at most is unused.
 #![allow(unsafe_code)]
 
-use alloc::alloc::{alloc, dealloc, handle_alloc_error};
-use alloc::vec::Vec;
+use alloc::alloc::handle_alloc_error;
 use core::alloc::Layout;
 use core::fmt;
+use core::mem;
 use core::ops::{Index, IndexMut};
 use core::ptr::NonNull;
+
+use allocator_api2::alloc::{AllocError, Allocator, Global};
+use allocator_api2::vec::Vec;
 
 use super::prefetch::prefetch;
 
 /// log2 of the number of elements of a chunk, unless another one is given.
-const DEFAULT_BITS: u32 = 10;
+pub(crate) const DEFAULT_BITS: u32 = 10;
 
 /// The alignment of chunks.
 const CACHE_LINE: usize = 64;
@@ -42,33 +47,53 @@ const NO_ELEMENT: &str = "there is an element at the index";
 const FIRST_LIST: usize = 4;
 
 /// A vector of `T` in chunks of `1 << BITS`, indexed by `u32`.
-pub(crate) struct ChunkedVec<T, const BITS: u32 = DEFAULT_BITS> {
-    /// **V1** Each points to its own block for `1 << BITS` elements. Their number is that of the
-    /// elements in chunks, rounded up.
-    chunks: Vec<NonNull<T>>,
-    /// **V2** The first `len` elements are initialised, the others are not.
+pub(crate) struct ChunkedVec<T, const BITS: u32 = DEFAULT_BITS, A = Global>
+where
+    A: Allocator + Clone,
+{
+    /// **V1** Each points to its own block for `chunk` elements. If these are fewer than
+    /// `1 << BITS`, there is one at most.
+    chunks: Vec<NonNull<T>, A>,
+    /// Elements of a chunk: `1 << BITS`, or fewer.
+    chunk: u32,
+    /// **V2** The first `len` elements are initialised, the others are not. There are chunks for
+    /// them.
     len: u32,
 }
 
 // SAFETY: it owns its elements, as a `Vec` does.
-unsafe impl<T: Send, const BITS: u32> Send for ChunkedVec<T, BITS> {}
+unsafe impl<T: Send, const BITS: u32, A> Send for ChunkedVec<T, BITS, A> where
+    A: Allocator + Clone + Send
+{
+}
 
 // SAFETY: as for `Send`; a shared reference gives shared references to elements only.
-unsafe impl<T: Sync, const BITS: u32> Sync for ChunkedVec<T, BITS> {}
+unsafe impl<T: Sync, const BITS: u32, A> Sync for ChunkedVec<T, BITS, A> where
+    A: Allocator + Clone + Sync
+{
+}
 
 impl<T, const BITS: u32> ChunkedVec<T, BITS> {
+    /// Creates an empty vector, without allocating.
+    pub(crate) const fn new() -> Self {
+        Self { chunks: Vec::new_in(Global), chunk: 1 << BITS, len: 0 }
+    }
+}
+
+impl<T, const BITS: u32, A: Allocator + Clone> ChunkedVec<T, BITS, A> {
     /// Bytes of a chunk of [`Self::CHUNK`] elements.
     pub(crate) const GROWTH: usize = Self::CHUNK * size_of::<T>();
 
-    /// The number of elements of a chunk.
+    /// The number of elements of a chunk, unless fewer are enough.
     pub(crate) const CHUNK: usize = 1 << BITS;
 
     /// The bits of an index that are the offset in a chunk.
     const MASK: u32 = (1 << BITS) - 1;
 
-    /// Creates an empty vector, without allocating.
-    pub(crate) const fn new() -> Self {
-        Self { chunks: Vec::new(), len: 0 }
+    /// Creates an empty vector of at most `limit` elements, whose memory will be from `memory`,
+    /// without allocating.
+    pub(crate) fn new_in(limit: usize, memory: A) -> Self {
+        Self { chunks: Vec::new_in(memory), chunk: limit.clamp(1, Self::CHUNK) as u32, len: 0 }
     }
 
     /// Returns the number of elements.
@@ -77,8 +102,19 @@ impl<T, const BITS: u32> ChunkedVec<T, BITS> {
         self.len
     }
 
-    fn layout() -> Layout {
-        Layout::array::<T>(1 << BITS)
+    /// Returns the allocator.
+    pub(crate) fn allocator(&self) -> &A {
+        self.chunks.allocator()
+    }
+
+    /// Elements for which there are chunks.
+    #[inline]
+    fn capacity(&self) -> usize {
+        self.chunks.len() * self.chunk as usize
+    }
+
+    fn layout(&self) -> Layout {
+        Layout::array::<T>(self.chunk as usize)
             .and_then(|layout| layout.align_to(CACHE_LINE))
             .unwrap_or_else(|_| panic!("a chunk is larger than the address space"))
     }
@@ -103,12 +139,12 @@ impl<T, const BITS: u32> ChunkedVec<T, BITS> {
     ///
     /// # Panics
     ///
-    /// If the vector has as many elements already as indices allow.
+    /// If the vector has as many elements already as indices, or its limit, allow.
     #[inline]
     pub(crate) fn push(&mut self, element: T) -> u32 {
         let index = self.len;
-        if Self::offset(index) == 0 {
-            self.add_chunk();
+        if index as usize >= self.capacity() {
+            self.add_chunk().unwrap_or_else(|_| handle_alloc_error(self.layout()));
         }
         // SAFETY: V1: the chunk of this element exists by now; nothing is there yet, by V2.
         unsafe { self.pointer(index).write(element) };
@@ -127,36 +163,52 @@ impl<T, const BITS: u32> ChunkedVec<T, BITS> {
         }
     }
 
+    /// Allocates chunks for the elements up to `index`, so that pushes up to it do not allocate.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated. Some chunks may be.
+    #[inline]
+    pub(crate) fn try_reserve(&mut self, index: u32) -> Result<(), AllocError> {
+        while self.capacity() <= index as usize {
+            self.add_chunk()?;
+        }
+        Ok(())
+    }
+
     /// Appends a chunk without elements.
     #[cold]
-    fn add_chunk(&mut self) {
-        assert!(self.len < !Self::MASK, "more elements than indices");
-        self.chunks.reserve_exact(self.list_growth());
-        let layout = Self::layout();
-        if layout.size() == 0 {
-            self.chunks.push(NonNull::dangling());
-            return;
-        }
-        // SAFETY: the size is not 0.
-        let block = unsafe { alloc(layout) };
-        let chunk = NonNull::new(block).unwrap_or_else(|| handle_alloc_error(layout));
-        self.chunks.push(chunk.cast());
+    fn add_chunk(&mut self) -> Result<(), AllocError> {
+        assert!(self.capacity() < !Self::MASK as usize, "more elements than indices");
+        assert!(self.chunks.is_empty() || self.chunk == 1 << BITS, "more elements than the limit");
+        let (list, layout) = (self.list_growth(), self.layout());
+        self.chunks.try_reserve_exact(list).map_err(|_| AllocError)?;
+        let has_bytes = layout.size() > 0;
+        let block = if has_bytes { Some(self.allocator().allocate(layout)?) } else { None };
+        self.chunks.push(block.map_or(NonNull::dangling(), NonNull::cast));
+        Ok(())
     }
 
     /// Returns by how many chunks the list grows with the next chunk.
     fn list_growth(&self) -> usize {
         let is_full = self.chunks.len() == self.chunks.capacity();
-        if is_full { self.chunks.capacity().max(FIRST_LIST) } else { 0 }
+        let first = if self.chunk == 1 << BITS { FIRST_LIST } else { 1 };
+        if is_full { self.chunks.capacity().max(first) } else { 0 }
+    }
+
+    /// Returns the bytes of a chunk.
+    fn chunk_size(&self) -> usize {
+        self.chunk as usize * size_of::<T>()
     }
 
     /// Returns the bytes by which the next push increases
     /// [`allocation_size`](Self::allocation_size).
     #[inline]
     pub(crate) fn growth(&self) -> usize {
-        match Self::offset(self.len) {
-            0 => Self::layout().size() + self.list_growth() * size_of::<NonNull<T>>(),
-            _ => 0,
+        if (self.len as usize) < self.capacity() {
+            return 0;
         }
+        self.chunk_size() + self.list_growth() * size_of::<NonNull<T>>()
     }
 
     /// Returns the bytes that [`cover`](Self::cover) allocates for `index`, with all lists.
@@ -164,7 +216,7 @@ impl<T, const BITS: u32> ChunkedVec<T, BITS> {
         let chunks = (index as usize + 1).div_ceil(1 << BITS);
         let more = chunks.saturating_sub(self.chunks.len());
         let list = if chunks > self.chunks.capacity() { 4 * chunks.max(FIRST_LIST) } else { 0 };
-        more * Self::layout().size() + list * size_of::<NonNull<T>>()
+        more * self.chunk_size() + list * size_of::<NonNull<T>>()
     }
 
     /// Returns a reference to the element at `index`.
@@ -204,20 +256,19 @@ impl<T, const BITS: u32> ChunkedVec<T, BITS> {
 
     /// Drops all elements and frees the memory.
     pub(crate) fn clear(&mut self) {
-        *self = Self::new();
+        *self = Self::new_in(self.chunk as usize, self.allocator().clone());
     }
 
     /// Returns the bytes allocated.
     #[inline]
     pub(crate) fn allocation_size(&self) -> usize {
-        self.chunks.len() * (size_of::<T>() << BITS)
-            + self.chunks.capacity() * size_of::<NonNull<T>>()
+        self.chunks.len() * self.chunk_size() + self.chunks.capacity() * size_of::<NonNull<T>>()
     }
 }
 
 /// Chunks whose elements are dropped one after another: the others as well, if that of one panics.
-struct Dropping<T> {
-    chunks: Vec<NonNull<T>>,
+struct Dropping<T, A: Allocator> {
+    chunks: Vec<NonNull<T>, A>,
     layout: Layout,
     /// Chunks whose elements have been dropped, or are being.
     done: usize,
@@ -225,7 +276,7 @@ struct Dropping<T> {
     left: usize,
 }
 
-impl<T> Dropping<T> {
+impl<T, A: Allocator> Dropping<T, A> {
     fn drop_elements(&mut self, size: usize) {
         while let Some(chunk) = self.chunks.get(self.done) {
             let elements = NonNull::slice_from_raw_parts(*chunk, self.left.min(size));
@@ -237,26 +288,26 @@ impl<T> Dropping<T> {
     }
 }
 
-impl<T> Drop for Dropping<T> {
+impl<T, A: Allocator> Drop for Dropping<T, A> {
     fn drop(&mut self) {
-        self.drop_elements(self.layout.size() / size_of::<T>().max(1));
+        self.drop_elements(self.layout.size().checked_div(size_of::<T>()).unwrap_or(usize::MAX));
         let has_memory = self.layout.size() > 0;
         for chunk in self.chunks.iter().filter(|_| has_memory) {
             // SAFETY: V1: allocated with this layout, and its elements are not used any more.
-            unsafe { dealloc(chunk.cast().as_ptr(), self.layout) };
+            unsafe { self.chunks.allocator().deallocate(chunk.cast(), self.layout) };
         }
     }
 }
 
-impl<T, const BITS: u32> Drop for ChunkedVec<T, BITS> {
+impl<T, const BITS: u32, A: Allocator + Clone> Drop for ChunkedVec<T, BITS, A> {
     fn drop(&mut self) {
-        let (layout, chunks) = (Self::layout(), core::mem::take(&mut self.chunks));
-        let left = core::mem::take(&mut self.len) as usize;
-        Dropping { chunks, layout, done: 0, left }.drop_elements(Self::CHUNK);
+        let (layout, none) = (self.layout(), Vec::new_in(self.allocator().clone()));
+        let (chunks, left) = (mem::replace(&mut self.chunks, none), self.len as usize);
+        Dropping { chunks, layout, done: 0, left }.drop_elements(self.chunk as usize);
     }
 }
 
-impl<T, const BITS: u32> Index<u32> for ChunkedVec<T, BITS> {
+impl<T, const BITS: u32, A: Allocator + Clone> Index<u32> for ChunkedVec<T, BITS, A> {
     type Output = T;
 
     #[inline]
@@ -265,7 +316,7 @@ impl<T, const BITS: u32> Index<u32> for ChunkedVec<T, BITS> {
     }
 }
 
-impl<T, const BITS: u32> IndexMut<u32> for ChunkedVec<T, BITS> {
+impl<T, const BITS: u32, A: Allocator + Clone> IndexMut<u32> for ChunkedVec<T, BITS, A> {
     #[inline]
     fn index_mut(&mut self, index: u32) -> &mut T {
         self.get_mut(index).expect(NO_ELEMENT)
@@ -278,9 +329,9 @@ impl<T, const BITS: u32> Default for ChunkedVec<T, BITS> {
     }
 }
 
-impl<T: Clone, const BITS: u32> Clone for ChunkedVec<T, BITS> {
+impl<T: Clone, const BITS: u32, A: Allocator + Clone> Clone for ChunkedVec<T, BITS, A> {
     fn clone(&self) -> Self {
-        let mut clone = Self::new();
+        let mut clone = Self::new_in(self.chunk as usize, self.allocator().clone());
         for element in self.iter() {
             clone.push(element.clone());
         }
@@ -288,7 +339,7 @@ impl<T: Clone, const BITS: u32> Clone for ChunkedVec<T, BITS> {
     }
 }
 
-impl<T: fmt::Debug, const BITS: u32> fmt::Debug for ChunkedVec<T, BITS> {
+impl<T: fmt::Debug, const BITS: u32, A: Allocator + Clone> fmt::Debug for ChunkedVec<T, BITS, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter()).finish()
     }
@@ -353,7 +404,7 @@ mod tests {
             assert_eq!(chunks.allocation_size(), allocated + growth, "at {element}");
             let list = chunks.chunks.capacity() * size_of::<usize>();
             assert_eq!(chunks.allocation_size(), list + chunks.chunks.len() * 8192);
-            assert!([0, ChunkedVec::<u64>::GROWTH].contains(&growth) || growth > 8192);
+            assert!([0, <ChunkedVec<u64>>::GROWTH].contains(&growth) || growth > 8192);
         }
     }
 

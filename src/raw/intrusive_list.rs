@@ -21,10 +21,12 @@
 //! operation is O(1) and touches the links of the slot, of both neighbours and of the head: up to
 //! three cache misses with many slots. Links never move: see [`ChunkedVec`].
 
-use alloc::vec::Vec;
 use core::{fmt, iter, mem};
 
-use crate::raw::chunked_vec::ChunkedVec;
+use allocator_api2::alloc::{AllocError, Allocator, Global};
+use allocator_api2::vec::Vec;
+
+use crate::raw::chunked_vec::{ChunkedVec, DEFAULT_BITS};
 use crate::raw::index::OptIndex;
 
 /// Set in the node of a head, clear in that of a slot.
@@ -58,24 +60,46 @@ impl Link {
 
 /// A set of lists over the same slots.
 #[derive(Clone)]
-pub(crate) struct IntrusiveLists {
-    heads: Vec<Link>,
+pub(crate) struct IntrusiveLists<A: Allocator + Clone = Global> {
+    heads: Vec<Link, A>,
     /// By slot.
-    links: ChunkedVec<Link>,
+    links: ChunkedVec<Link, DEFAULT_BITS, A>,
 }
 
 impl IntrusiveLists {
-    /// Bytes allocated for the links of 1024 slots.
-    pub(crate) const GROWTH: usize = ChunkedVec::<Link>::GROWTH;
-
     /// Creates empty lists with the indices `0..lists`.
     ///
     /// # Panics
     ///
     /// If `lists` is 2^31 or more.
     pub(crate) fn new(lists: usize) -> Self {
-        assert!(lists < HEAD as usize, "{lists} lists");
-        Self { heads: (0..lists).map(Link::empty).collect(), links: ChunkedVec::new() }
+        let mut new = Self::new_in(usize::MAX, Global);
+        new.heads.reserve_exact(lists);
+        (0..lists).for_each(|_| _ = new.add_list());
+        new
+    }
+}
+
+impl<A: Allocator + Clone> IntrusiveLists<A> {
+    /// Bytes allocated for the links of 1024 slots.
+    pub(crate) const GROWTH: usize = <ChunkedVec<Link>>::GROWTH;
+
+    /// Creates no lists of at most `limit` slots, whose memory will be from `memory`, without
+    /// allocating.
+    pub(crate) fn new_in(limit: usize, memory: A) -> Self {
+        let heads = Vec::new_in(memory.clone());
+        Self { heads, links: ChunkedVec::new_in(limit, memory) }
+    }
+
+    /// Allocates memory for more lists, and for the links up to that of the slot before `slots`, so
+    /// that adding and [covering](Self::cover) them does not allocate.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated. Some may be.
+    pub(crate) fn try_reserve(&mut self, lists: usize, slots: u32) -> Result<(), AllocError> {
+        self.heads.try_reserve(lists).map_err(|_| AllocError)?;
+        slots.checked_sub(1).map_or(Ok(()), |last| self.links.try_reserve(last))
     }
 
     /// Adds an empty list and returns its index.
@@ -184,9 +208,9 @@ impl IntrusiveLists {
     }
 }
 
-impl fmt::Debug for IntrusiveLists {
+impl<A: Allocator + Clone> fmt::Debug for IntrusiveLists<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let slots = |list| self.iter(list).collect::<Vec<u32>>();
+        let slots = |list| self.iter(list).collect::<alloc::vec::Vec<u32>>();
         f.debug_list().entries((0..self.heads.len()).map(slots)).finish()
     }
 }

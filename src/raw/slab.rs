@@ -20,10 +20,10 @@ use core::marker::PhantomData;
 use core::mem;
 use core::ops::{Index, IndexMut};
 
-use allocator_api2::alloc::{Allocator, Global};
+use allocator_api2::alloc::{AllocError, Allocator, Global};
 use allocator_api2::vec::Vec;
 
-use super::chunked_vec::ChunkedVec;
+use super::chunked_vec::{ChunkedVec, DEFAULT_BITS};
 use super::index::OptIndex;
 use super::prefetch::prefetch_value;
 
@@ -47,11 +47,6 @@ pub(crate) trait Storage<T>: Index<u32, Output = Slot<T>> + IndexMut<u32> {
     fn push(&mut self, slot: Slot<T>);
     fn prefetch(&self, index: u32);
     fn allocation_size(&self) -> usize;
-}
-
-/// Storage in memory of the program.
-pub(crate) trait EmptyStorage {
-    const EMPTY: Self;
 }
 
 /// A `Vec` of slots, indexed by `u32`.
@@ -105,15 +100,7 @@ impl<T, A: Allocator> Storage<T> for Contiguous<T, A> {
     }
 }
 
-impl<T> EmptyStorage for Contiguous<T> {
-    const EMPTY: Self = Self(Vec::new());
-}
-
-impl<T> EmptyStorage for ChunkedVec<Slot<T>> {
-    const EMPTY: Self = Self::new();
-}
-
-impl<T> Storage<T> for ChunkedVec<Slot<T>> {
+impl<T, const BITS: u32, A: Allocator + Clone> Storage<T> for ChunkedVec<Slot<T>, BITS, A> {
     #[inline]
     fn len(&self) -> usize {
         Self::len(self) as usize
@@ -155,7 +142,8 @@ pub(crate) struct Slab<T, S = Contiguous<T>> {
 }
 
 /// A slab whose growth does not move entries: millions of entries without a pause.
-pub(crate) type ChunkedSlab<T> = Slab<T, ChunkedVec<Slot<T>>>;
+pub(crate) type ChunkedSlab<T, A = Global, const BITS: u32 = DEFAULT_BITS> =
+    Slab<T, ChunkedVec<Slot<T>, BITS, A>>;
 
 impl<T, S> Slab<T, S> {
     /// Returns the number of entries.
@@ -174,10 +162,10 @@ impl<T, S> Slab<T, S> {
     }
 }
 
-impl<T, S: EmptyStorage> Slab<T, S> {
+impl<T> Slab<T> {
     /// Creates an empty slab, without allocating.
     pub(crate) const fn new() -> Self {
-        Self::of(S::EMPTY)
+        Self::new_in(Global)
     }
 }
 
@@ -347,7 +335,18 @@ impl<T> Slot<T> {
     }
 }
 
-impl<T> ChunkedSlab<T> {
+impl<T, const BITS: u32, A: Allocator + Clone> Slab<T, ChunkedVec<Slot<T>, BITS, A>> {
+    /// Creates an empty slab of at most `limit` entries, whose memory will be from `memory`,
+    /// without allocating.
+    pub(crate) fn chunked_in(limit: usize, memory: A) -> Self {
+        Self::of(ChunkedVec::new_in(limit, memory))
+    }
+
+    /// Reserves memory for one more entry.
+    pub(crate) fn try_reserve_one(&mut self) -> Result<(), AllocError> {
+        if self.needs_slot() { self.slots.try_reserve(self.slots.len()) } else { Ok(()) }
+    }
+
     /// Returns the bytes that the next insertion will allocate.
     pub(crate) fn growth(&self) -> usize {
         if self.needs_slot() { self.slots.growth() } else { 0 }
@@ -406,7 +405,7 @@ mod tests {
 
     #[test]
     fn a_chunked_slab_assigns_equal_indices() {
-        let mut slab = ChunkedSlab::<char>::new();
+        let mut slab = ChunkedSlab::<char>::chunked_in(100, Global);
         let [a, b, c] = ['a', 'b', 'c'].map(|entry| slab.insert(entry));
         assert_eq!(
             (slab.try_remove(b), slab.try_remove(a), slab.try_remove(a)),

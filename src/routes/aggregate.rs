@@ -26,6 +26,7 @@ use alloc::vec::Vec;
 use super::RouteTable;
 use crate::key::bits::{Address, with_bits};
 use crate::key::prefix::Prefix;
+use crate::memory::Allocator;
 
 /// The number of "no route" among values.
 const NO_ROUTE: u32 = 0;
@@ -64,7 +65,7 @@ fn combined(one: &[u32], other: &[u32]) -> Vec<u32> {
     common
 }
 
-impl<A: Address, V: Clone + Ord> RouteTable<A, V> {
+impl<A: Address, V: Clone + Ord, M: Allocator + Clone> RouteTable<A, V, M> {
     /// Returns the smallest table in which each address finds the same value as in this one:
     /// optimal route table construction (ORTC). Prefixes differ. O(bits of all routes).
     ///
@@ -96,7 +97,7 @@ impl<A: Address, V: Clone + Ord> RouteTable<A, V> {
             insert(&mut nodes, &prefix, number);
         }
         find_candidates(&mut nodes);
-        let mut smallest = Self::new();
+        let mut smallest = Self::new_in(self.allocator().clone());
         select(nodes, |prefix, number| {
             smallest.insert(prefix, values[number as usize - 1].clone());
         });

@@ -1,9 +1,11 @@
 //! Entries of tables of both address families.
 
+use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use super::Entry;
 use crate::key::any_prefix::AnyPrefix;
+use crate::memory::{Allocator, Global};
 
 /// The route of a prefix of either family, which may or may not exist. Created by
 /// [`Routes::entry`](super::Routes::entry).
@@ -31,15 +33,14 @@ use crate::key::any_prefix::AnyPrefix;
 /// assert!(!counts.contains(&lab));
 /// # Ok::<(), flowtable::PrefixError>(())
 /// ```
-#[derive(Debug)]
-pub enum AnyEntry<'t, V> {
+pub enum AnyEntry<'t, V, M: Allocator + Clone = Global> {
     /// A route of IPv4.
-    V4(Entry<'t, Ipv4Addr, V>),
+    V4(Entry<'t, Ipv4Addr, V, M>),
     /// A route of IPv6.
-    V6(Entry<'t, Ipv6Addr, V>),
+    V6(Entry<'t, Ipv6Addr, V, M>),
 }
 
-impl<'t, V> AnyEntry<'t, V> {
+impl<'t, V, M: Allocator + Clone> AnyEntry<'t, V, M> {
     /// Returns the prefix.
     #[must_use]
     pub fn prefix(&self) -> AnyPrefix {
@@ -77,5 +78,14 @@ impl<'t, V> AnyEntry<'t, V> {
         V: Default,
     {
         self.or_insert_with(V::default)
+    }
+}
+
+impl<V: fmt::Debug, M: Allocator + Clone> fmt::Debug for AnyEntry<'_, V, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::V4(entry) => f.debug_tuple("V4").field(entry).finish(),
+            Self::V6(entry) => f.debug_tuple("V6").field(entry).finish(),
+        }
     }
 }

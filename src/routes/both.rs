@@ -23,6 +23,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use super::{AnyEntry, IntoIter, Iter, IterMut, NoMemory, RouteTable};
 use crate::key::any_prefix::AnyPrefix;
 use crate::key::prefix::Prefix;
+use crate::memory::{Allocator, Global};
 
 /// A routing table for IPv4 and IPv6: a [`RouteTable`] of each.
 ///
@@ -72,10 +73,9 @@ use crate::key::prefix::Prefix;
 /// # Ok::<(), flowtable::PrefixError>(())
 /// ```
 #[doc(alias("fib", "lpm", "rib"))]
-#[derive(Clone, PartialEq, Eq)]
-pub struct Routes<V> {
-    v4: RouteTable<Ipv4Addr, V>,
-    v6: RouteTable<Ipv6Addr, V>,
+pub struct Routes<V, M: Allocator + Clone = Global> {
+    v4: RouteTable<Ipv4Addr, V, M>,
+    v6: RouteTable<Ipv6Addr, V, M>,
 }
 
 impl<V> Routes<V> {
@@ -83,6 +83,26 @@ impl<V> Routes<V> {
     #[must_use]
     pub const fn new() -> Self {
         Self { v4: RouteTable::new(), v6: RouteTable::new() }
+    }
+}
+
+impl<V, M: Allocator + Clone> Routes<V, M> {
+    /// Creates an empty table whose memory is from `memory`. Allocates nothing.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::Routes;
+    ///
+    /// let arena = bumpalo::Bump::new();
+    /// let mut routes = Routes::new_in(&arena);
+    /// assert_eq!(routes.try_insert("10.0.0.0/8".parse()?, 'a'), Ok(None));
+    /// assert!(arena.allocated_bytes() >= routes.allocation_size());
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[must_use]
+    pub fn new_in(memory: M) -> Self {
+        Self { v4: RouteTable::new_in(memory.clone()), v6: RouteTable::new_in(memory) }
     }
 
     /// Returns the number of routes.
@@ -99,23 +119,23 @@ impl<V> Routes<V> {
 
     /// Returns the routes of IPv4.
     #[must_use]
-    pub const fn v4(&self) -> &RouteTable<Ipv4Addr, V> {
+    pub const fn v4(&self) -> &RouteTable<Ipv4Addr, V, M> {
         &self.v4
     }
 
     /// Returns a mutable reference to the routes of IPv4.
-    pub const fn v4_mut(&mut self) -> &mut RouteTable<Ipv4Addr, V> {
+    pub const fn v4_mut(&mut self) -> &mut RouteTable<Ipv4Addr, V, M> {
         &mut self.v4
     }
 
     /// Returns the routes of IPv6.
     #[must_use]
-    pub const fn v6(&self) -> &RouteTable<Ipv6Addr, V> {
+    pub const fn v6(&self) -> &RouteTable<Ipv6Addr, V, M> {
         &self.v6
     }
 
     /// Returns a mutable reference to the routes of IPv6.
-    pub const fn v6_mut(&mut self) -> &mut RouteTable<Ipv6Addr, V> {
+    pub const fn v6_mut(&mut self) -> &mut RouteTable<Ipv6Addr, V, M> {
         &mut self.v6
     }
 
@@ -173,7 +193,7 @@ impl<V> Routes<V> {
     }
 
     /// Returns the entry of a prefix.
-    pub fn entry(&mut self, prefix: AnyPrefix) -> AnyEntry<'_, V> {
+    pub fn entry(&mut self, prefix: AnyPrefix) -> AnyEntry<'_, V, M> {
         match prefix {
             AnyPrefix::V4(prefix) => AnyEntry::V4(self.v4.entry(prefix)),
             AnyPrefix::V6(prefix) => AnyEntry::V6(self.v6.entry(prefix)),
@@ -210,7 +230,7 @@ impl<V> Routes<V> {
     pub fn covering<'t>(
         &'t self,
         prefix: &AnyPrefix,
-    ) -> impl Iterator<Item = (AnyPrefix, &'t V)> + use<'t, V> {
+    ) -> impl Iterator<Item = (AnyPrefix, &'t V)> + use<'t, V, M> {
         let (v4, v6) = match prefix {
             AnyPrefix::V4(prefix) => (Some(self.v4.covering(prefix)), None),
             AnyPrefix::V6(prefix) => (None, Some(self.v6.covering(prefix))),
@@ -224,7 +244,7 @@ impl<V> Routes<V> {
     pub fn covered<'t>(
         &'t self,
         prefix: &AnyPrefix,
-    ) -> impl Iterator<Item = (AnyPrefix, &'t V)> + use<'t, V> {
+    ) -> impl Iterator<Item = (AnyPrefix, &'t V)> + use<'t, V, M> {
         let (v4, v6) = match prefix {
             AnyPrefix::V4(prefix) => (Some(self.v4.covered(prefix)), None),
             AnyPrefix::V6(prefix) => (None, Some(self.v6.covered(prefix))),
@@ -234,7 +254,7 @@ impl<V> Routes<V> {
 
     /// Returns an iterator over all routes in order: those of IPv4, then those of IPv6.
     #[must_use]
-    pub fn iter(&self) -> Both<Iter<'_, Ipv4Addr, V>, Iter<'_, Ipv6Addr, V>> {
+    pub fn iter(&self) -> Both<Iter<'_, Ipv4Addr, V, M>, Iter<'_, Ipv6Addr, V, M>> {
         Both { v4: self.v4.iter(), v6: self.v6.iter() }
     }
 
@@ -249,7 +269,7 @@ impl<V> Routes<V> {
     }
 
     /// Returns an iterator over all routes in order, with mutable references to their values.
-    pub fn iter_mut(&mut self) -> Both<IterMut<'_, Ipv4Addr, V>, IterMut<'_, Ipv6Addr, V>> {
+    pub fn iter_mut(&mut self) -> Both<IterMut<'_, Ipv4Addr, V, M>, IterMut<'_, Ipv6Addr, V, M>> {
         Both { v4: self.v4.iter_mut(), v6: self.v6.iter_mut() }
     }
 
@@ -276,7 +296,8 @@ impl<V> Routes<V> {
 
     /// Removes all routes and releases the memory.
     pub fn clear(&mut self) {
-        *self = Self::new();
+        self.v4.clear();
+        self.v6.clear();
     }
 
     /// Returns the bytes that the tables have allocated; without what values own.
@@ -291,6 +312,20 @@ fn any<P: Into<AnyPrefix>, V>((prefix, value): (P, V)) -> (AnyPrefix, V) {
     (prefix.into(), value)
 }
 
+impl<V: Clone, M: Allocator + Clone> Clone for Routes<V, M> {
+    fn clone(&self) -> Self {
+        Self { v4: self.v4.clone(), v6: self.v6.clone() }
+    }
+}
+
+impl<V: PartialEq, M: Allocator + Clone> PartialEq for Routes<V, M> {
+    fn eq(&self, other: &Self) -> bool {
+        self.v4 == other.v4 && self.v6 == other.v6
+    }
+}
+
+impl<V: Eq, M: Allocator + Clone> Eq for Routes<V, M> {}
+
 impl<V> Default for Routes<V> {
     fn default() -> Self {
         Self::new()
@@ -298,13 +333,13 @@ impl<V> Default for Routes<V> {
 }
 
 /// Formats the routes in order, as a map.
-impl<V: fmt::Debug> fmt::Debug for Routes<V> {
+impl<V: fmt::Debug, M: Allocator + Clone> fmt::Debug for Routes<V, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()
     }
 }
 
-impl<V> Extend<(AnyPrefix, V)> for Routes<V> {
+impl<V, M: Allocator + Clone> Extend<(AnyPrefix, V)> for Routes<V, M> {
     fn extend<I: IntoIterator<Item = (AnyPrefix, V)>>(&mut self, routes: I) {
         routes.into_iter().for_each(|(prefix, value)| drop(self.insert(prefix, value)));
     }
@@ -365,27 +400,27 @@ where
 {
 }
 
-impl<V> IntoIterator for Routes<V> {
+impl<V, M: Allocator + Clone> IntoIterator for Routes<V, M> {
     type Item = (AnyPrefix, V);
-    type IntoIter = Both<IntoIter<Ipv4Addr, V>, IntoIter<Ipv6Addr, V>>;
+    type IntoIter = Both<IntoIter<Ipv4Addr, V, M>, IntoIter<Ipv6Addr, V, M>>;
 
     fn into_iter(self) -> Self::IntoIter {
         Both { v4: self.v4.into_iter(), v6: self.v6.into_iter() }
     }
 }
 
-impl<'t, V> IntoIterator for &'t Routes<V> {
+impl<'t, V, M: Allocator + Clone> IntoIterator for &'t Routes<V, M> {
     type Item = (AnyPrefix, &'t V);
-    type IntoIter = Both<Iter<'t, Ipv4Addr, V>, Iter<'t, Ipv6Addr, V>>;
+    type IntoIter = Both<Iter<'t, Ipv4Addr, V, M>, Iter<'t, Ipv6Addr, V, M>>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
     }
 }
 
-impl<'t, V> IntoIterator for &'t mut Routes<V> {
+impl<'t, V, M: Allocator + Clone> IntoIterator for &'t mut Routes<V, M> {
     type Item = (AnyPrefix, &'t mut V);
-    type IntoIter = Both<IterMut<'t, Ipv4Addr, V>, IterMut<'t, Ipv6Addr, V>>;
+    type IntoIter = Both<IterMut<'t, Ipv4Addr, V, M>, IterMut<'t, Ipv6Addr, V, M>>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter_mut()

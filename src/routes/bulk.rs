@@ -1,17 +1,22 @@
 //! Operations on many routes, and on the memory of a table.
 
-use alloc::vec::Vec;
 use core::mem;
 
 use super::key::Key;
 use super::levels::FIRST;
+use super::order::order;
 use super::store::exhausted;
 use super::update::Shortcuts;
 use super::{Inserted, IterMut, RouteTable};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
+use crate::memory::{Allocator, Vec};
+use crate::raw::prefetch::prefetch;
 
-impl<A: Address, V> RouteTable<A, V> {
+/// Routes that are prefetched while others are inserted, when they are collected.
+const AHEAD: usize = 4;
+
+impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// Removes all routes and releases the memory. O(memory), and O(nodes) if values have to be
     /// dropped.
     ///
@@ -27,7 +32,7 @@ impl<A: Address, V> RouteTable<A, V> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     pub fn clear(&mut self) {
-        *self = Self::new();
+        *self = Self::new_in(self.allocator().clone());
     }
 
     /// Retains the routes for which `keep` returns true; `keep` may change their values. It is
@@ -69,7 +74,7 @@ impl<A: Address, V> RouteTable<A, V> {
         prefix: &Prefix<A>,
         mut keep: impl FnMut(Prefix<A>, &mut V) -> bool,
     ) {
-        let mut rejected = Vec::new();
+        let mut rejected = Vec::new_in(self.allocator().clone());
         for (prefix, value) in IterMut::below(&mut self.store, prefix, None) {
             if !keep(prefix, value) {
                 rejected.push(prefix);
@@ -122,22 +127,6 @@ impl<A: Address, V> RouteTable<A, V> {
         self.shortcuts = Shortcuts::without(long).computed(&self.store, self.len);
     }
 
-    /// Creates a table of these routes. The shortcuts are computed at the end.
-    pub(super) fn built(mut routes: Vec<(Prefix<A>, V)>) -> Self {
-        // Stable: the last value of equal prefixes remains.
-        routes.sort_by_key(|(prefix, _)| prefix.address().window(0));
-        let (mut table, mut long) = (Self::new(), 0);
-        for (prefix, value) in routes {
-            let (key, len) = (Key::from(&prefix), prefix.len());
-            let inserted = table.insert_in_store(&key, len, value);
-            let (.., inserted) = inserted.unwrap_or_else(|_| exhausted());
-            let is_new = matches!(inserted, Inserted::New(_));
-            long += usize::from(is_new && Self::HAS_LEVELS && len > FIRST);
-        }
-        table.shortcuts = Shortcuts::without(long).computed(&table.store, table.len);
-        table
-    }
-
     /// Returns the bytes that the table has allocated, free ones included; without what values own.
     /// O(chunks of memory).
     #[must_use]
@@ -145,5 +134,32 @@ impl<A: Address, V> RouteTable<A, V> {
         let (nodes, values) = self.store.allocation_size();
         let (direct, levels) = self.shortcuts.allocation_size();
         nodes + values + direct + levels
+    }
+}
+
+impl<A: Address, V> RouteTable<A, V> {
+    /// Creates a table of these routes. The shortcuts are computed at the end.
+    pub(super) fn built(mut routes: alloc::vec::Vec<Option<(Prefix<A>, V)>>) -> Self {
+        let beyond = routes.split_off(routes.len().min(u32::MAX as usize));
+        // The last value of equal prefixes remains, since the order of equal keys does.
+        let keys = routes.iter().flatten().map(|(prefix, _)| prefix.address().window(0));
+        let order = order(keys);
+        let (mut table, mut long, mut last) = (Self::new(), 0, None);
+        for (nth, &at) in order.iter().enumerate() {
+            if let Some(&ahead) = order.get(nth + AHEAD) {
+                prefetch(&raw const routes[ahead as usize]);
+            }
+            let Some((prefix, value)) = routes[at as usize].take() else { continue };
+            let (key, len) = (Key::from(&prefix), prefix.len());
+            let Ok(id) = table.store.ensure_path_after(&key, len, &mut last) else { exhausted() };
+            let node = (id, table.store.nodes.get(id).bits());
+            let inserted = table.insert_in_node(&key, len, node, value);
+            let inserted = inserted.unwrap_or_else(|_| exhausted());
+            let is_new = matches!(inserted, Inserted::New(_));
+            long += usize::from(is_new && Self::HAS_LEVELS && len > FIRST);
+        }
+        table.shortcuts = Shortcuts::without(long).computed(&table.store, table.len);
+        table.extend(beyond.into_iter().flatten());
+        table
     }
 }

@@ -21,8 +21,9 @@ use super::node::{Node, Path};
 use super::pool::Exhausted;
 use super::slot::TABLE_END;
 use super::store::{ROOT, Store};
-use super::stride::{STRIDE, node_pos};
+use super::stride::{STRIDE, first_slot, node_pos};
 use crate::key::bits::Address;
+use crate::memory::Allocator;
 
 /// The first position of paths: direct tables need each node before it.
 pub(super) const PATHS_FROM: u32 = TABLE_END;
@@ -41,7 +42,7 @@ impl Step {
     const START: Self = Self { id: ROOT, pos: 0, parent: ROOT, parent_pos: 0 };
 }
 
-impl<V> Store<V> {
+impl<V, M: Allocator + Clone> Store<V, M> {
     /// Returns the node for routes of `len` bits of `key`, if it exists.
     pub(super) fn find_node<A: Address>(&self, key: &Key<A>, len: u32) -> Option<u32> {
         let (mut id, mut pos, end) = (ROOT, 0, node_pos(len));
@@ -73,7 +74,49 @@ impl<V> Store<V> {
         len: u32,
     ) -> Result<u32, Exhausted> {
         self.make_root()?;
-        let (mut id, mut pos, end, mut above) = (ROOT, 0, node_pos(len), None);
+        self.ensure_path_from((ROOT, 0), key, len)
+    }
+
+    /// As [`ensure_path`](Self::ensure_path), for routes one after the other whose first bits are
+    /// often the same: `last` is the node at [`PATHS_FROM`] of the last one, and its bits. It has
+    /// not moved, as nodes do if they get siblings, since all routes below siblings pass here.
+    pub(super) fn ensure_path_after<A: Address>(
+        &mut self,
+        key: &Key<A>,
+        len: u32,
+        last: &mut Option<(u32, u64)>,
+    ) -> Result<u32, Exhausted> {
+        let bits = key.word() >> (u64::BITS - PATHS_FROM);
+        match *last {
+            _ if len <= PATHS_FROM => self.ensure_path(key, len),
+            Some((id, last)) if last == bits => self.ensure_path_from((id, PATHS_FROM), key, len),
+            _ => {
+                let id = self.ensure_path(key, len)?;
+                *last = self.node_at_18(key.word()).map(|id| (id, bits));
+                Ok(id)
+            }
+        }
+    }
+
+    /// Returns the node at bit 12, if it exists.
+    pub(super) fn node_at_12(&self, word: u64) -> Option<&Node> {
+        let at_6 = self.child_of(self.root(), first_slot(word))?;
+        self.child_of(at_6, first_slot(word << STRIDE))
+    }
+
+    /// Returns the node at bit 18, if it exists.
+    pub(super) fn node_at_18(&self, word: u64) -> Option<u32> {
+        self.node_at_12(word)?.child(first_slot(word << (2 * STRIDE)))
+    }
+
+    /// Returns the node for routes of `len` bits of `key`, from a node at a position before it.
+    fn ensure_path_from<A: Address>(
+        &mut self,
+        (mut id, mut pos): (u32, u32),
+        key: &Key<A>,
+        len: u32,
+    ) -> Result<u32, Exhausted> {
+        let (end, mut above) = (node_pos(len), None);
         loop {
             let node = *self.nodes.get(id);
             if let Some(path) = node.as_path() {

@@ -13,6 +13,7 @@ use super::store::{NO_NODE, ROOT};
 use super::stride::{PrefixIndex, SLOTS, STRIDE, slot_of};
 use crate::invariant::{InvariantError, ensure};
 use crate::key::bits::{Address, with_bits};
+use crate::memory::Allocator;
 
 /// Counts and blocks that the traversal of all nodes finds.
 #[derive(Default)]
@@ -30,7 +31,7 @@ struct Tally {
     values: Vec<(u32, u32)>,
 }
 
-impl<A: Address, V> RouteTable<A, V> {
+impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// Checks every invariant, for tests. O(nodes + direct tables).
     ///
     /// # Errors
@@ -171,7 +172,10 @@ impl Tally {
 }
 
 /// Returns whether all nodes but these are empty.
-fn are_others_cleared(nodes: &Pool<Node>, in_use: &mut [(u32, u32)]) -> bool {
+fn are_others_cleared<M: Allocator + Clone>(
+    nodes: &Pool<Node, M>,
+    in_use: &mut [(u32, u32)],
+) -> bool {
     in_use.sort_unstable();
     let mut next = 0;
     let mut is_cleared = |upto: u32, after: u32| {

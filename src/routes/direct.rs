@@ -31,9 +31,6 @@
 //! route costs none.
 #![allow(unsafe_code)]
 
-use alloc::alloc::alloc_zeroed;
-use alloc::boxed::Box;
-use core::alloc::Layout;
 use core::mem;
 
 use super::key::Key;
@@ -45,6 +42,7 @@ use super::slot_table::{SlotTable, WIDTH, slot_in_table};
 use super::store::{NO_NODE, Store};
 use super::stride::{PrefixIndex, SLOTS, STRIDE, first_slot};
 use crate::key::bits::Address;
+use crate::memory::{Allocator, Box};
 use crate::raw::bit_ops::detect;
 
 /// Number of routes at which a table is allocated: it then costs 32 bytes for each of them. Fewer
@@ -59,8 +57,12 @@ const DROP_BELOW: u32 = MAKE_AT / 4;
 const GROUPS_AT_ONCE: u32 = 4;
 
 /// The direct tables, by the first six bits of an address.
+///
+/// # Invariant
+///
+/// The tables are allocated from `memory`.
 #[derive(Debug)]
-pub(super) struct Direct {
+pub(super) struct Direct<M: Allocator + Clone> {
     tables: [SlotTable; SLOTS as usize],
     /// The longest route of up to six bits.
     short: [RouteMatch; SLOTS as usize],
@@ -72,10 +74,11 @@ pub(super) struct Direct {
     unfinished: u64,
     /// Whether the CPU has the instructions of `bit_ops`.
     is_fast: bool,
+    memory: M,
 }
 
-impl Direct {
-    pub(super) fn new<V>(store: &Store<V>) -> Self {
+impl<M: Allocator + Clone> Direct<M> {
+    pub(super) fn new<V>(store: &Store<V, M>) -> Self {
         let mut direct = Self {
             tables: [const { SlotTable::one(&Slot::NO_ROUTES) }; SLOTS as usize],
             short: [RouteMatch::NONE; SLOTS as usize],
@@ -83,17 +86,20 @@ impl Direct {
             computed: [0; SLOTS as usize],
             unfinished: 0,
             is_fast: detect(),
+            memory: store.memory().clone(),
         };
         direct.update_short(store);
         direct
     }
 
     /// Creates direct tables, of which none is computed yet, for the routes of a store.
-    pub(super) fn of<V>(store: &Store<V>) -> Result<Box<Self>, Exhausted> {
-        let mut direct = try_box(Self::new(store))?;
+    pub(super) fn of<V>(store: &Store<V, M>) -> Result<Box<Self, M>, Exhausted> {
+        let direct = Box::try_new_in(Self::new(store), store.memory().clone());
+        let mut direct = direct.map_err(|_| Exhausted)?;
         store.count_routes(&mut direct.routes)?;
-        for first in (0..SLOTS).filter(|&first| direct.routes[first as usize] > 0) {
-            direct.tables[first as usize] = SlotTable::one(&Slot::EMPTY);
+        for first in 0..SLOTS {
+            let slot = Slot::without_table(direct.routes[first as usize]);
+            direct.set_table(first, SlotTable::one(slot));
         }
         Ok(direct)
     }
@@ -101,9 +107,9 @@ impl Direct {
     /// Creates and computes the direct tables of a store, as far as there is memory: those that
     /// pay, and those that `old` has.
     pub(super) fn computed<V>(
-        store: &Store<V>,
+        store: &Store<V, M>,
         old: Option<&Self>,
-    ) -> Result<Box<Self>, Exhausted> {
+    ) -> Result<Box<Self, M>, Exhausted> {
         let mut direct = Self::of(store)?;
         for first in 0..SLOTS {
             if direct.pays(first) || old.is_some_and(|old| old.has_table(first)) {
@@ -120,10 +126,17 @@ impl Direct {
         self.routes[first as usize] >= MAKE_AT
     }
 
+    /// Replaces a table, which is freed.
+    fn set_table(&mut self, first: u32, table: SlotTable) {
+        let old = mem::replace(&mut self.tables[first as usize], table);
+        // SAFETY: tables are allocated from this memory.
+        unsafe { old.free(&self.memory) };
+    }
+
     /// Allocates a table, if there is memory.
     fn make_table(&mut self, first: u32) {
-        if let Some(table) = SlotTable::try_new() {
-            self.tables[first as usize] = table;
+        if let Some(table) = SlotTable::try_new_in(&self.memory) {
+            self.set_table(first, table);
             self.computed[first as usize] = 0;
             self.unfinished |= 1 << first;
         }
@@ -153,7 +166,7 @@ impl Direct {
     pub(super) fn add_route(&mut self, first: u32) {
         self.routes[first as usize] += 1;
         if !self.has_table(first) {
-            self.tables[first as usize] = SlotTable::one(&Slot::EMPTY);
+            self.set_table(first, SlotTable::one(&Slot::EMPTY));
             if self.pays(first) {
                 self.make_table(first);
             }
@@ -166,20 +179,20 @@ impl Direct {
         let count = self.routes[first as usize].saturating_sub(1);
         self.routes[first as usize] = count;
         if count < DROP_BELOW {
-            self.tables[first as usize] = SlotTable::one(Slot::without_table(count));
+            self.set_table(first, SlotTable::one(Slot::without_table(count)));
             self.unfinished &= !(1 << first);
         }
     }
 
     /// Computes some more groups of an unfinished table.
     #[inline]
-    pub(super) fn proceed<V>(&mut self, store: &Store<V>) {
+    pub(super) fn proceed<V>(&mut self, store: &Store<V, M>) {
         if self.unfinished != 0 {
             self.compute_groups(store, self.unfinished.trailing_zeros());
         }
     }
 
-    fn compute_groups<V>(&mut self, store: &Store<V>, first: u32) {
+    fn compute_groups<V>(&mut self, store: &Store<V, M>, first: u32) {
         let from = u32::from(self.computed[first as usize]);
         let to = SLOTS.min(from + GROUPS_AT_ONCE);
         self.computed[first as usize] = to as u8;
@@ -194,7 +207,7 @@ impl Direct {
     /// by its copy: then there is no other node than before.
     pub(super) fn update<V, A: Address>(
         &mut self,
-        store: &Store<V>,
+        store: &Store<V, M>,
         key: &Key<A>,
         len: u32,
         found: Option<RouteBits>,
@@ -219,7 +232,7 @@ impl Direct {
     }
 
     /// Recomputes what depends on the indices in the node at a position, given its first bits.
-    pub(super) fn update_moved<V>(&mut self, store: &Store<V>, word: u64, pos: u32) {
+    pub(super) fn update_moved<V>(&mut self, store: &Store<V, M>, word: u64, pos: u32) {
         match pos / STRIDE {
             0 => self.update_short(store),
             1 => self.update_inherited(store, first_slot(word)),
@@ -230,7 +243,7 @@ impl Direct {
     }
 
     /// Recomputes the routes of up to six bits.
-    fn update_short<V>(&mut self, store: &Store<V>) {
+    fn update_short<V>(&mut self, store: &Store<V, M>) {
         let root = store.root();
         for (slot, short) in (0..).zip(&mut self.short) {
             *short =
@@ -239,7 +252,7 @@ impl Direct {
     }
 
     /// Recomputes the routes of 7 to 12 bits in a table.
-    fn update_inherited<V>(&mut self, store: &Store<V>, first: u32) {
+    fn update_inherited<V>(&mut self, store: &Store<V, M>, first: u32) {
         let Some(table) = self.tables[first as usize].slots_mut() else { return };
         let at_6 = store.child_of(store.root(), first);
         let groups = table.chunks_exact_mut(SLOTS as usize);
@@ -252,7 +265,7 @@ impl Direct {
     }
 
     /// Recomputes the slots that begin with these twelve bits.
-    fn update_group<V>(&mut self, store: &Store<V>, first: u32, second: u32) {
+    fn update_group<V>(&mut self, store: &Store<V, M>, first: u32, second: u32) {
         let Some(table) = self.tables[first as usize].slots_mut() else { return };
         if second < self.computed[first as usize].into() {
             let group = &mut table[(second * SLOTS) as usize..][..SLOTS as usize];
@@ -262,7 +275,7 @@ impl Direct {
 
     /// Recomputes the routes of 13 to 18 bits in the slots that begin with these twelve bits, after
     /// a change of a route with this index in their node.
-    fn update_routes<V>(&mut self, store: &Store<V>, word: u64, changed: PrefixIndex) {
+    fn update_routes<V>(&mut self, store: &Store<V, M>, word: u64, changed: PrefixIndex) {
         let (first, second) = (first_slot(word), first_slot(word << STRIDE));
         let Some(table) = self.tables[first as usize].slots_mut() else { return };
         if second < self.computed[first as usize].into() {
@@ -282,11 +295,10 @@ impl Direct {
 
     /// Recomputes the slot of these bits after a change below the node at bit 18, or of that
     /// node itself, if it has no routes any more.
-    pub(super) fn update_deeper<V>(&mut self, store: &Store<V>, word: u64) {
+    pub(super) fn update_deeper<V>(&mut self, store: &Store<V, M>, word: u64) {
         let Some(slot) = self.computed_slot(word) else { return };
-        let at_12 = node_at_12(store, word);
         let old = mem::replace(&mut slot.node, NO_NODE);
-        slot.copy_node(store, at_12.and_then(|node| node.child(first_slot(word << (2 * STRIDE)))));
+        slot.copy_node(store, store.node_at_18(word));
         if slot.node != old {
             // A node that was added or removed has moved its siblings.
             self.update_nodes(store, word);
@@ -294,15 +306,15 @@ impl Direct {
     }
 
     /// Sets the nodes of the slots that begin with the same twelve bits.
-    pub(super) fn update_nodes<V>(&mut self, store: &Store<V>, word: u64) {
+    pub(super) fn update_nodes<V>(&mut self, store: &Store<V, M>, word: u64) {
         if self.computed_slot(word).is_none() {
             return;
         }
         let Some(table) = self.tables[first_slot(word) as usize].slots_mut() else { return };
         let group = &mut table[slot_in_table(word) & !(SLOTS as usize - 1)..][..SLOTS as usize];
-        let at_12 = node_at_12(store, word);
-        for (slot, entry) in (0..).zip(group) {
-            entry.node = at_12.and_then(|node| node.child(slot)).unwrap_or(NO_NODE);
+        // The other slots have no nodes.
+        for (slot, child) in store.node_at_12(word).into_iter().flat_map(Node::children) {
+            group[slot as usize].node = child;
         }
     }
 
@@ -332,11 +344,10 @@ impl Direct {
     /// first six bits.
     pub(super) fn is_consistent<V>(
         &self,
-        store: &Store<V>,
+        store: &Store<V, M>,
         routes: &[u32; SLOTS as usize],
     ) -> bool {
-        let mut expected = Self { short: self.short, ..Self::new(store) };
-        expected.update_short(store);
+        let expected = Self::new(store);
         let is_table_consistent = |first: u32, table: &[Slot; WIDTH]| {
             let computed = u32::from(self.computed[first as usize]);
             let groups = (0..SLOTS).zip(table.chunks(SLOTS as usize));
@@ -361,25 +372,10 @@ impl Direct {
     }
 }
 
-/// Allocates a box, if there is memory.
-pub(super) fn try_box<T>(value: T) -> Result<Box<T>, Exhausted> {
-    let layout = Layout::new::<T>();
-    assert!(layout.size() > 0, "a box of nothing is not allocated");
-    // SAFETY: the layout is not empty.
-    let place = unsafe { alloc_zeroed(layout) }.cast::<T>();
-    if place.is_null() {
-        return Err(Exhausted);
+impl<M: Allocator + Clone> Drop for Direct<M> {
+    fn drop(&mut self) {
+        (0..SLOTS).for_each(|first| self.set_table(first, SlotTable::one(&Slot::EMPTY)));
     }
-    // SAFETY: just allocated for a `T`.
-    unsafe { place.write(value) };
-    // SAFETY: allocated with this layout, and initialised.
-    Ok(unsafe { Box::from_raw(place) })
-}
-
-/// Returns the node at bit 12.
-fn node_at_12<V>(store: &Store<V>, word: u64) -> Option<&Node> {
-    let at_6 = store.child_of(store.root(), first_slot(word))?;
-    store.child_of(at_6, first_slot(word << STRIDE))
 }
 
 /// Returns the longest route of 7 to 12 bits for the slots of a group.
@@ -407,7 +403,12 @@ fn inherited_by_slots(
 }
 
 /// Computes the slots that begin with these twelve bits from the nodes.
-fn compute_group<V>(store: &Store<V>, first: u32, second: u32, group: &mut [Slot]) {
+fn compute_group<V, M: Allocator + Clone>(
+    store: &Store<V, M>,
+    first: u32,
+    second: u32,
+    group: &mut [Slot],
+) {
     let at_6 = store.child_of(store.root(), first);
     let at_12 = at_6.and_then(|node| store.child_of(node, second));
     let inherited = inherited_by_slots(at_6, at_12, second);

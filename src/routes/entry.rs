@@ -8,6 +8,7 @@ use super::store::exhausted;
 use super::stride::{PrefixIndex, node_pos};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
+use crate::memory::{Allocator, Global};
 
 /// The route of a prefix, which may or may not exist. Created by [`RouteTable::entry`].
 ///
@@ -44,28 +45,28 @@ use crate::key::prefix::Prefix;
 /// assert_eq!(counts.get(&prefix), Some(&10));
 /// # Ok::<(), flowtable::PrefixError>(())
 /// ```
-pub enum Entry<'t, A, V> {
+pub enum Entry<'t, A, V, M: Allocator + Clone = Global> {
     /// The route exists.
-    Occupied(OccupiedEntry<'t, A, V>),
+    Occupied(OccupiedEntry<'t, A, V, M>),
     /// The route does not exist.
-    Vacant(VacantEntry<'t, A, V>),
+    Vacant(VacantEntry<'t, A, V, M>),
 }
 
 /// A route that exists. Part of [`Entry`].
-pub struct OccupiedEntry<'t, A, V> {
-    table: &'t mut RouteTable<A, V>,
+pub struct OccupiedEntry<'t, A, V, M: Allocator + Clone = Global> {
+    table: &'t mut RouteTable<A, V, M>,
     prefix: Prefix<A>,
     node: u32,
     index: PrefixIndex,
 }
 
 /// A prefix without a route. Part of [`Entry`].
-pub struct VacantEntry<'t, A, V> {
-    table: &'t mut RouteTable<A, V>,
+pub struct VacantEntry<'t, A, V, M: Allocator + Clone = Global> {
+    table: &'t mut RouteTable<A, V, M>,
     prefix: Prefix<A>,
 }
 
-impl<A: Address, V> RouteTable<A, V> {
+impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// Returns the entry of a prefix.
     ///
     /// # Example
@@ -79,7 +80,7 @@ impl<A: Address, V> RouteTable<A, V> {
     /// assert_eq!(peers.lookup(&0x41).unwrap().1, &["a", "b"]);
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
-    pub fn entry(&mut self, prefix: Prefix<A>) -> Entry<'_, A, V> {
+    pub fn entry(&mut self, prefix: Prefix<A>) -> Entry<'_, A, V, M> {
         let (key, len) = (Key::from(&prefix), prefix.len());
         let index = key.index(node_pos(len), len);
         let node = self.find_node(&key, len);
@@ -90,7 +91,7 @@ impl<A: Address, V> RouteTable<A, V> {
     }
 }
 
-impl<'t, A: Address, V> Entry<'t, A, V> {
+impl<'t, A: Address, V, M: Allocator + Clone> Entry<'t, A, V, M> {
     /// Returns the prefix.
     #[must_use]
     pub fn prefix(&self) -> Prefix<A> {
@@ -131,7 +132,7 @@ impl<'t, A: Address, V> Entry<'t, A, V> {
     }
 }
 
-impl<'t, A: Address, V> OccupiedEntry<'t, A, V> {
+impl<'t, A: Address, V, M: Allocator + Clone> OccupiedEntry<'t, A, V, M> {
     /// Returns the prefix.
     #[must_use]
     pub fn prefix(&self) -> Prefix<A> {
@@ -169,7 +170,7 @@ impl<'t, A: Address, V> OccupiedEntry<'t, A, V> {
     }
 }
 
-impl<'t, A: Address, V> VacantEntry<'t, A, V> {
+impl<'t, A: Address, V, M: Allocator + Clone> VacantEntry<'t, A, V, M> {
     /// Returns the prefix.
     #[must_use]
     pub fn prefix(&self) -> Prefix<A> {
@@ -185,7 +186,9 @@ impl<'t, A: Address, V> VacantEntry<'t, A, V> {
     }
 }
 
-impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for Entry<'_, A, V> {
+impl<A: Address + fmt::Debug, V: fmt::Debug, M: Allocator + Clone> fmt::Debug
+    for Entry<'_, A, V, M>
+{
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Occupied(entry) => entry.fmt(f),
@@ -194,14 +197,16 @@ impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for Entry<'_, A, V> {
     }
 }
 
-impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for OccupiedEntry<'_, A, V> {
+impl<A: Address + fmt::Debug, V: fmt::Debug, M: Allocator + Clone> fmt::Debug
+    for OccupiedEntry<'_, A, V, M>
+{
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut entry = f.debug_struct("OccupiedEntry");
         entry.field("prefix", &self.prefix).field("value", self.get()).finish_non_exhaustive()
     }
 }
 
-impl<A: fmt::Debug, V> fmt::Debug for VacantEntry<'_, A, V> {
+impl<A: fmt::Debug, V, M: Allocator + Clone> fmt::Debug for VacantEntry<'_, A, V, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("VacantEntry").field("prefix", &self.prefix).finish_non_exhaustive()
     }

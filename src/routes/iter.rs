@@ -11,25 +11,26 @@ use super::store::{Store, Values};
 use super::walk::{Descent, Walk};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
+use crate::memory::{Allocator, Global};
 
 /// An iterator over routes in order: each before those that it covers.
 ///
 /// Created by [`RouteTable::iter`](super::RouteTable::iter) and
 /// [`covered`](super::RouteTable::covered).
-pub struct Iter<'t, A, V> {
-    store: &'t Store<V>,
-    walk: Walk<A>,
+pub struct Iter<'t, A, V, M: Allocator + Clone = Global> {
+    store: &'t Store<V, M>,
+    walk: Walk<A, M>,
     /// The number of remaining routes, if known.
     left: Option<usize>,
 }
 
-impl<'t, A: Address, V> Iter<'t, A, V> {
-    pub(super) fn below(store: &'t Store<V>, prefix: &Prefix<A>, left: Option<usize>) -> Self {
+impl<'t, A: Address, V, M: Allocator + Clone> Iter<'t, A, V, M> {
+    pub(super) fn below(store: &'t Store<V, M>, prefix: &Prefix<A>, left: Option<usize>) -> Self {
         Self { store, walk: Walk::below(&store.nodes, prefix), left }
     }
 }
 
-impl<'t, A: Address, V> Iterator for Iter<'t, A, V> {
+impl<'t, A: Address, V, M: Allocator + Clone> Iterator for Iter<'t, A, V, M> {
     type Item = (Prefix<A>, &'t V);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -45,15 +46,17 @@ impl<'t, A: Address, V> Iterator for Iter<'t, A, V> {
     }
 }
 
-impl<A: Address, V> FusedIterator for Iter<'_, A, V> {}
+impl<A: Address, V, M: Allocator + Clone> FusedIterator for Iter<'_, A, V, M> {}
 
-impl<A: Clone, V> Clone for Iter<'_, A, V> {
+impl<A: Clone, V, M: Allocator + Clone> Clone for Iter<'_, A, V, M> {
     fn clone(&self) -> Self {
         Self { store: self.store, walk: self.walk.clone(), left: self.left }
     }
 }
 
-impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for Iter<'_, A, V> {
+impl<A: Address + fmt::Debug, V: fmt::Debug, M: Allocator + Clone> fmt::Debug
+    for Iter<'_, A, V, M>
+{
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.clone()).finish()
     }
@@ -63,18 +66,18 @@ impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for Iter<'_, A, V> {
 ///
 /// Created by [`RouteTable::matches`](super::RouteTable::matches) and
 /// [`covering`](super::RouteTable::covering).
-pub struct Covering<'t, A, V> {
-    store: &'t Store<V>,
+pub struct Covering<'t, A, V, M: Allocator + Clone = Global> {
+    store: &'t Store<V, M>,
     descent: Descent<A>,
 }
 
-impl<'t, A: Address, V> Covering<'t, A, V> {
-    pub(super) fn along(store: &'t Store<V>, address: A, longest: u32) -> Self {
+impl<'t, A: Address, V, M: Allocator + Clone> Covering<'t, A, V, M> {
+    pub(super) fn along(store: &'t Store<V, M>, address: A, longest: u32) -> Self {
         Self { store, descent: Descent::along(&store.nodes, address, longest) }
     }
 }
 
-impl<'t, A: Address, V> Iterator for Covering<'t, A, V> {
+impl<'t, A: Address, V, M: Allocator + Clone> Iterator for Covering<'t, A, V, M> {
     type Item = (Prefix<A>, &'t V);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -84,15 +87,17 @@ impl<'t, A: Address, V> Iterator for Covering<'t, A, V> {
     }
 }
 
-impl<A: Address, V> FusedIterator for Covering<'_, A, V> {}
+impl<A: Address, V, M: Allocator + Clone> FusedIterator for Covering<'_, A, V, M> {}
 
-impl<A: Clone, V> Clone for Covering<'_, A, V> {
+impl<A: Clone, V, M: Allocator + Clone> Clone for Covering<'_, A, V, M> {
     fn clone(&self) -> Self {
         Self { store: self.store, descent: self.descent.clone() }
     }
 }
 
-impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for Covering<'_, A, V> {
+impl<A: Address + fmt::Debug, V: fmt::Debug, M: Allocator + Clone> fmt::Debug
+    for Covering<'_, A, V, M>
+{
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.clone()).finish()
     }
@@ -101,23 +106,27 @@ impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for Covering<'_, A, V> {
 /// An iterator over routes in order, with mutable references to their values.
 ///
 /// Created by [`RouteTable::iter_mut`](super::RouteTable::iter_mut).
-pub struct IterMut<'t, A, V> {
-    nodes: &'t Pool<Node>,
-    values: &'t Values<V>,
-    walk: Walk<A>,
+pub struct IterMut<'t, A, V, M: Allocator + Clone = Global> {
+    nodes: &'t Pool<Node, M>,
+    values: &'t Values<V, M>,
+    walk: Walk<A, M>,
     /// The number of remaining routes, if known.
     left: Option<usize>,
     borrow: PhantomData<&'t mut V>,
 }
 
-impl<'t, A: Address, V> IterMut<'t, A, V> {
-    pub(super) fn below(store: &'t mut Store<V>, prefix: &Prefix<A>, left: Option<usize>) -> Self {
+impl<'t, A: Address, V, M: Allocator + Clone> IterMut<'t, A, V, M> {
+    pub(super) fn below(
+        store: &'t mut Store<V, M>,
+        prefix: &Prefix<A>,
+        left: Option<usize>,
+    ) -> Self {
         let (nodes, values) = (&store.nodes, &store.values);
         Self { nodes, values, walk: Walk::below(nodes, prefix), left, borrow: PhantomData }
     }
 }
 
-impl<'t, A: Address, V> Iterator for IterMut<'t, A, V> {
+impl<'t, A: Address, V, M: Allocator + Clone> Iterator for IterMut<'t, A, V, M> {
     type Item = (Prefix<A>, &'t mut V);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -133,33 +142,35 @@ impl<'t, A: Address, V> Iterator for IterMut<'t, A, V> {
     }
 }
 
-impl<A: Address, V> FusedIterator for IterMut<'_, A, V> {}
+impl<A: Address, V, M: Allocator + Clone> FusedIterator for IterMut<'_, A, V, M> {}
 
-impl<A, V> fmt::Debug for IterMut<'_, A, V> {
+impl<A, V, M: Allocator + Clone> fmt::Debug for IterMut<'_, A, V, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("IterMut").field("left", &self.left).finish_non_exhaustive()
     }
 }
 
 /// An owning iterator over the routes of a table in order. Created by its `into_iter`.
-pub struct IntoIter<A: Address, V> {
-    nodes: Pool<Node>,
+pub struct IntoIter<A: Address, V, M: Allocator + Clone = Global> {
+    nodes: Pool<Node, M>,
     /// Values of the routes that the walk has not reached yet are initialised.
-    values: Values<V>,
-    walk: Walk<A>,
+    values: Values<V, M>,
+    walk: Walk<A, M>,
     left: usize,
 }
 
-impl<A: Address, V> IntoIter<A, V> {
+impl<A: Address, V, M: Allocator + Clone> IntoIter<A, V, M> {
     /// Creates an iterator over the contents of a store with `routes` routes, and leaves it empty.
-    pub(super) fn of(store: &mut Store<V>, routes: usize) -> Self {
+    pub(super) fn of(store: &mut Store<V, M>, routes: usize) -> Self {
         let (nodes, values) = store.take_all();
-        let walk = Walk::below(&nodes, &Prefix::default_route());
+        let mut walk = Walk::below(&nodes, &Prefix::default_route());
+        // Not later: the drop must not need memory.
+        walk.reserve();
         Self { nodes, values, walk, left: routes }
     }
 }
 
-impl<A: Address, V> Iterator for IntoIter<A, V> {
+impl<A: Address, V, M: Allocator + Clone> Iterator for IntoIter<A, V, M> {
     type Item = (Prefix<A>, V);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -175,11 +186,11 @@ impl<A: Address, V> Iterator for IntoIter<A, V> {
     }
 }
 
-impl<A: Address, V> ExactSizeIterator for IntoIter<A, V> {}
+impl<A: Address, V, M: Allocator + Clone> ExactSizeIterator for IntoIter<A, V, M> {}
 
-impl<A: Address, V> FusedIterator for IntoIter<A, V> {}
+impl<A: Address, V, M: Allocator + Clone> FusedIterator for IntoIter<A, V, M> {}
 
-impl<A: Address, V> Drop for IntoIter<A, V> {
+impl<A: Address, V, M: Allocator + Clone> Drop for IntoIter<A, V, M> {
     fn drop(&mut self) {
         if core::mem::needs_drop::<V>() {
             self.for_each(drop);
@@ -187,7 +198,7 @@ impl<A: Address, V> Drop for IntoIter<A, V> {
     }
 }
 
-impl<A: Address, V> fmt::Debug for IntoIter<A, V> {
+impl<A: Address, V, M: Allocator + Clone> fmt::Debug for IntoIter<A, V, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("IntoIter").field("left", &self.left).finish_non_exhaustive()
     }

@@ -33,9 +33,6 @@
 //! (1992), for the pilots.
 #![allow(unsafe_code)]
 
-use alloc::alloc::alloc_zeroed;
-use alloc::boxed::Box;
-use alloc::vec::Vec;
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
@@ -44,6 +41,7 @@ use super::pool::Exhausted;
 use super::search::RouteMatch;
 use super::segment::{DEEPER, Entry, SLOTS, Segment, hash};
 use super::stride::{STRIDE, first_slot};
+use crate::memory::{Allocator, Vec};
 use crate::raw::bit_ops::{select, select_ref};
 
 /// The first level.
@@ -75,9 +73,9 @@ pub(super) const fn level_of(len: u32) -> u32 {
 }
 
 /// The entries of all levels.
-pub(super) struct Levels {
+pub(super) struct Levels<M: Allocator + Clone> {
     /// Segments by the first `depth` bits of a hash: consecutive places share one of less depth.
-    directory: Vec<NonNull<Segment>>,
+    directory: Vec<NonNull<Segment>, M>,
     /// 64 less the bits of an index of the directory. At most 63: the directory has two places.
     shift: u32,
     segments: usize,
@@ -85,17 +83,17 @@ pub(super) struct Levels {
 }
 
 // SAFETY: a segment belongs to its `Levels` alone, and has plain data.
-unsafe impl Send for Levels {}
+unsafe impl<M: Allocator + Clone + Send> Send for Levels<M> {}
 
 // SAFETY: as above; shared references only read.
-unsafe impl Sync for Levels {}
+unsafe impl<M: Allocator + Clone + Sync> Sync for Levels<M> {}
 
-impl Levels {
+impl<M: Allocator + Clone> Levels<M> {
     /// Creates levels without entries.
-    pub(super) fn new() -> Result<Self, Exhausted> {
-        let mut directory = Vec::new();
+    pub(super) fn new_in(memory: M) -> Result<Self, Exhausted> {
+        let mut directory = Vec::new_in(memory);
         directory.try_reserve_exact(2).map_err(|_| Exhausted)?;
-        let segment = new_segment(0)?;
+        let segment = new_segment(0, directory.allocator())?;
         directory.extend([segment; 2]);
         Ok(Self { directory, shift: 63, segments: 1, len: 0 })
     }
@@ -171,7 +169,7 @@ impl Levels {
         if depth > 64 - self.shift {
             self.double_directory()?;
         }
-        let mut high = new_segment(depth)?;
+        let mut high = new_segment(depth, self.directory.allocator())?;
         let low = self.directory[(hash >> self.shift) as usize];
         // SAFETY: just allocated; there is no other reference.
         self.segment_mut(hash).split_to(unsafe { high.as_mut() }, depth);
@@ -194,7 +192,7 @@ impl Levels {
         if depth > MAX_DEPTH.min(usual + MAX_SPARSENESS) {
             return Err(Exhausted);
         }
-        let mut directory = Vec::new();
+        let mut directory = Vec::new_in(self.directory.allocator().clone());
         directory.try_reserve_exact(2 * self.directory.len()).map_err(|_| Exhausted)?;
         directory.extend(self.directory.iter().flat_map(|&segment| [segment; 2]));
         self.directory = directory;
@@ -214,18 +212,19 @@ impl Levels {
         if other.depth != depth || (one.len + other.len) as usize >= MERGE_BELOW {
             return;
         }
-        let Ok(mut merged) = new_segment(depth - 1) else { return };
+        let merged = new_segment(depth - 1, self.directory.allocator());
+        let Ok(mut merged) = merged else { return };
         // SAFETY: just allocated; there is no other reference.
         let segment = unsafe { merged.as_mut() };
         for entry in one.entries().chain(other.entries()) {
             if !segment.insert(self::hash(entry.key), entry) {
-                return free_segment(merged);
+                return self.free_segment(merged);
             }
         }
         let old = [hash, buddy].map(|hash| self.directory[(hash >> self.shift) as usize]);
         self.assign(hash, depth - 1, [merged; 2]);
         self.segments -= 1;
-        old.into_iter().for_each(free_segment);
+        old.into_iter().for_each(|segment| self.free_segment(segment));
     }
 
     /// Returns the allocated bytes.
@@ -242,6 +241,13 @@ impl Levels {
         })
     }
 
+    /// Frees a segment that is no longer in the directory.
+    fn free_segment(&self, segment: NonNull<Segment>) {
+        // SAFETY: allocated by `new_segment` from the same allocator, with this layout; segments
+        // have plain data.
+        unsafe { self.directory.allocator().deallocate(segment.cast(), Layout::new::<Segment>()) };
+    }
+
     /// Returns each segment once.
     fn segments(&self) -> impl Iterator<Item = NonNull<Segment>> {
         let mut next = 0;
@@ -255,27 +261,20 @@ impl Levels {
     }
 }
 
-impl Drop for Levels {
+impl<M: Allocator + Clone> Drop for Levels<M> {
     fn drop(&mut self) {
         // The iterator has read a segment before it returns it.
-        self.segments().for_each(free_segment);
+        self.segments().for_each(|segment| self.free_segment(segment));
     }
 }
 
 /// Allocates an empty segment.
-fn new_segment(depth: u32) -> Result<NonNull<Segment>, Exhausted> {
-    // SAFETY: the layout is not empty.
-    let segment = unsafe { alloc_zeroed(Layout::new::<Segment>()) }.cast::<Segment>();
-    let mut segment = NonNull::new(segment).ok_or(Exhausted)?;
+fn new_segment(depth: u32, memory: &impl Allocator) -> Result<NonNull<Segment>, Exhausted> {
+    let segment = memory.allocate_zeroed(Layout::new::<Segment>());
+    let mut segment = segment.map_err(|_| Exhausted)?.cast::<Segment>();
     // SAFETY: zeros are a valid segment, to which there is no other reference.
     unsafe { segment.as_mut() }.depth = depth;
     Ok(segment)
-}
-
-/// Frees a segment that is no longer in the directory.
-fn free_segment(segment: NonNull<Segment>) {
-    // SAFETY: allocated by `new_segment` with the layout of a box.
-    drop(unsafe { Box::from_raw(segment.as_ptr()) });
 }
 
 /// The entries of the three longest levels that an address may have.
@@ -293,7 +292,7 @@ pub(super) enum Found {
 
 const LEVELS: [u32; 3] = [LAST, LAST - STRIDE, LAST - 2 * STRIDE];
 
-impl Levels {
+impl<M: Allocator + Clone> Levels<M> {
     /// Returns the entries to be searched.
     #[inline(always)]
     pub(super) fn candidates(&self, word: u64) -> Candidates<'_> {
@@ -347,12 +346,13 @@ impl<'l> Candidates<'l> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::Global;
 
     fn entry(number: u64) -> Entry {
         Entry::new((1 << 42 | number, 7), (4, number, number as u32), false)
     }
 
-    fn entries(levels: &Levels) -> Vec<u64> {
+    fn entries(levels: &Levels<Global>) -> Vec<u64> {
         let mut numbers: Vec<u64> = levels.entries().map(|entry| entry.outer).collect();
         numbers.sort_unstable();
         numbers
@@ -363,7 +363,7 @@ mod tests {
         let count = if cfg!(miri) { 160 } else { 20_000 };
         let numbers = |step: u64| (0..count).map(move |number| number * step);
         for step in [1, 64, 1 << 20] {
-            let mut levels = Levels::new().ok().unwrap();
+            let mut levels = Levels::new_in(Global).ok().unwrap();
             for number in numbers(step) {
                 assert!(levels.set(entry(number)).is_ok());
                 assert_eq!(levels.candidate(entry(number).key), &entry(number));

@@ -22,6 +22,7 @@ use super::store::{NO_NODE, ROOT};
 use super::stride::{STRIDE, first_slot, slot_of};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
+use crate::memory::Allocator;
 use crate::raw::prefetch::{BURST, prefetch};
 
 /// Returns the longest match in a node at `pos` that has one.
@@ -42,7 +43,7 @@ impl Best {
     const NONE: Self = Self { id: NO_NODE, pos: 0 };
 }
 
-impl<A: Address, V> RouteTable<A, V> {
+impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// Returns the longest match, which may not exist.
     #[inline(always)]
     pub(super) fn longest(&self, address: &A) -> RouteMatch {
@@ -64,7 +65,7 @@ impl<A: Address, V> RouteTable<A, V> {
     #[inline(never)]
     fn longest_without_instructions(
         &self,
-        direct: &Direct,
+        direct: &Direct<M>,
         slot: &Slot,
         address: &A,
         word: u64,
@@ -91,7 +92,7 @@ impl<A: Address, V> RouteTable<A, V> {
     #[inline(always)]
     unsafe fn longest_by_slot<const FAST: bool>(
         &self,
-        direct: &Direct,
+        direct: &Direct<M>,
         slot: &Slot,
         candidates: Candidates<'_>,
         address: &A,
@@ -214,7 +215,7 @@ impl<A: Address, V> RouteTable<A, V> {
     #[inline(always)]
     unsafe fn bursts_in_tables<'t, const FAST: bool, R>(
         &'t self,
-        direct: &Direct,
+        direct: &Direct<M>,
         addresses: &[A],
         found: &mut [R],
         result: impl Fn(&A, Option<(RouteMatch, &'t V)>) -> R,

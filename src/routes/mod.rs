@@ -102,6 +102,7 @@ mod key;
 mod levels;
 mod lookup;
 mod node;
+mod order;
 mod pool;
 mod release;
 mod search;
@@ -124,6 +125,7 @@ use core::mem;
 
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
+use crate::memory::{Allocator, Global};
 use crate::raw::results::results_for;
 use key::Key;
 use node::{Position, RouteBits};
@@ -174,9 +176,9 @@ pub use stamped::{Refreshed, RouteStamp, StampedRoutes};
 /// # Ok::<(), flowtable::PrefixError>(())
 /// ```
 #[doc(alias("fib", "lpm", "rib"))]
-pub struct RouteTable<A, V> {
-    store: Store<V>,
-    shortcuts: Shortcuts,
+pub struct RouteTable<A, V, M: Allocator + Clone = Global> {
+    store: Store<V, M>,
+    shortcuts: Shortcuts<M>,
     len: usize,
     addresses: PhantomData<A>,
 }
@@ -185,8 +187,8 @@ pub struct RouteTable<A, V> {
 enum Inserted<V> {
     /// The value, whose old one this is.
     Replaced(V),
-    /// A route is new: the routes of its node now, if the node was found by its copy.
-    New(Option<RouteBits>),
+    /// A route is new: the routes of its node now.
+    New(RouteBits),
 }
 
 impl<A: Address, V> RouteTable<A, V> {
@@ -194,6 +196,34 @@ impl<A: Address, V> RouteTable<A, V> {
     #[must_use]
     pub const fn new() -> Self {
         Self { store: Store::new(), shortcuts: Shortcuts::EMPTY, len: 0, addresses: PhantomData }
+    }
+}
+
+impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
+    /// Creates an empty table whose memory is from `memory`. Allocates nothing.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let arena = bumpalo::Bump::new();
+    /// let mut ports = RouteTable::<u16, char, _>::new_in(&arena);
+    /// ports.try_insert(Prefix::new(0, 6)?, 'a').unwrap();
+    /// assert_eq!(ports.lookup(&80), Some((Prefix::new(0, 6)?, &'a')));
+    /// assert!(ports.allocator().allocated_bytes() >= ports.allocation_size());
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[must_use]
+    pub fn new_in(memory: M) -> Self {
+        let (store, shortcuts) = (Store::new_in(memory), Shortcuts::EMPTY);
+        Self { store, shortcuts, len: 0, addresses: PhantomData }
+    }
+
+    /// Returns the allocator that the table was created with.
+    #[must_use]
+    pub fn allocator(&self) -> &M {
+        self.store.memory()
     }
 
     /// Returns the number of routes.
@@ -258,49 +288,48 @@ impl<A: Address, V> RouteTable<A, V> {
         len: u32,
         value: V,
     ) -> Result<(u32, PrefixIndex, Option<V>), NoMemory<V>> {
-        let (node, index, inserted) = self.insert_in_store(key, len, value)?;
-        let old = match inserted {
-            Inserted::Replaced(old) => Some(old),
-            Inserted::New(by_copy) => {
-                self.after_insert(key, len, node, by_copy);
-                None
-            }
-        };
-        Ok((node, index, old))
-    }
-
-    /// Inserts the route of `len` bits of `key`, but does not update the shortcuts. Returns its
-    /// node and its index in the node.
-    #[inline(always)]
-    fn insert_in_store(
-        &mut self,
-        key: &Key<A>,
-        len: u32,
-        value: V,
-    ) -> Result<(u32, PrefixIndex, Inserted<V>), NoMemory<V>> {
         if self.store.cursor.is_some() {
             self.release_step();
         }
-        let index = key.index(node_pos(len), len);
         let by_copy = self.node_by_copy(key, len);
-        let Ok((node, bits)) = by_copy.map_or_else(|| self.make_node(key, len), Ok) else {
+        let Ok(node) = by_copy.map_or_else(|| self.make_node(key, len), Ok) else {
             self.undo_path(key, len);
             return Err(NoMemory { refused: value });
         };
-        let position = bits.position(index);
-        if position.exists {
-            let old = mem::replace(self.store.value_at(&position), value);
-            return Ok((node, index, Inserted::Replaced(old)));
-        }
-        let bits = match self.store.insert_route((node, bits), &position, value) {
-            Ok(bits) => bits,
-            Err(value) => {
-                self.undo_path(key, len);
-                return Err(NoMemory { refused: value });
+        let old = match self.insert_in_node(key, len, node, value)? {
+            Inserted::Replaced(old) => Some(old),
+            Inserted::New(bits) => {
+                self.after_insert(key, len, node.0, by_copy.map(|_| bits));
+                None
             }
         };
-        self.len += 1;
-        Ok((node, index, Inserted::New(by_copy.map(|_| bits))))
+        Ok((node.0, key.index(node_pos(len), len), old))
+    }
+
+    /// Inserts the route of `len` bits of `key` into its node, which has these routes, but does not
+    /// update the shortcuts.
+    #[inline(always)]
+    fn insert_in_node(
+        &mut self,
+        key: &Key<A>,
+        len: u32,
+        (node, bits): (u32, RouteBits),
+        value: V,
+    ) -> Result<Inserted<V>, NoMemory<V>> {
+        let position = bits.position(key.index(node_pos(len), len));
+        if position.exists {
+            return Ok(Inserted::Replaced(mem::replace(self.store.value_at(&position), value)));
+        }
+        match self.store.insert_route((node, bits), &position, value) {
+            Ok(bits) => {
+                self.len += 1;
+                Ok(Inserted::New(bits))
+            }
+            Err(refused) => {
+                self.undo_path(key, len);
+                Err(NoMemory { refused })
+            }
+        }
     }
 
     /// Returns the node for routes of `len` bits of `key` and its routes; creates it if necessary.

@@ -17,7 +17,7 @@ use core::iter;
 
 use super::pool::Unit;
 use super::stride::{COVERS, PrefixIndex, SLOTS, STRIDE, first_slot};
-use crate::raw::bit_ops::{count_ones, select};
+use crate::raw::bit_ops::{count_ones, has_popcnt, ones, select};
 
 /// A node, half a cache line. It is a branch with routes and children, or a compressed [`Path`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,10 +179,7 @@ impl Node {
 
     /// Iterates over the prefix indices of the inner routes.
     fn inner_routes(&self) -> impl Iterator<Item = PrefixIndex> {
-        let rests = iter::successors(Some(self.inner), |rest| Some(rest & rest.checked_sub(1)?));
-        rests
-            .take_while(|&rest| rest != 0)
-            .map(|rest| PrefixIndex::new(rest.trailing_zeros().into()))
+        each_one(self.inner).map(|index| PrefixIndex::new(index.into()))
     }
 
     /// Returns the slots that a route covers as a bitmap. Must not be called on a path.
@@ -260,6 +257,11 @@ impl Node {
         self.branches
     }
 
+    /// Iterates over the children: the slot and the index of each. Must not be called on a path.
+    pub(super) fn children(&self) -> impl Iterator<Item = (u32, u32)> {
+        each_one(self.branches).zip(self.children..)
+    }
+
     /// Returns the block of the values: its index and length. Must not be called on a path.
     pub(super) fn values_block(&self) -> (u32, u32) {
         let inner = count_ones(self.inner);
@@ -300,6 +302,13 @@ impl Node {
         Self { values, children, ..*self }
     }
 
+    /// Detaches the first child, if there is one. Must not be called on a path.
+    pub(super) fn take_child(&mut self) -> Option<u32> {
+        let first = (self.branches != 0).then_some(self.children)?;
+        self.flip_child(self.branches.trailing_zeros(), first + 1);
+        Some(first)
+    }
+
     /// Adds or removes the child of a slot; `block` is the block of children after that.
     pub(super) fn flip_child(&mut self, slot: u32, block: u32) {
         self.branches ^= 1 << slot;
@@ -337,21 +346,38 @@ impl RouteBits {
         self.inner | self.outer == 0
     }
 
-    /// Returns where the value of a route is, or belongs. Branch-free, since the kind of the route
-    /// is unpredictable.
+    /// Returns where the value of a route is, or belongs.
     #[inline]
     pub(super) fn position(&self, index: PrefixIndex) -> Position {
+        if has_popcnt() {
+            // SAFETY: the CPU has POPCNT.
+            return unsafe { self.position_by::<true>(index) };
+        }
+        // SAFETY: nothing is required of the CPU.
+        unsafe { self.position_by::<false>(index) }
+    }
+
+    /// Returns where the value of a route is, or belongs. Branch-free, since the kind of the route
+    /// is unpredictable.
+    ///
+    /// # Safety
+    ///
+    /// If `FAST`, the CPU has POPCNT.
+    #[inline(always)]
+    unsafe fn position_by<const FAST: bool>(&self, index: PrefixIndex) -> Position {
         let bit = 1 << (index.get() % SLOTS);
         let outer_bit = select(u64::from(index.get() & SLOTS), bit, 0);
         let inner_bit = bit ^ outer_bit;
-        let inner = count_ones(self.inner);
         // The inner routes descend from left to right: those above the bit precede it.
         let above = self.inner & !((inner_bit << 1).wrapping_sub(1));
         let preceding = select(outer_bit, self.outer & (outer_bit.wrapping_sub(1)), above);
+        // SAFETY: by the contract of this function.
+        let [inner, outer, preceding] =
+            [self.inner, self.outer, preceding].map(|word| unsafe { ones::<FAST>(word) });
         Position {
             block: self.values - inner,
-            len: inner + count_ones(self.outer),
-            at: count_ones(preceding) + select(outer_bit, inner.into(), 0) as u32,
+            len: inner + outer,
+            at: preceding + select(outer_bit, inner.into(), 0) as u32,
             exists: self.inner & inner_bit | self.outer & outer_bit != 0,
             inner_bit,
             outer_bit,
@@ -366,6 +392,12 @@ impl RouteBits {
         let outer = self.outer ^ position.outer_bit;
         Self { inner, outer, values: block + count_ones(inner) }
     }
+}
+
+/// Iterates over the ones in a word.
+fn each_one(word: u64) -> impl Iterator<Item = u32> {
+    let rests = iter::successors(Some(word), |rest| Some(rest & rest.checked_sub(1)?));
+    rests.take_while(|&rest| rest != 0).map(u64::trailing_zeros)
 }
 
 /// Returns the number of ones below a bit.

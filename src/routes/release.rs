@@ -19,19 +19,18 @@
 //! If there is no place in the first chunks, the others are used again, and the return begins again
 //! when a quarter of the rest has been removed.
 
-use alloc::vec::Vec;
-
 use super::RouteTable;
 use super::pool::Released;
 use super::store::{ROOT, Store};
 use super::stride::{STRIDE, first_slot};
 use crate::key::bits::Address;
+use crate::memory::{Allocator, Vec};
 
 /// Nodes that one update visits: less than ten microseconds, with tables of 4096 slots.
 const NODES_AT_ONCE: usize = 4;
 
 /// The path of a node from the root: the slots, of six bits each.
-type Slots = Vec<u8>;
+type Slots<M> = Vec<u8, M>;
 
 /// A node, and its prefix.
 struct Visit {
@@ -41,7 +40,7 @@ struct Visit {
     word: u64,
 }
 
-impl<A: Address, V> RouteTable<A, V> {
+impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// Continues to release memory that the routes do not need any more, or begins to.
     #[inline]
     pub(super) fn release_step(&mut self) {
@@ -75,8 +74,8 @@ impl<A: Address, V> RouteTable<A, V> {
     }
 
     /// Begins the release, if there is memory for the cursor. Returns that.
-    fn begin_release(&mut self) -> Option<Slots> {
-        let mut slots = Slots::new();
+    fn begin_release(&mut self) -> Option<Slots<M>> {
+        let mut slots = Slots::new_in(self.allocator().clone());
         slots.try_reserve_exact((A::BITS / STRIDE + 1) as usize).ok()?;
         self.store.begin_release();
         self.visit_root(&mut slots);
@@ -84,7 +83,7 @@ impl<A: Address, V> RouteTable<A, V> {
     }
 
     /// Visits the root, and sets the cursor to it.
-    fn visit_root(&mut self, slots: &mut Slots) {
+    fn visit_root(&mut self, slots: &mut Slots<M>) {
         slots.clear();
         self.visit(&Visit { id: ROOT, pos: 0, word: 0 });
     }
@@ -98,9 +97,9 @@ impl<A: Address, V> RouteTable<A, V> {
     }
 }
 
-impl<V> Store<V> {
+impl<V, M: Allocator + Clone> Store<V, M> {
     /// Returns the first node whose path follows these slots, and changes them to its path.
-    fn successor(&self, slots: &mut Slots) -> Option<Visit> {
+    fn successor(&self, slots: &mut Slots<M>) -> Option<Visit> {
         let (mut id, mut depth) = (ROOT, 0);
         // The last node on the way with a later child: its depth, that slot, and the child.
         let mut later = None;
@@ -142,7 +141,7 @@ impl<V> Store<V> {
 }
 
 impl Visit {
-    fn of(id: u32, slots: &Slots) -> Self {
+    fn of(id: u32, slots: &[u8]) -> Self {
         let digits = slots.iter().zip(0..).take_while(|(_, nth)| nth * STRIDE < u64::BITS);
         let left_aligned = |slot: u8| u64::from(slot) << (u64::BITS - STRIDE);
         let word = digits.fold(0, |word, (slot, nth)| word | left_aligned(*slot) >> (nth * STRIDE));

@@ -138,8 +138,6 @@ pub(super) struct Segment {
     entries: [Entry; SLOTS],
     /// For each slot the bucket of its entry, plus one; 0 if it is vacant.
     owners: [u8; SLOTS],
-    /// The slots with entries, as a bitmap.
-    taken: u128,
     pub(super) len: u32,
     pub(super) depth: u32,
 }
@@ -186,7 +184,6 @@ impl Segment {
         let (bucket, pilot) = (bucket_of(hash), self.pilots[bucket_of(hash)]);
         self.entries[slot_of(hash, pilot)] = entry;
         self.owners[slot_of(hash, pilot)] = bucket as u8 + 1;
-        self.taken |= 1 << slot_of(hash, pilot);
     }
 
     /// Returns the slots of the entries of a bucket as a bitmap.
@@ -214,18 +211,30 @@ impl Segment {
             count += 1;
             rest &= rest - 1;
         }
-        let others = self.taken & !old_slots;
-        let members = &members[..count];
-        let fits = |&pilot: &u8| {
-            let mut taken = others;
-            members.iter().chain([&new]).all(|&hash| {
+        let (members, tag) = (&members[..count], bucket as u8 + 1);
+        let is_free = |hash: u64, pilot: u8| {
+            let owner = self.owners[slot_of(hash, pilot)];
+            owner == 0 || owner == tag
+        };
+        let are_distinct = |pilot: u8| {
+            let mut taken = 1_u128 << slot_of(new, pilot);
+            members.iter().all(|&hash| {
                 let slot = 1 << slot_of(hash, pilot);
                 let is_free = taken & slot == 0;
                 taken |= slot;
                 is_free
             })
         };
+        let fits = |&pilot: &u8| {
+            is_free(new, pilot)
+                && members.iter().all(|&hash| is_free(hash, pilot))
+                && are_distinct(pilot)
+        };
         let Some(pilot) = (0..=u8::MAX).find(fits) else { return false };
+        if count == 0 {
+            self.pilots[bucket] = pilot;
+            return true;
+        }
         let mut moved = [Entry::VACANT; MAX_MEMBERS];
         for (hash, entry) in members.iter().zip(&mut moved) {
             let slot = slot_of(*hash, self.pilots[bucket]);
@@ -245,7 +254,6 @@ impl Segment {
             let entry = self.entries[slot];
             if entry.key != 0 && hash(entry.key) >> (64 - depth) & 1 != 0 {
                 (high.entries[slot], high.owners[slot]) = (entry, self.owners[slot]);
-                high.taken |= 1 << slot;
                 self.vacate(slot);
                 (self.len, high.len) = (self.len - 1, high.len + 1);
             }
@@ -255,7 +263,6 @@ impl Segment {
     fn vacate(&mut self, slot: usize) {
         self.entries[slot] = Entry::VACANT;
         self.owners[slot] = 0;
-        self.taken &= !(1 << slot);
     }
 
     /// Removes the entry with this key. Returns whether it existed.

@@ -5,6 +5,7 @@ use core::fmt;
 use super::RouteTable;
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
+use crate::memory::{Allocator, Global};
 
 /// A set of prefixes: a [`RouteTable`] without values, for access lists and the like.
 ///
@@ -34,9 +35,8 @@ use crate::key::prefix::Prefix;
 /// # Ok::<(), flowtable::PrefixError>(())
 /// ```
 #[doc(alias("acl", "IpSet"))]
-#[derive(Clone, PartialEq, Eq)]
-pub struct PrefixSet<A: Address> {
-    table: RouteTable<A, ()>,
+pub struct PrefixSet<A: Address, M: Allocator + Clone = Global> {
+    table: RouteTable<A, (), M>,
 }
 
 impl<A: Address> PrefixSet<A> {
@@ -44,6 +44,33 @@ impl<A: Address> PrefixSet<A> {
     #[must_use]
     pub const fn new() -> Self {
         Self { table: RouteTable::new() }
+    }
+}
+
+impl<A: Address, M: Allocator + Clone> PrefixSet<A, M> {
+    /// Creates an empty set whose memory is from `memory`. Allocates nothing.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, routes::PrefixSet};
+    ///
+    /// let arena = bumpalo::Bump::new();
+    /// let mut ports = PrefixSet::new_in(&arena);
+    /// assert!(ports.insert(Prefix::new(0_u16, 6)?));
+    /// assert!(ports.contains_address(&80) && arena.allocated_bytes() > 0);
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[must_use]
+    pub fn new_in(memory: M) -> Self {
+        Self { table: RouteTable::new_in(memory) }
+    }
+
+    /// Creates a set of these prefixes in the same memory.
+    fn with(&self, prefixes: impl Iterator<Item = Prefix<A>>) -> Self {
+        let mut set = Self::new_in(self.table.allocator().clone());
+        set.extend(prefixes);
+        set
     }
 
     /// Returns the number of prefixes.
@@ -60,7 +87,7 @@ impl<A: Address> PrefixSet<A> {
 
     /// Returns the set as a table, for all other methods.
     #[must_use]
-    pub const fn as_table(&self) -> &RouteTable<A, ()> {
+    pub const fn as_table(&self) -> &RouteTable<A, (), M> {
         &self.table
     }
 
@@ -118,21 +145,35 @@ impl<A: Address> PrefixSet<A> {
     /// Returns the prefixes that are in either set.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
-        self.table.union(&other.table).map(|(prefix, ())| prefix).collect()
+        self.with(self.table.union(&other.table).map(|(prefix, ())| prefix))
     }
 
     /// Returns the prefixes that are in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
-        self.table.intersection(&other.table).map(|(prefix, ..)| prefix).collect()
+        self.with(self.table.intersection(&other.table).map(|(prefix, ..)| prefix))
     }
 
     /// Returns the prefixes that are in this set and not in the other one.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
-        self.table.difference(&other.table).map(|(prefix, ())| prefix).collect()
+        self.with(self.table.difference(&other.table).map(|(prefix, ())| prefix))
     }
 }
+
+impl<A: Address, M: Allocator + Clone> Clone for PrefixSet<A, M> {
+    fn clone(&self) -> Self {
+        Self { table: self.table.clone() }
+    }
+}
+
+impl<A: Address, M: Allocator + Clone> PartialEq for PrefixSet<A, M> {
+    fn eq(&self, other: &Self) -> bool {
+        self.table == other.table
+    }
+}
+
+impl<A: Address, M: Allocator + Clone> Eq for PrefixSet<A, M> {}
 
 impl<A: Address> Default for PrefixSet<A> {
     fn default() -> Self {
@@ -141,13 +182,13 @@ impl<A: Address> Default for PrefixSet<A> {
 }
 
 /// Formats the prefixes in order, as a set.
-impl<A: Address + fmt::Debug> fmt::Debug for PrefixSet<A> {
+impl<A: Address + fmt::Debug, M: Allocator + Clone> fmt::Debug for PrefixSet<A, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.iter()).finish()
     }
 }
 
-impl<A: Address> Extend<Prefix<A>> for PrefixSet<A> {
+impl<A: Address, M: Allocator + Clone> Extend<Prefix<A>> for PrefixSet<A, M> {
     fn extend<I: IntoIterator<Item = Prefix<A>>>(&mut self, prefixes: I) {
         self.table.extend(prefixes.into_iter().map(|prefix| (prefix, ())));
     }

@@ -6,17 +6,22 @@ use core::iter::Peekable;
 use super::{Iter, RouteTable};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
+use crate::memory::Allocator;
 
 /// A route of one of two tables, or of both.
 type Either<'t, A, V, W> = (Prefix<A>, Option<&'t V>, Option<&'t W>);
 
 /// A merge of the routes of two tables in order.
-struct Merge<'t, A: Address, V, W> {
-    one: Peekable<Iter<'t, A, V>>,
-    other: Peekable<Iter<'t, A, W>>,
+struct Merge<'t, A: Address, V, W, M: Allocator + Clone, N: Allocator + Clone> {
+    one: Peekable<Iter<'t, A, V, M>>,
+    other: Peekable<Iter<'t, A, W, N>>,
 }
 
-impl<'t, A: Address, V, W> Iterator for Merge<'t, A, V, W> {
+impl<'t, A: Address, V, W, M, N> Iterator for Merge<'t, A, V, W, M, N>
+where
+    M: Allocator + Clone,
+    N: Allocator + Clone,
+{
     type Item = Either<'t, A, V, W>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -33,8 +38,11 @@ impl<'t, A: Address, V, W> Iterator for Merge<'t, A, V, W> {
     }
 }
 
-impl<A: Address, V> RouteTable<A, V> {
-    fn merge<'t, W>(&'t self, other: &'t RouteTable<A, W>) -> Merge<'t, A, V, W> {
+impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
+    fn merge<'t, W, N: Allocator + Clone>(
+        &'t self,
+        other: &'t RouteTable<A, W, N>,
+    ) -> Merge<'t, A, V, W, M, N> {
         Merge { one: self.iter().peekable(), other: other.iter().peekable() }
     }
 
@@ -68,9 +76,9 @@ impl<A: Address, V> RouteTable<A, V> {
     /// let (one, other) = (RouteTable::from([(a, 1), (b, 1)]), RouteTable::from([(b, 2), (c, 2)]));
     /// assert!(one.intersection(&other).eq([(b, &1, &2)]));
     /// ```
-    pub fn intersection<'t, W>(
+    pub fn intersection<'t, W, N: Allocator + Clone>(
         &'t self,
-        other: &'t RouteTable<A, W>,
+        other: &'t RouteTable<A, W, N>,
     ) -> impl Iterator<Item = (Prefix<A>, &'t V, &'t W)> {
         self.merge(other).filter_map(|(prefix, one, other)| Some((prefix, one?, other?)))
     }
@@ -88,9 +96,9 @@ impl<A: Address, V> RouteTable<A, V> {
     /// let (one, other) = (RouteTable::from([(a, 1), (b, 1)]), RouteTable::from([(b, 2), (c, 2)]));
     /// assert!(one.difference(&other).eq([(a, &1)]));
     /// ```
-    pub fn difference<'t, W>(
+    pub fn difference<'t, W, N: Allocator + Clone>(
         &'t self,
-        other: &'t RouteTable<A, W>,
+        other: &'t RouteTable<A, W, N>,
     ) -> impl Iterator<Item = (Prefix<A>, &'t V)> {
         let only = |(prefix, one, other): Either<'t, A, V, W>| {
             Some((prefix, one.filter(|_| other.is_none())?))

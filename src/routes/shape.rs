@@ -9,6 +9,7 @@ use super::slot::TABLE_END;
 use super::store::ROOT;
 use super::stride::STRIDE;
 use crate::key::bits::Address;
+use crate::memory::Allocator;
 
 /// Nodes, levels and memory of a [`RouteTable`].
 ///
@@ -81,7 +82,7 @@ impl fmt::Display for RouteShape {
     }
 }
 
-impl<A: Address, V> RouteTable<A, V> {
+impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// Returns the number of nodes, levels and bytes of the table. O(nodes).
     #[must_use]
     pub fn shape(&self) -> RouteShape {

@@ -6,6 +6,7 @@ use super::node::{Node, RouteBits};
 use super::search::{RouteMatch, search};
 use super::store::{NO_NODE, Store};
 use super::stride::{STRIDE, first_slot};
+use crate::memory::Allocator;
 
 /// The position of the nodes whose routes are in the slots.
 pub(super) const TABLE_END: u32 = 3 * STRIDE;
@@ -48,7 +49,11 @@ impl Slot {
 
     /// Copies the routes of the node at [`TABLE_END`].
     #[inline]
-    pub(super) fn copy_node<V>(&mut self, store: &Store<V>, id: Option<u32>) {
+    pub(super) fn copy_node<V, M: Allocator + Clone>(
+        &mut self,
+        store: &Store<V, M>,
+        id: Option<u32>,
+    ) {
         let node = id.map_or(&Node::EMPTY, |id| store.nodes.get(id));
         let (inner, outer, values) = node.routes();
         self.inner = inner | if node.only_child().is_some() { DEEPER } else { COMPLETE };

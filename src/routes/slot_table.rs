@@ -4,16 +4,18 @@
 //! space have tables is unpredictable for addresses that are spread over all of it.
 #![allow(unsafe_code)]
 
-use alloc::alloc::{alloc_zeroed, dealloc};
 use core::alloc::Layout;
 use core::ptr::{self, NonNull};
 
 use super::slot::{Slot, TABLE_END};
 use super::stride::STRIDE;
+use crate::memory::Allocator;
 
 /// Slots of a table.
 pub(super) const WIDTH: usize = 1 << (2 * STRIDE);
 
+/// The owner frees it.
+///
 /// # Invariant
 ///
 /// If `mask` is 0, `slots` is a static slot, else an allocation of [`WIDTH`] slots that belongs to
@@ -45,9 +47,8 @@ impl SlotTable {
 
     /// Allocates a table of empty slots, if there is memory. The pages of a large allocation of
     /// zeros are not touched here.
-    pub(super) fn try_new() -> Option<Self> {
-        // SAFETY: the layout is not empty.
-        let slots = NonNull::new(unsafe { alloc_zeroed(Self::LAYOUT) })?.cast();
+    pub(super) fn try_new_in(memory: &impl Allocator) -> Option<Self> {
+        let slots = memory.allocate_zeroed(Self::LAYOUT).ok()?.cast();
         Some(Self { slots, mask: WIDTH - 1 })
     }
 
@@ -60,6 +61,18 @@ impl SlotTable {
         unsafe { slot.as_ref() }
     }
 
+    /// Frees the table, if there is one.
+    ///
+    /// # Safety
+    ///
+    /// It was allocated from `memory`.
+    pub(super) unsafe fn free(self, memory: &impl Allocator) {
+        if self.mask != 0 {
+            // SAFETY: allocated with this layout; it belongs to this, which is not used any more.
+            unsafe { memory.deallocate(self.slots.cast(), Self::LAYOUT) };
+        }
+    }
+
     /// Returns the slots of the table, if there is one.
     pub(super) fn slots(&self) -> Option<&[Slot; WIDTH]> {
         // SAFETY: with a mask there are as many slots, which are initialised.
@@ -70,15 +83,6 @@ impl SlotTable {
     pub(super) fn slots_mut(&mut self) -> Option<&mut [Slot; WIDTH]> {
         // SAFETY: as in `slots`, and they belong to this.
         (self.mask != 0).then(|| unsafe { self.slots.cast().as_mut() })
-    }
-}
-
-impl Drop for SlotTable {
-    fn drop(&mut self) {
-        if self.mask != 0 {
-            // SAFETY: allocated with this layout, and belongs to this.
-            unsafe { dealloc(self.slots.cast().as_ptr(), Self::LAYOUT) };
-        }
     }
 }
 

@@ -12,13 +12,12 @@
 //! of this module rest on that.
 #![allow(unsafe_code)]
 
-use alloc::vec;
-use alloc::vec::Vec;
 use core::mem::{self, MaybeUninit};
 
-use super::node::{Node, Position, RouteBits};
+use super::node::{Node, Path, Position, RouteBits};
 use super::pool::{Exhausted, Pool, Released, Unit};
 use super::stride::PrefixIndex;
+use crate::memory::{Allocator, Global, Vec};
 
 /// The node that is always empty.
 pub(super) const NO_NODE: u32 = 0;
@@ -28,14 +27,14 @@ pub(super) const ROOT: u32 = 1;
 
 /// The values of routes, and uninitialised units. Drops none of them.
 #[derive(Debug)]
-pub(super) struct Values<V>(Pool<MaybeUninit<V>>);
+pub(super) struct Values<V, M: Allocator + Clone = Global>(Pool<MaybeUninit<V>, M>);
 
 // SAFETY: it may have any bytes.
 unsafe impl<V> Unit for MaybeUninit<V> {
     const IS_CLEARED: bool = false;
 }
 
-impl<V> Values<V> {
+impl<V, M: Allocator + Clone> Values<V, M> {
     /// Returns the value of a route.
     ///
     /// # Safety
@@ -82,16 +81,28 @@ impl<V> Values<V> {
 }
 
 #[derive(Debug)]
-pub(super) struct Store<V> {
-    pub(super) nodes: Pool<Node>,
-    pub(super) values: Values<V>,
+pub(super) struct Store<V, M: Allocator + Clone = Global> {
+    pub(super) nodes: Pool<Node, M>,
+    pub(super) values: Values<V, M>,
     /// The slots of the node that was visited last, while memory is released (`release.rs`).
-    pub(super) cursor: Option<Vec<u8>>,
+    pub(super) cursor: Option<Vec<u8, M>>,
 }
 
 impl<V> Store<V> {
     pub(super) const fn new() -> Self {
         Self { nodes: Pool::new(), values: Values(Pool::new()), cursor: None }
+    }
+}
+
+impl<V, M: Allocator + Clone> Store<V, M> {
+    pub(super) fn new_in(memory: M) -> Self {
+        let values = Values(Pool::new_in(memory.clone()));
+        Self { nodes: Pool::new_in(memory), values, cursor: None }
+    }
+
+    /// Returns the allocator.
+    pub(super) fn memory(&self) -> &M {
+        self.nodes.memory()
     }
 
     /// Creates the empty node and the root, if they do not exist.
@@ -216,16 +227,17 @@ impl<V> Store<V> {
     }
 
     /// Returns the contents, and leaves the store empty.
-    pub(super) fn take_all(&mut self) -> (Pool<Node>, Values<V>) {
+    pub(super) fn take_all(&mut self) -> (Pool<Node, M>, Values<V, M>) {
         self.cursor = None;
-        let values = mem::replace(&mut self.values, Values(Pool::new()));
-        (mem::replace(&mut self.nodes, Pool::new()), values)
+        let (nodes, values) =
+            (Pool::new_in(self.memory().clone()), Values(Pool::new_in(self.memory().clone())));
+        (mem::replace(&mut self.nodes, nodes), mem::replace(&mut self.values, values))
     }
 
     /// Moves the blocks of all nodes next to each other, without free blocks between them, if there
     /// is memory.
     pub(super) fn compact(&mut self) {
-        let mut compact = Self::new();
+        let mut compact = Self::new_in(self.memory().clone());
         let (nodes, values) = (&self.nodes, &self.values);
         // SAFETY: each value is read once, and either the old or the new store drops it.
         let copied = compact.copy_from(nodes, |index| unsafe { values.read(index) });
@@ -241,14 +253,15 @@ impl<V> Store<V> {
     /// values that `value` returns for the indices of theirs.
     fn copy_from(
         &mut self,
-        nodes: &Pool<Node>,
+        nodes: &Pool<Node, M>,
         mut value: impl FnMut(u32) -> V,
     ) -> Result<(), Exhausted> {
         if nodes.is_empty() {
             return Ok(());
         }
         self.make_root()?;
-        let (mut open, mut row) = (Vec::new(), Vec::new());
+        let memory = self.memory();
+        let (mut open, mut row) = (Vec::new_in(memory.clone()), Vec::new_in(memory.clone()));
         open.try_reserve(1).map_err(|_| Exhausted)?;
         open.push((ROOT, ROOT));
         while let Some((from, to)) = open.pop() {
@@ -290,9 +303,9 @@ impl<V> Store<V> {
     }
 }
 
-impl<V: Clone> Clone for Store<V> {
+impl<V: Clone, M: Allocator + Clone> Clone for Store<V, M> {
     fn clone(&self) -> Self {
-        let mut copy = Self::new();
+        let mut copy = Self::new_in(self.memory().clone());
         // SAFETY: `copy_from` passes the indices of routes.
         let value = |index| unsafe { self.values.get(index) }.clone();
         copy.copy_from(&self.nodes, value).unwrap_or_else(|Exhausted| exhausted());
@@ -306,25 +319,40 @@ pub(super) fn exhausted() -> ! {
     alloc::alloc::handle_alloc_error(core::alloc::Layout::new::<[Node; 1 << 10]>())
 }
 
-impl<V> Drop for Store<V> {
-    fn drop(&mut self) {
-        if !mem::needs_drop::<V>() || self.nodes.is_empty() {
-            return;
-        }
-        let mut open = vec![ROOT];
-        while let Some(id) = open.pop() {
-            let node = self.nodes.get(id);
-            if let Some(path) = node.as_path() {
-                open.push(path.child);
-                continue;
-            }
-            let (children, count) = node.children_block();
-            open.extend(children..children + count);
+impl<V, M: Allocator + Clone> Store<V, M> {
+    /// Drops the values of a node, which refers to its parent from then on.
+    fn drop_values(&mut self, id: u32, parent: u32) {
+        let node = *self.nodes.get(id);
+        if let Some(path) = node.as_path() {
+            *self.nodes.get_mut(id) = Node::chain(Path { strides: 1, ..path });
+        } else {
             let (block, len) = node.values_block();
             for index in block..block + len {
                 // SAFETY: the unit belongs to a route, so it is initialised (S2); each node is in
                 // one block of children (S1), so this happens once.
                 unsafe { self.values.0.get_mut(index).assume_init_drop() };
+            }
+        }
+        self.nodes.get_mut(id).set_routes(RouteBits { inner: 0, outer: 0, values: parent });
+    }
+}
+
+impl<V, M: Allocator + Clone> Drop for Store<V, M> {
+    /// Visits all nodes. Each has the index of its parent while its children are visited: so this
+    /// needs no memory.
+    fn drop(&mut self) {
+        if !mem::needs_drop::<V>() || self.nodes.is_empty() {
+            return;
+        }
+        self.drop_values(ROOT, NO_NODE);
+        let mut id = ROOT;
+        while id != NO_NODE {
+            let node = self.nodes.get_mut(id);
+            if let Some(child) = node.take_child() {
+                self.drop_values(child, id);
+                id = child;
+            } else {
+                id = node.bits().values;
             }
         }
     }

@@ -3,9 +3,6 @@
 //! They have indices of values. An update changes them as soon as it has changed a node, before it
 //! reads more of the address, which may panic.
 
-use alloc::boxed::Box;
-use alloc::vec::Vec;
-
 use super::RouteTable;
 use super::direct::Direct;
 use super::key::Key;
@@ -17,6 +14,7 @@ use super::slot::TABLE_END;
 use super::store::{NO_NODE, ROOT, Store};
 use super::stride::{PrefixIndex, SLOTS, STRIDE, first_slot};
 use crate::key::bits::Address;
+use crate::memory::{Allocator, Box, Vec};
 
 /// Number of routes of more than [`FIRST`] bits at which levels are made: some ten microseconds.
 /// Fewer in fuzzing, whose tables are small.
@@ -32,22 +30,21 @@ const MAKE_DIRECT_AT: usize = if cfg!(fuzzing) { 32 } else { 512 };
 const DROP_DIRECT_BELOW: usize = MAKE_DIRECT_AT / 4;
 
 /// What is computed from the nodes for faster lookups.
-#[derive(Default)]
-pub(super) struct Shortcuts {
+pub(super) struct Shortcuts<M: Allocator + Clone> {
     /// Allocated from [`MAKE_DIRECT_AT`] routes on.
-    pub(super) direct: Option<Box<Direct>>,
+    pub(super) direct: Option<Box<Direct<M>, M>>,
     /// For addresses of more than 32 bits, from [`MAKE_AT`] long routes on.
-    pub(super) levels: Option<Levels>,
+    pub(super) levels: Option<Levels<M>>,
     /// The number of routes of more than [`FIRST`] bits.
     pub(super) long: usize,
 }
 
-impl Shortcuts {
+impl<M: Allocator + Clone> Shortcuts<M> {
     pub(super) const EMPTY: Self = Self { direct: None, levels: None, long: 0 };
 
     /// Returns the allocated bytes: of direct tables, of levels.
     pub(super) fn allocation_size(&self) -> (usize, usize) {
-        let direct = |direct: &Direct| direct.allocation_size() + size_of::<Direct>();
+        let direct = |direct: &Direct<M>| direct.allocation_size() + size_of::<Direct<M>>();
         let levels = self.levels.as_ref().map_or(0, Levels::allocation_size);
         (self.direct.as_deref().map_or(0, direct), levels)
     }
@@ -59,7 +56,7 @@ impl Shortcuts {
 
     /// Computes the shortcuts of a store with `len` routes, as far as there is memory: those that
     /// pay, and those that these have.
-    pub(super) fn computed<V>(&self, store: &Store<V>, len: usize) -> Self {
+    pub(super) fn computed<V>(&self, store: &Store<V, M>, len: usize) -> Self {
         let old = self.direct.as_deref();
         let has_direct = len >= MAKE_DIRECT_AT || old.is_some();
         let has_levels = self.long >= MAKE_AT || self.levels.is_some();
@@ -71,7 +68,7 @@ impl Shortcuts {
     }
 }
 
-impl<A: Address, V> RouteTable<A, V> {
+impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// Whether there are levels: a descent to the last bits of shorter addresses is short, too.
     pub(super) const HAS_LEVELS: bool = A::BITS > LAST;
 
@@ -218,7 +215,7 @@ impl<A: Address, V> RouteTable<A, V> {
     }
 }
 
-impl<V> Store<V> {
+impl<V, M: Allocator + Clone> Store<V, M> {
     /// Returns the entry of the node at `pos`.
     fn entry_of(&self, id: u32, word: u64, pos: u32) -> Entry {
         let node = self.nodes.get(id);
@@ -254,7 +251,7 @@ impl<V> Store<V> {
         &self,
         mut each: impl FnMut(Entry) -> Result<(), Exhausted>,
     ) -> Result<(), Exhausted> {
-        let mut open = Vec::new();
+        let mut open = Vec::new_in(self.memory().clone());
         open.try_reserve(SLOTS as usize).map_err(|_| Exhausted)?;
         open.extend((!self.nodes.is_empty()).then_some((ROOT, 0, 0)));
         while let Some((id, pos, word)) = open.pop() {
@@ -274,10 +271,9 @@ impl<V> Store<V> {
             }
             if pos < LAST {
                 open.try_reserve(SLOTS as usize).map_err(|_| Exhausted)?;
-                open.extend((0..SLOTS).filter_map(|slot| {
-                    let bits = PrefixIndex::covering(slot, STRIDE).bits();
-                    Some((node.child(slot)?, pos + STRIDE, word | bits >> pos))
-                }));
+                let bits = |slot| PrefixIndex::covering(slot, STRIDE).bits();
+                let open_child = |(slot, child)| (child, pos + STRIDE, word | bits(slot) >> pos);
+                open.extend(node.children().map(open_child));
             }
         }
         Ok(())
@@ -285,7 +281,7 @@ impl<V> Store<V> {
 
     /// Counts the routes of more than six bits, by the first six bits.
     pub(super) fn count_routes(&self, counts: &mut [u32; SLOTS as usize]) -> Result<(), Exhausted> {
-        let mut open = Vec::new();
+        let mut open = Vec::new_in(self.memory().clone());
         for first in 0..SLOTS {
             let child = self.root().child(first);
             open.try_reserve(1).map_err(|_| Exhausted)?;
@@ -305,8 +301,8 @@ impl<V> Store<V> {
     }
 
     /// Returns the levels of all nodes.
-    fn levels(&self) -> Result<Levels, Exhausted> {
-        let mut levels = Levels::new()?;
+    fn levels(&self) -> Result<Levels<M>, Exhausted> {
+        let mut levels = Levels::new_in(self.memory().clone())?;
         self.each_entry(|entry| levels.set(entry))?;
         Ok(levels)
     }

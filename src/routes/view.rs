@@ -3,8 +3,9 @@
 use super::{Covering, Iter, IterMut, RouteTable, walk};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
+use crate::memory::Allocator;
 
-impl<A: Address, V> RouteTable<A, V> {
+impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// Returns an iterator over the routes that contain `address`, the shortest first.
     ///
     /// # Example
@@ -19,7 +20,7 @@ impl<A: Address, V> RouteTable<A, V> {
     /// assert!(routes.matches(&0x50).map(|(at, ())| at.len()).eq([0, 2]));
     /// ```
     #[doc(alias("less specific"))]
-    pub fn matches(&self, address: &A) -> Covering<'_, A, V> {
+    pub fn matches(&self, address: &A) -> Covering<'_, A, V, M> {
         Covering::along(&self.store, *address, A::BITS)
     }
 
@@ -38,7 +39,7 @@ impl<A: Address, V> RouteTable<A, V> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     #[doc(alias("less specific", "supernets"))]
-    pub fn covering(&self, prefix: &Prefix<A>) -> Covering<'_, A, V> {
+    pub fn covering(&self, prefix: &Prefix<A>) -> Covering<'_, A, V, M> {
         Covering::along(&self.store, prefix.address(), prefix.len())
     }
 
@@ -58,7 +59,7 @@ impl<A: Address, V> RouteTable<A, V> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     #[doc(alias("more specific", "children", "subnets"))]
-    pub fn covered(&self, prefix: &Prefix<A>) -> Iter<'_, A, V> {
+    pub fn covered(&self, prefix: &Prefix<A>) -> Iter<'_, A, V, M> {
         let all = prefix.is_default_route().then_some(self.len);
         Iter::below(&self.store, prefix, all)
     }
@@ -96,7 +97,7 @@ impl<A: Address, V> RouteTable<A, V> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     #[must_use]
-    pub fn iter(&self) -> Iter<'_, A, V> {
+    pub fn iter(&self) -> Iter<'_, A, V, M> {
         self.covered(&Prefix::default_route())
     }
 
@@ -113,7 +114,7 @@ impl<A: Address, V> RouteTable<A, V> {
     /// assert!(routes.values().eq(&[4, 6]));
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
-    pub fn iter_mut(&mut self) -> IterMut<'_, A, V> {
+    pub fn iter_mut(&mut self) -> IterMut<'_, A, V, M> {
         IterMut::below(&mut self.store, &Prefix::default_route(), Some(self.len))
     }
 

@@ -4,14 +4,13 @@
 //! shortest first, and then the child. That is the order of prefixes. It keeps the nodes of the
 //! current path with the bits that lead to them, and composes addresses from these.
 
-use alloc::vec::Vec;
-
 use super::node::Node;
 use super::pool::Pool;
 use super::store::ROOT;
 use super::stride::{PrefixIndex, STRIDE, node_pos, slot_of};
 use crate::key::bits::{Address, with_bits};
 use crate::key::prefix::Prefix;
+use crate::memory::{Allocator, Vec};
 
 /// A node on the current path of a walk.
 #[derive(Clone, Debug)]
@@ -28,14 +27,14 @@ struct Frame<A> {
 
 /// A walk over routes in order, valid until the table changes.
 #[derive(Clone, Debug)]
-pub(super) struct Walk<A> {
-    frames: Vec<Frame<A>>,
+pub(super) struct Walk<A, M: Allocator + Clone> {
+    frames: Vec<Frame<A>, M>,
 }
 
-impl<A: Address> Walk<A> {
+impl<A: Address, M: Allocator + Clone> Walk<A, M> {
     /// Creates a walk over the routes that `prefix` covers.
-    pub(super) fn below(nodes: &Pool<Node>, prefix: &Prefix<A>) -> Self {
-        let mut walk = Self { frames: Vec::new() };
+    pub(super) fn below(nodes: &Pool<Node, M>, prefix: &Prefix<A>) -> Self {
+        let mut walk = Self { frames: Vec::new_in(nodes.memory().clone()) };
         if let Some((id, pos)) = top_of(nodes, prefix) {
             let address = prefix.address().truncated(pos);
             let node = *nodes.get(id);
@@ -50,8 +49,13 @@ impl<A: Address> Walk<A> {
         walk
     }
 
+    /// Allocates what any walk needs.
+    pub(super) fn reserve(&mut self) {
+        self.frames.reserve_exact((A::BITS / STRIDE + 1) as usize);
+    }
+
     /// Returns the next route and the index of its value.
-    pub(super) fn next(&mut self, nodes: &Pool<Node>) -> Option<(Prefix<A>, u32)> {
+    pub(super) fn next(&mut self, nodes: &Pool<Node, M>) -> Option<(Prefix<A>, u32)> {
         loop {
             let frame = self.frames.last_mut()?;
             if frame.slots == 0 {
@@ -77,7 +81,7 @@ impl<A: Address> Walk<A> {
     }
 
     /// Enters a node, or the node at the end of the paths that begin there.
-    fn enter(&mut self, nodes: &Pool<Node>, mut id: u32, mut address: A, mut pos: u32) {
+    fn enter(&mut self, nodes: &Pool<Node, M>, mut id: u32, mut address: A, mut pos: u32) {
         while let Some(path) = nodes.get(id).as_path() {
             address = with_bits(&address, pos, path.bits);
             (id, pos) = (path.child, pos + path.len());
@@ -89,7 +93,10 @@ impl<A: Address> Walk<A> {
 
 /// Returns the top node of all routes that `prefix` covers, and its position: the node for routes
 /// of `prefix`, or a path that extends the bits of `prefix`.
-fn top_of<A: Address>(nodes: &Pool<Node>, prefix: &Prefix<A>) -> Option<(u32, u32)> {
+fn top_of<A: Address, M: Allocator + Clone>(
+    nodes: &Pool<Node, M>,
+    prefix: &Prefix<A>,
+) -> Option<(u32, u32)> {
     let (mut id, mut pos, end) = (ROOT, 0, node_pos(prefix.len()));
     if nodes.is_empty() {
         return None;
@@ -114,7 +121,10 @@ fn top_of<A: Address>(nodes: &Pool<Node>, prefix: &Prefix<A>) -> Option<(u32, u3
 }
 
 /// Returns whether `prefix` covers a route.
-pub(super) fn has_covered<A: Address>(nodes: &Pool<Node>, prefix: &Prefix<A>) -> bool {
+pub(super) fn has_covered<A: Address, M: Allocator + Clone>(
+    nodes: &Pool<Node, M>,
+    prefix: &Prefix<A>,
+) -> bool {
     top_of(nodes, prefix).is_some_and(|(id, pos)| {
         let node = nodes.get(id);
         // Below a path there is always a route.
@@ -136,13 +146,20 @@ pub(super) struct Descent<A> {
 
 impl<A: Address> Descent<A> {
     /// Creates a descent over the routes of up to `longest` bits that contain `address`.
-    pub(super) fn along(nodes: &Pool<Node>, address: A, longest: u32) -> Self {
+    pub(super) fn along<M: Allocator + Clone>(
+        nodes: &Pool<Node, M>,
+        address: A,
+        longest: u32,
+    ) -> Self {
         let at = (!nodes.is_empty()).then_some((ROOT, 0));
         Self { address, longest, at, level: 0 }
     }
 
     /// Returns the next route and the index of its value.
-    pub(super) fn next(&mut self, nodes: &Pool<Node>) -> Option<(Prefix<A>, u32)> {
+    pub(super) fn next<M: Allocator + Clone>(
+        &mut self,
+        nodes: &Pool<Node, M>,
+    ) -> Option<(Prefix<A>, u32)> {
         loop {
             let (id, pos) = self.at?;
             let node = nodes.get(id);

@@ -24,30 +24,36 @@ use super::{Local, map_error};
 use crate::hash::DefaultHashBuilder;
 use crate::invariant::{InvariantError, ensure};
 use crate::key::flow::{FiveTuple, FlowKey};
+use crate::memory::{Allocator, Global};
 use crate::trash::TrashMap;
 
 /// The ports of connections.
-#[derive(Clone, Debug)]
-pub(super) struct ConnectedPorts<S> {
-    occupied: Ports<S>,
-    v4_words: TrashMap<FiveTuple<Ipv4Addr>, u64, S>,
-    v6_words: TrashMap<FiveTuple<Ipv6Addr>, u64, S>,
+#[derive(Clone)]
+pub(super) struct ConnectedPorts<S, A: Allocator + Clone> {
+    occupied: Ports<S, A>,
+    v4_words: TrashMap<FiveTuple<Ipv4Addr>, u64, S, A>,
+    v6_words: TrashMap<FiveTuple<Ipv6Addr>, u64, S, A>,
     /// The first and the last port of which connections have bits.
     tracked: (u16, u16),
 }
 
-impl<S: Clone> ConnectedPorts<S> {
-    pub(super) fn new(hasher: &S) -> Self {
+impl<S: Clone, A: Allocator + Clone> ConnectedPorts<S, A> {
+    pub(super) fn new_in(hasher: &S, memory: &A) -> Self {
         Self {
-            occupied: Ports::new(hasher),
-            v4_words: TrashMap::with_hasher(hasher.clone()),
-            v6_words: TrashMap::with_hasher(hasher.clone()),
+            occupied: Ports::new_in(hasher, memory),
+            v4_words: TrashMap::with_hasher_in(hasher.clone(), memory.clone()),
+            v6_words: TrashMap::with_hasher_in(hasher.clone(), memory.clone()),
             tracked: (u16::MAX, 0),
         }
     }
 }
 
-impl<S> ConnectedPorts<S> {
+impl<S, A: Allocator + Clone> ConnectedPorts<S, A> {
+    pub(super) fn allocation_size(&self) -> usize {
+        let words = self.v4_words.allocation_size() + self.v6_words.allocation_size();
+        self.occupied.allocation_size() + words
+    }
+
     /// From now on, connections from this range have bits.
     pub(super) fn track(&mut self, ports: &RangeInclusive<u16>) {
         let (first, last) = self.tracked;
@@ -59,7 +65,7 @@ impl<S> ConnectedPorts<S> {
     }
 }
 
-impl<S: BuildHasher> ConnectedPorts<S> {
+impl<S: BuildHasher, A: Allocator + Clone> ConnectedPorts<S, A> {
     /// The bits of the ports of a word, that of the port of `local`, that connections have at its
     /// address.
     #[inline]
@@ -133,13 +139,13 @@ impl<S: BuildHasher> ConnectedPorts<S> {
         is_connected: impl Fn(&FlowKey) -> bool,
     ) -> Result<(), InvariantError> {
         let hasher = DefaultHashBuilder::with_seed(0);
-        let mut occupied = Ports::new(&hasher);
+        let mut occupied = Ports::new_in(&hasher, &Global);
         for [address, family] in keys.map(|key| locals(&key)) {
             if occupied.insert(address) == Some(true) {
                 occupied.insert(family);
             }
         }
-        let is_equal = occupied.is_equal(&self.occupied);
+        let is_equal = self.occupied.is_equal(&occupied);
         ensure(is_equal, || "C2: a count of connections at a local address is wrong")?;
         validate_words(&self.v4_words, |key| is_connected(&FlowKey::V4(key)))?;
         validate_words(&self.v6_words, |key| is_connected(&FlowKey::V6(key)))
@@ -162,14 +168,24 @@ fn word_of(key: &FlowKey) -> FlowKey {
 }
 
 /// Sets a bit of a word, if there is memory.
-fn set_bit<K: Eq + Hash, S: BuildHasher>(words: &mut TrashMap<K, u64, S>, key: K, bit: u64) {
+fn set_bit<K, S, A>(words: &mut TrashMap<K, u64, S, A>, key: K, bit: u64)
+where
+    K: Eq + Hash,
+    S: BuildHasher,
+    A: Allocator + Clone,
+{
     match words.get_mut(&key) {
         Some(word) => *word |= bit,
         None => drop(words.try_insert(key, bit)),
     }
 }
 
-fn clear_bit<K: Eq + Hash, S: BuildHasher>(words: &mut TrashMap<K, u64, S>, key: &K, bit: u64) {
+fn clear_bit<K, S, A>(words: &mut TrashMap<K, u64, S, A>, key: &K, bit: u64)
+where
+    K: Eq + Hash,
+    S: BuildHasher,
+    A: Allocator + Clone,
+{
     if let Some(word) = words.get_mut(key) {
         *word &= !bit;
         if *word == 0 {
@@ -179,13 +195,14 @@ fn clear_bit<K: Eq + Hash, S: BuildHasher>(words: &mut TrashMap<K, u64, S>, key:
 }
 
 /// Checks C3.
-fn validate_words<A: Copy, S>(
-    words: &TrashMap<FiveTuple<A>, u64, S>,
-    is_connected: impl Fn(FiveTuple<A>) -> bool,
+fn validate_words<I: Copy, S, A>(
+    words: &TrashMap<FiveTuple<I>, u64, S, A>,
+    is_connected: impl Fn(FiveTuple<I>) -> bool,
 ) -> Result<(), InvariantError>
 where
     S: BuildHasher,
-    FiveTuple<A>: Eq + Hash,
+    A: Allocator + Clone,
+    FiveTuple<I>: Eq + Hash,
 {
     words.validate().map_err(map_error)?;
     for (key, word) in words {

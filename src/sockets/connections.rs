@@ -23,48 +23,61 @@ use super::{Local, map_error};
 use crate::invariant::{InvariantError, ensure};
 use crate::key::bits::BitString;
 use crate::key::flow::{FiveTuple, FlowKey};
+use crate::memory::Allocator;
 use crate::raw::prefetch::BURST;
 use crate::trash::TrashMap;
 
-pub(super) type V4<T, S> = TrashMap<FiveTuple<Ipv4Addr>, T, S>;
-pub(super) type V6<T, S> = TrashMap<FiveTuple<Ipv6Addr>, T, S>;
+pub(super) type V4<T, S, A> = TrashMap<FiveTuple<Ipv4Addr>, T, S, A>;
+pub(super) type V6<T, S, A> = TrashMap<FiveTuple<Ipv6Addr>, T, S, A>;
+
+/// The small table and the maps.
+type PartsMut<'a, T, S, A> = (&'a mut SmallTable<T, A>, &'a mut V4<T, S, A>, &'a mut V6<T, S, A>);
 
 /// Sockets by connection.
-#[derive(Clone, Debug)]
-pub(super) struct Connections<T, S> {
-    small: SmallTable<T>,
-    v4: V4<T, S>,
-    v6: V6<T, S>,
-    ports: ConnectedPorts<S>,
+#[derive(Clone)]
+pub(super) struct Connections<T, S, A: Allocator + Clone> {
+    small: SmallTable<T, A>,
+    v4: V4<T, S, A>,
+    v6: V6<T, S, A>,
+    ports: ConnectedPorts<S, A>,
 }
 
-impl<T, S: Clone> Connections<T, S> {
-    pub(super) fn new(hasher: &S) -> Self {
+impl<T, S: Clone, A: Allocator + Clone> Connections<T, S, A> {
+    pub(super) fn new_in(hasher: &S, memory: &A) -> Self {
         Self {
-            small: SmallTable::new(),
-            v4: TrashMap::with_hasher(hasher.clone()),
-            v6: TrashMap::with_hasher(hasher.clone()),
-            ports: ConnectedPorts::new(hasher),
+            small: SmallTable::new_in(memory.clone()),
+            v4: TrashMap::with_hasher_in(hasher.clone(), memory.clone()),
+            v6: TrashMap::with_hasher_in(hasher.clone(), memory.clone()),
+            ports: ConnectedPorts::new_in(hasher, memory),
         }
     }
 }
 
-impl<T, S> Connections<T, S> {
+impl<T, S, A: Allocator + Clone> Connections<T, S, A> {
+    pub(super) fn allocator(&self) -> &A {
+        self.small.allocator()
+    }
+
+    pub(super) fn allocation_size(&self) -> usize {
+        let maps = self.v4.allocation_size() + self.v6.allocation_size();
+        self.small.allocation_size() + maps + self.ports.allocation_size()
+    }
+
     pub(super) fn len(&self) -> usize {
         self.small.len() + self.v4.len() + self.v6.len()
     }
 
-    pub(super) const fn small(&self) -> &SmallTable<T> {
+    pub(super) const fn small(&self) -> &SmallTable<T, A> {
         &self.small
     }
 
     /// The maps: empty, if the connections are in the small table.
-    pub(super) const fn maps(&self) -> (&V4<T, S>, &V6<T, S>) {
+    pub(super) const fn maps(&self) -> (&V4<T, S, A>, &V6<T, S, A>) {
         (&self.v4, &self.v6)
     }
 
     /// The small table and the maps. Their keys must stay the same.
-    pub(super) const fn parts_mut(&mut self) -> (&mut SmallTable<T>, &mut V4<T, S>, &mut V6<T, S>) {
+    pub(super) const fn parts_mut(&mut self) -> PartsMut<'_, T, S, A> {
         (&mut self.small, &mut self.v4, &mut self.v6)
     }
 
@@ -81,12 +94,12 @@ impl<T, S> Connections<T, S> {
     }
 
     /// The ports of the connections in the maps.
-    pub(super) const fn ports(&self) -> &ConnectedPorts<S> {
+    pub(super) const fn ports(&self) -> &ConnectedPorts<S, A> {
         &self.ports
     }
 }
 
-impl<T, S: BuildHasher> Connections<T, S> {
+impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
     #[inline]
     pub(super) fn get(&self, key: &FlowKey) -> Option<&T> {
         if self.small.is_empty() { self.get_mapped(key) } else { self.small.get(key) }
@@ -270,9 +283,9 @@ fn all_v4(keys: &[FlowKey]) -> Option<[FiveTuple<Ipv4Addr>; BURST]> {
 }
 
 /// Looks up at most [`BURST`] keys in a map. Writes each value to the position given with its key.
-fn get_scattered<'a, A: BitString, T, S: BuildHasher>(
-    map: &'a TrashMap<FiveTuple<A>, T, S>,
-    mut keys: impl Iterator<Item = (usize, FiveTuple<A>)>,
+fn get_scattered<'a, I: BitString, T, S: BuildHasher, A: Allocator + Clone>(
+    map: &'a TrashMap<FiveTuple<I>, T, S, A>,
+    mut keys: impl Iterator<Item = (usize, FiveTuple<I>)>,
     found: &mut [Option<&'a T>],
 ) {
     let Some(first) = keys.next() else { return };

@@ -16,24 +16,28 @@
 //!
 //! The ports in use are bits, 64 in a word: a search examines at most 442 words for 28,232 ports.
 
-use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
 use super::SocketError;
 use super::local::WORD;
+use crate::memory::{Allocator, Vec};
 
 /// The number of cursors, which destinations share. The RFC suggests ten; more cursors leak less
 /// about other destinations.
 const CURSORS: usize = 256;
 
 /// The offsets of destinations in their range of ports.
-#[derive(Clone, Debug)]
-pub(super) struct Cursors(Vec<u32>);
+#[derive(Clone)]
+pub(super) struct Cursors<A: Allocator>(Vec<u32, A>);
 
-impl Cursors {
+impl<A: Allocator> Cursors<A> {
     /// Creates the table. It allocates on first use.
-    pub(super) const fn new() -> Self {
-        Self(Vec::new())
+    pub(super) const fn new_in(memory: A) -> Self {
+        Self(Vec::new_in(memory))
+    }
+
+    pub(super) fn allocation_size(&self) -> usize {
+        self.0.capacity() * size_of::<u32>()
     }
 
     /// Returns the next free port for the destination with this hash, and advances its cursor.

@@ -7,9 +7,10 @@ use core::ops::RangeInclusive;
 use super::listeners::Listener;
 use super::{Local, Name, RejectedSocket, Reuse, SocketError, SocketTable, ephemeral};
 use crate::key::flow::FlowKey;
+use crate::memory::Allocator;
 use crate::raw::index::OptIndex;
 
-impl<T, S: BuildHasher> SocketTable<T, S> {
+impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     /// Binds a socket to a local address: it gets the packets that belong to no connection.
     ///
     /// # Errors

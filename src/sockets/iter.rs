@@ -6,6 +6,7 @@ use core::slice;
 use super::listeners::Listener;
 use super::{Name, SocketTable};
 use crate::key::flow::{FiveTuple, FlowKey};
+use crate::memory::Allocator;
 use crate::raw::slab::Slot;
 use crate::trash;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -82,7 +83,7 @@ impl<T> ExactSizeIterator for IterMut<'_, T> {}
 impl<T> FusedIterator for Iter<'_, T> {}
 impl<T> FusedIterator for IterMut<'_, T> {}
 
-impl<T, S> SocketTable<T, S> {
+impl<T, S, A: Allocator + Clone> SocketTable<T, S, A> {
     /// Iterates over all sockets and their names, in no particular order.
     pub fn iter(&self) -> Iter<'_, T> {
         let (v4, v6) = self.connections.maps();
@@ -128,7 +129,7 @@ impl<T, S> SocketTable<T, S> {
     }
 }
 
-impl<'a, T, S> IntoIterator for &'a SocketTable<T, S> {
+impl<'a, T, S, A: Allocator + Clone> IntoIterator for &'a SocketTable<T, S, A> {
     type Item = (Name, &'a T);
     type IntoIter = Iter<'a, T>;
 
@@ -137,7 +138,7 @@ impl<'a, T, S> IntoIterator for &'a SocketTable<T, S> {
     }
 }
 
-impl<'a, T, S> IntoIterator for &'a mut SocketTable<T, S> {
+impl<'a, T, S, A: Allocator + Clone> IntoIterator for &'a mut SocketTable<T, S, A> {
     type Item = (Name, &'a mut T);
     type IntoIter = IterMut<'a, T>;
 

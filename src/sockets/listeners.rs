@@ -26,22 +26,25 @@ use super::ports::Ports;
 use super::{Local, Match, Name, Reuse, map_error};
 use crate::invariant::{InvariantError, ensure};
 use crate::key::flow::FlowKey;
+use crate::memory::{Allocator, Global};
 use crate::raw::index::OptIndex;
-use crate::raw::slab::Slab;
+use crate::raw::slab::{Contiguous, Slab};
 use crate::trash::{TrashMap, TrashSet};
 
 /// Bound sockets by local address.
-#[derive(Clone, Debug)]
-pub(super) struct Listeners<T, S> {
-    sockets: Slab<Listener<T>>,
-    ports: TrashMap<u32, Port, S>,
+#[derive(Clone)]
+pub(super) struct Listeners<T, S, A: Allocator + Clone> {
+    sockets: Sockets<T, A>,
+    ports: TrashMap<u32, Port, S, A>,
     /// The first socket of each list at a single address.
-    addressed: TrashMap<LocalWords, OptIndex, S>,
-    bound: Ports<S>,
-    narrower: Ports<S>,
+    addressed: TrashMap<LocalWords, OptIndex, S, A>,
+    bound: Ports<S, A>,
+    narrower: Ports<S, A>,
     /// The number of sockets with all ports. It is mostly zero, and lookups skip their keys.
     all_ports: usize,
 }
+
+pub(super) type Sockets<T, A> = Slab<Listener<T>, Contiguous<Listener<T>, A>>;
 
 #[derive(Clone, Debug)]
 pub(super) struct Listener<T> {
@@ -110,29 +113,35 @@ fn versions(scope: Scope) -> core::ops::Range<usize> {
     }
 }
 
-impl<T, S: Clone> Listeners<T, S> {
-    pub(super) fn new(hasher: &S) -> Self {
+impl<T, S: Clone, A: Allocator + Clone> Listeners<T, S, A> {
+    pub(super) fn new_in(hasher: &S, memory: &A) -> Self {
         Self {
-            sockets: Slab::new(),
-            ports: TrashMap::with_hasher(hasher.clone()),
-            addressed: TrashMap::with_hasher(hasher.clone()),
-            bound: Ports::new(hasher),
-            narrower: Ports::new(hasher),
+            sockets: Slab::new_in(memory.clone()),
+            ports: TrashMap::with_hasher_in(hasher.clone(), memory.clone()),
+            addressed: TrashMap::with_hasher_in(hasher.clone(), memory.clone()),
+            bound: Ports::new_in(hasher, memory),
+            narrower: Ports::new_in(hasher, memory),
             all_ports: 0,
         }
     }
 }
 
-impl<T, S> Listeners<T, S> {
+impl<T, S, A: Allocator + Clone> Listeners<T, S, A> {
+    pub(super) fn allocation_size(&self) -> usize {
+        let maps = self.ports.allocation_size() + self.addressed.allocation_size();
+        let ports = self.bound.allocation_size() + self.narrower.allocation_size();
+        self.sockets.allocation_size() + maps + ports
+    }
+
     pub(super) const fn len(&self) -> usize {
         self.sockets.len()
     }
 
-    pub(super) const fn sockets(&self) -> &Slab<Listener<T>> {
+    pub(super) const fn sockets(&self) -> &Sockets<T, A> {
         &self.sockets
     }
 
-    pub(super) const fn sockets_mut(&mut self) -> &mut Slab<Listener<T>> {
+    pub(super) const fn sockets_mut(&mut self) -> &mut Sockets<T, A> {
         &mut self.sockets
     }
 
@@ -158,7 +167,7 @@ impl<T, S> Listeners<T, S> {
     }
 }
 
-impl<T, S: BuildHasher> Listeners<T, S> {
+impl<T, S: BuildHasher, A: Allocator + Clone> Listeners<T, S, A> {
     /// The first sockets of the lists that match a packet, at its port or at all ports, best match
     /// first.
     #[inline]
@@ -449,7 +458,7 @@ impl<T, S: BuildHasher> Listeners<T, S> {
         self.ports.validate().map_err(map_error)?;
         self.addressed.validate().map_err(map_error)?;
         let hasher = crate::hash::DefaultHashBuilder::default();
-        let (mut bound, mut narrower) = (Ports::new(&hasher), Ports::new(&hasher));
+        let [mut bound, mut narrower] = [(); 2].map(|()| Ports::new_in(&hasher, &Global));
         let mut ids: TrashSet<u64> = TrashSet::new();
         let mut counts: TrashMap<u32, Port> = TrashMap::new();
         let mut all_ports = 0;
@@ -475,7 +484,7 @@ impl<T, S: BuildHasher> Listeners<T, S> {
                 .iter()
                 .all(|(key, port)| self.ports.get(key).map(counted) == Some(counted(port)));
         ensure(are_counted && all_ports == self.all_ports, || "L2: a count of sockets is wrong")?;
-        let are_equal = bound.is_equal(&self.bound) && narrower.is_equal(&self.narrower);
+        let are_equal = self.bound.is_equal(&bound) && self.narrower.is_equal(&narrower);
         ensure(are_equal, || "L3: a port in use is missing, or one is not in use")?;
         self.validate_lists()
     }

@@ -63,12 +63,14 @@ mod small_table;
 
 use alloc::string::ToString;
 use core::error::Error;
+use core::fmt;
 use core::hash::BuildHasher;
 
 use crate::demux::NotFound;
 use crate::hash::DefaultHashBuilder;
 use crate::invariant::InvariantError;
 use crate::key::flow::FlowKey;
+use crate::memory::{Allocator, Global};
 use crate::raw::prefetch::BURST;
 use crate::raw::results::results_for;
 use connections::Connections;
@@ -118,11 +120,14 @@ pub use name::{Match, Name};
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[doc(alias("listener", "pcb", "socket demultiplexing"))]
-#[derive(Clone, Debug)]
-pub struct SocketTable<T, S = DefaultHashBuilder> {
-    connections: Connections<T, S>,
-    listeners: Listeners<T, S>,
-    cursors: Cursors,
+#[derive(Clone)]
+pub struct SocketTable<T, S = DefaultHashBuilder, A = Global>
+where
+    A: Allocator + Clone,
+{
+    connections: Connections<T, S, A>,
+    listeners: Listeners<T, S, A>,
+    cursors: Cursors<A>,
     /// The id of the next bound socket.
     next_id: u64,
     limit: usize,
@@ -161,10 +166,63 @@ impl<T, S: Clone> SocketTable<T, S> {
     /// ```
     #[must_use]
     pub fn with_hasher(limit: usize, hasher: S) -> Self {
+        Self::with_hasher_in(limit, hasher, Global)
+    }
+}
+
+impl<T, A: Allocator + Clone> SocketTable<T, DefaultHashBuilder, A> {
+    /// Creates an empty table of at most `limit` sockets whose memory is from `memory`. Allocates
+    /// nothing.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::sockets::{Local, Reuse, SocketTable};
+    ///
+    /// let arena = bumpalo::Bump::new();
+    /// let mut sockets = SocketTable::new_in(100, &arena);
+    /// sockets.bind(Local::new("0.0.0.0:53".parse()?, 17), Reuse::No, "resolver")?;
+    /// assert!(sockets.allocator().allocated_bytes() >= sockets.allocation_size());
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn new_in(limit: usize, memory: A) -> Self {
+        Self::with_hasher_in(limit, DefaultHashBuilder::new(), memory)
+    }
+}
+
+impl<T, S: Clone, A: Allocator + Clone> SocketTable<T, S, A> {
+    /// Creates a table as [`with_hasher`](SocketTable::with_hasher), whose memory is from `memory`.
+    /// Allocates nothing.
+    ///
+    /// Insertions into a table without memory return [`SocketError::NoMemory`].
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::mem::MaybeUninit;
+    /// use flowtable::DefaultHashBuilder;
+    /// use flowtable::memory::StaticArea;
+    /// use flowtable::sockets::{Local, Reuse, SocketError, SocketTable};
+    ///
+    /// // A program without a heap.
+    /// let mut memory = [MaybeUninit::uninit(); 8192];
+    /// let area = StaticArea::new(&mut memory);
+    /// let hasher = DefaultHashBuilder::with_seeds([3, 1, 4, 1]);
+    /// let mut sockets = SocketTable::with_hasher_in(1000, hasher, &area);
+    /// let mut bind = |port| {
+    ///     sockets.bind(Local::new(([0, 0, 0, 0], port).into(), 17), Reuse::No, port)
+    /// };
+    /// let error = (1..1000).find_map(|port| bind(port).err()).unwrap();
+    /// assert_eq!(error.why, SocketError::NoMemory);
+    /// assert_eq!(sockets.len(), usize::from(error.refused) - 1);
+    /// ```
+    #[must_use]
+    pub fn with_hasher_in(limit: usize, hasher: S, memory: A) -> Self {
         Self {
-            connections: Connections::new(&hasher),
-            listeners: Listeners::new(&hasher),
-            cursors: Cursors::new(),
+            connections: Connections::new_in(&hasher, &memory),
+            listeners: Listeners::new_in(&hasher, &memory),
+            cursors: Cursors::new_in(memory),
             next_id: 0,
             limit,
             hasher,
@@ -174,14 +232,28 @@ impl<T, S: Clone> SocketTable<T, S> {
     /// Removes all sockets, and frees their memory.
     pub fn clear(&mut self) {
         // The table is empty before any socket is dropped, as a drop may panic.
-        let connections = Connections::new(&self.hasher);
+        let memory = self.allocator().clone();
+        let connections = Connections::new_in(&self.hasher, &memory);
         let connections = core::mem::replace(&mut self.connections, connections);
-        let listeners = Listeners::new(&self.hasher);
+        let listeners = Listeners::new_in(&self.hasher, &memory);
         drop((connections, core::mem::replace(&mut self.listeners, listeners)));
     }
 }
 
-impl<T, S> SocketTable<T, S> {
+impl<T, S, A: Allocator + Clone> SocketTable<T, S, A> {
+    /// Returns the allocator that the table was created with.
+    #[must_use]
+    pub fn allocator(&self) -> &A {
+        self.connections.allocator()
+    }
+
+    /// Returns the number of bytes allocated. O(1).
+    #[must_use]
+    pub fn allocation_size(&self) -> usize {
+        let sockets = self.connections.allocation_size() + self.listeners.allocation_size();
+        sockets + self.cursors.allocation_size()
+    }
+
     /// Returns the number of sockets.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -205,7 +277,7 @@ impl<T, S> SocketTable<T, S> {
     }
 }
 
-impl<T, S: BuildHasher> SocketTable<T, S> {
+impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     /// Returns the socket that matches a packet best, if any does.
     ///
     /// The `src` of the packet is the remote socket, its `dst` the local one. An IPv6 packet with
@@ -390,6 +462,12 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
         let connections = self.connections.validate();
         connections.map_err(|broken| broken.within(format_args!("connections")))?;
         self.listeners.validate().map_err(|broken| broken.within(format_args!("bound sockets")))
+    }
+}
+
+impl<T: fmt::Debug, S, A: Allocator + Clone> fmt::Debug for SocketTable<T, S, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self).finish()
     }
 }
 

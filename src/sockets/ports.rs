@@ -10,13 +10,15 @@
 use core::hash::BuildHasher;
 
 use super::local::{LocalWords, WORD};
+use crate::hash::DefaultHashBuilder;
+use crate::memory::{Allocator, Global};
 use crate::trash::TrashMap;
 
 /// Ports at local addresses.
-#[derive(Clone, Debug)]
-pub(super) struct Ports<S> {
-    words: TrashMap<LocalWords, u64, S>,
-    more: TrashMap<LocalWords, usize, S>,
+#[derive(Clone)]
+pub(super) struct Ports<S, A: Allocator + Clone = Global> {
+    words: TrashMap<LocalWords, u64, S, A>,
+    more: TrashMap<LocalWords, usize, S, A>,
 }
 
 /// The bit of a port in its word.
@@ -24,16 +26,22 @@ pub(super) const fn bit(port: u16) -> u64 {
     1 << (port as u32 % WORD)
 }
 
-impl<S: Clone> Ports<S> {
-    pub(super) fn new(hasher: &S) -> Self {
+impl<S: Clone, A: Allocator + Clone> Ports<S, A> {
+    pub(super) fn new_in(hasher: &S, memory: &A) -> Self {
         Self {
-            words: TrashMap::with_hasher(hasher.clone()),
-            more: TrashMap::with_hasher(hasher.clone()),
+            words: TrashMap::with_hasher_in(hasher.clone(), memory.clone()),
+            more: TrashMap::with_hasher_in(hasher.clone(), memory.clone()),
         }
     }
 }
 
-impl<S: BuildHasher> Ports<S> {
+impl<S, A: Allocator + Clone> Ports<S, A> {
+    pub(super) fn allocation_size(&self) -> usize {
+        self.words.allocation_size() + self.more.allocation_size()
+    }
+}
+
+impl<S: BuildHasher, A: Allocator + Clone> Ports<S, A> {
     /// Returns the word with a port: the bits of the ports that are in the set at this address.
     #[inline]
     pub(super) fn word(&self, at: LocalWords) -> u64 {
@@ -87,8 +95,8 @@ impl<S: BuildHasher> Ports<S> {
         self.more.clear();
     }
 
-    /// Returns whether both have the same ports as often, and the maps are as they must be.
-    pub(super) fn is_equal<R: BuildHasher>(&self, other: &Ports<R>) -> bool {
+    /// Returns whether the maps are valid, and both have the same ports as often.
+    pub(super) fn is_equal(&self, other: &Ports<DefaultHashBuilder>) -> bool {
         let Self { words, more } = self;
         (words.len(), more.len()) == (other.words.len(), other.more.len())
             && words.validate().is_ok()
@@ -103,7 +111,6 @@ mod tests {
     use core::net::SocketAddr;
 
     use super::*;
-    use crate::hash::DefaultHashBuilder;
     use crate::sockets::Local;
 
     fn at(port: u16) -> LocalWords {
@@ -116,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_port_is_in_the_set_as_often_as_it_was_inserted() {
-        let mut ports = Ports::new(&DefaultHashBuilder::with_seed(1));
+        let mut ports = Ports::new_in(&DefaultHashBuilder::with_seed(1), &Global);
         for port in [0, 1, 63, 64, u16::MAX] {
             for times in 0..3 {
                 assert_eq!(ports.insert(at(port)), Some(times == 0));
@@ -125,7 +132,7 @@ mod tests {
         }
         assert_eq!((ports.word(at(5)), ports.word(at(70))), (1 << 63 | 0b11, 1));
         assert!(!contains(&ports, 2) && !contains(&ports, 128));
-        let empty = Ports::new(&DefaultHashBuilder::with_seed(2));
+        let empty = Ports::new_in(&DefaultHashBuilder::with_seed(2), &Global);
         for port in [0, 1, 63, 64, u16::MAX] {
             assert!(!ports.is_equal(&empty));
             for times in 0..3 {

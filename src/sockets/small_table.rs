@@ -17,12 +17,12 @@
 //! - **F1** The byte of a slot is the tag of its connection, and zero if the slot is free.
 
 use alloc::format;
-use alloc::vec::Vec;
 use core::mem;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::invariant::{InvariantError, ensure};
 use crate::key::flow::{FiveTuple, FlowKey};
+use crate::memory::{Allocator, Global, Vec};
 use crate::raw::tags;
 
 /// The capacity of a small table: the slots of two words of tags. For more, a map is as fast.
@@ -36,16 +36,24 @@ pub(super) const SHRINK_AT: usize = MAX_SMALL / 2;
 const NIBBLE: usize = 4;
 
 /// Up to 16 connections.
-#[derive(Clone, Debug)]
-pub(super) struct SmallTable<T> {
+#[derive(Clone)]
+pub(super) struct SmallTable<T, A: Allocator = Global> {
     /// The tags of even slots, and those of odd ones.
     tags: [u64; 2],
-    slots: Vec<(FlowKey, T)>,
+    slots: Vec<(FlowKey, T), A>,
 }
 
-impl<T> SmallTable<T> {
-    pub(super) const fn new() -> Self {
-        Self { tags: [0; 2], slots: Vec::new() }
+impl<T, A: Allocator> SmallTable<T, A> {
+    pub(super) const fn new_in(memory: A) -> Self {
+        Self { tags: [0; 2], slots: Vec::new_in(memory) }
+    }
+
+    pub(super) fn allocator(&self) -> &A {
+        self.slots.allocator()
+    }
+
+    pub(super) fn allocation_size(&self) -> usize {
+        self.slots.capacity() * size_of::<(FlowKey, T)>()
     }
 
     #[inline]
@@ -174,7 +182,7 @@ impl<T> SmallTable<T> {
     /// Checks F1, and that there are at most [`MAX_SMALL`] connections, all different.
     pub(super) fn validate(&self) -> Result<(), InvariantError> {
         ensure(self.len() <= MAX_SMALL, || format!("a small table has {} slots", self.len()))?;
-        let mut expected: SmallTable<()> = SmallTable::new();
+        let mut expected: SmallTable<()> = SmallTable::new_in(Global);
         for (slot, (key, _)) in self.slots.iter().enumerate() {
             expected.set_tag(slot, key);
             let others = &self.slots[slot + 1..];
@@ -221,7 +229,7 @@ mod tests {
 
     /// The share of false matches among all other connections of a full table.
     fn false_matches(keys: impl Iterator<Item = FlowKey> + Clone) -> f64 {
-        let (mut table, mut count) = (SmallTable::new(), 0);
+        let (mut table, mut count) = (SmallTable::new_in(Global), 0);
         keys.clone().for_each(|key| table.push(key, ()));
         for (slot, key) in keys.enumerate() {
             let matches = table.matches(tags(&key));
@@ -258,7 +266,7 @@ mod tests {
     fn every_slot_is_found_and_removed() {
         for removed in (0..MAX_SMALL).step_by(if cfg!(miri) { 7 } else { 1 }) {
             let keys: [FlowKey; MAX_SMALL] = core::array::from_fn(|n| key(n as u32, 1));
-            let mut table = SmallTable::new();
+            let mut table = SmallTable::new_in(Global);
             assert!(table.reserve(MAX_SMALL));
             keys.iter().enumerate().for_each(|(n, &key)| table.push(key, n));
             assert!((0..MAX_SMALL).all(|n| table.get(&keys[n]) == Some(&n)) && !table.reserve(1));

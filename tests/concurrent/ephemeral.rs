@@ -9,6 +9,7 @@ use std::time::Duration;
 use flowtable::concurrent::ConcurrentStore;
 use flowtable::ephemeral::Heads;
 use flowtable::{DefaultHashBuilder, EphemeralStore, Timestamp};
+use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
 use model::hashers::{Weak, mix};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -206,4 +207,46 @@ fn e5_a_store_works_after_a_panic() {
     panics(&|| _ = store.update(&1, at(0), |_| store.get(&1, at(0))));
     assert_eq!(store.insert_new(2, at(0), 2), Ok(true));
     assert_eq!(store.validate(), Ok(()));
+}
+
+/// Methods of tags and values that panic, each at each of its calls. An operation has taken effect
+/// or not, for its tag only.
+#[test]
+fn e5_a_store_works_after_tags_and_values_panic() {
+    let mut panics = 0;
+    for callback in [Callback::Hash, Callback::Eq, Callback::Clone, Callback::Drop] {
+        let hasher = DefaultHashBuilder::with_seed(1);
+        let store: ConcurrentStore<Counted, Counted> =
+            ConcurrentStore::with_parts(64, LIFETIME, Heads::Half, hasher).unwrap();
+        let mut now = 0;
+        for number in 0..if cfg!(miri) { 30 } else { 3000 } {
+            // Slots are reused when the first ones have expired.
+            now += 1 + mix(number) % 40;
+            let (at, tag) = (at(now), mix(number + 1) % 40);
+            let value = |tag| store.get(&Counted::new(tag), at).map(|value| value.number);
+            let before: Vec<_> = (0..40).map(value).collect();
+            let act = || match number % 4 {
+                0 => drop(store.get(&Counted::new(tag), at)),
+                1 => drop(store.remove(&Counted::new(tag), at)),
+                2 => drop(store.insert_new(Counted::new(tag), at, Counted::new(number))),
+                _ => {
+                    let new = || Counted::new(number);
+                    let set = |value: &mut Counted, _| *value = Counted::new(number);
+                    drop(store.get_or_insert_with(Counted::new(tag), at, new, set));
+                }
+            };
+            panics += usize::from(with_panic(callback, mix(number) as u32 % 4, act).is_none());
+            let after: Vec<_> = (0..40).map(value).collect();
+            for (other, (before, after)) in (0..).zip(before.into_iter().zip(after)) {
+                let may_change = other == tag && [None, Some(number)].contains(&after);
+                assert!(after == before || may_change, "E5: {before:?}, then {after:?}");
+            }
+            assert_eq!(store.validate(), Ok(()), "E5");
+        }
+        drop(store);
+        // A destructor that panics may leak what else was to be dropped.
+        assert!(alive() == 0 || callback == Callback::Drop, "E5: {callback:?}");
+        forget_leaked();
+    }
+    assert!(panics > if cfg!(miri) { 3 } else { 500 }, "{panics} panics");
 }

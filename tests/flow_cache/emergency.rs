@@ -194,7 +194,7 @@ fn an_image_refused_for_memory_causes_no_emergency() {
 
     let emergency = Emergency::new(6, 1, Duration::from_secs(5)).expect("the thresholds are valid");
     let config = config().with_emergency(emergency).expect("the threshold is below the capacity");
-    let config = config.with_max_bytes(180 << 10).expect("it is not too little");
+    let config = config.with_max_bytes(26 << 10).expect("it is not too little");
     let hasher = DefaultHashBuilder::with_seed(1);
     let mut cache: FlowCache<u64, ()> =
         FlowCache::with_policy_and_hasher(config, ByClass::new(), hasher);

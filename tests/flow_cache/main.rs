@@ -1,5 +1,6 @@
 //! `FlowCache` and its eviction policies.
 
+mod allocators;
 mod claims;
 mod cores;
 mod emergency;

@@ -10,8 +10,9 @@ use flowtable::eviction::{ByClass, Eviction, Lru, Passive, PassiveGc, Random, Se
 use flowtable::flow_cache::{
     Class, CloseRule, Handle, Initiator, Protocol, Source, Tenant, Timeouts,
 };
+use flowtable::memory::Allocator;
 use flowtable::{DefaultHashBuilder, FiveTuple, FlowKey, FourTuple, TcpFlags, Timestamp};
-use model::flow_cache::flows::{PacketInfo, Setting, Victims, timestamp};
+use model::flow_cache::flows::{FlowsModel, PacketInfo, Setting, Victims, timestamp};
 use model::flow_cache::keys::NumberedKey;
 use model::flow_cache::{CheckedFlowCache, both_directions};
 use model::hashers::Weak;
@@ -19,19 +20,19 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-const KEYS: u32 = 20;
+pub(super) const KEYS: u32 = 20;
 const TICK: Duration = Duration::from_millis(10);
 
 /// A packet of the flow with this number, in one direction.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+pub(super) struct Sent {
     number: u32,
     reverse: bool,
-    seen: PacketInfo,
+    pub(super) seen: PacketInfo,
 }
 
 impl Sent {
-    fn key<K: NumberedKey>(self) -> K {
+    pub(super) fn key<K: NumberedKey>(self) -> K {
         let key = K::make(self.number);
         if self.reverse { key.reversed() } else { key }
     }
@@ -39,7 +40,7 @@ impl Sent {
 
 /// One operation of a test.
 #[derive(Clone, Debug)]
-enum Op {
+pub(super) enum Op {
     Observe(Sent),
     Batch(Vec<Sent>),
     /// A TCP connection, from the first packet to this one.
@@ -56,7 +57,7 @@ enum Op {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum FlowOp {
+pub(super) enum FlowOp {
     Add(u64),
     AddName(Sent),
     RemoveName(Sent),
@@ -69,7 +70,7 @@ enum FlowOp {
 
 /// The time that passes between two operations.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+pub(super) enum Step {
     By(Duration),
     Back(Duration),
 }
@@ -202,7 +203,7 @@ fn timeouts() -> impl Strategy<Value = Timeouts> {
     ]
 }
 
-fn setting() -> impl Strategy<Value = Setting> {
+pub(super) fn setting() -> impl Strategy<Value = Setting> {
     let tick = prop_oneof![
         3 => Just(TICK),
         1 => Just(Duration::from_nanos(1)),
@@ -223,8 +224,27 @@ fn setting() -> impl Strategy<Value = Setting> {
     )
 }
 
-fn ops() -> impl Strategy<Value = Vec<(Step, Op)>> {
+pub(super) fn ops() -> impl Strategy<Value = Vec<(Step, Op)>> {
     vec((step(), op()), STEPS / 2..STEPS)
+}
+
+/// A flow that is there, or one of those that have ended last.
+pub(super) fn handle<K>(model: &FlowsModel<K>, nth: usize) -> Option<Handle> {
+    let alive = model.flows.iter().map(|flow| flow.handle);
+    let handles: Vec<Handle> = alive.chain(model.dead.iter().rev().take(4).copied()).collect();
+    (!handles.is_empty()).then(|| handles[nth % handles.len()])
+}
+
+/// The time of an operation.
+pub(super) fn time<K>(model: &FlowsModel<K>, step: Step) -> Timestamp {
+    let now = timestamp(model.now);
+    match step {
+        Step::By(time) => now + time,
+        Step::Back(time) => {
+            let back = now.as_nanos().saturating_sub(time.as_nanos() as u64);
+            Timestamp::from_nanos(back)
+        }
+    }
 }
 
 /// A cache that observes batches, and one that observes their packets one by one; each with a
@@ -244,28 +264,11 @@ impl<K: NumberedKey, P: Eviction + Clone, S: BuildHasher + Clone> Run<K, P, S> {
         }
     }
 
-    fn handle(&self, nth: usize) -> Option<Handle> {
-        let model = &self.single.model;
-        let alive = model.flows.iter().map(|flow| flow.handle);
-        let handles: Vec<Handle> = alive.chain(model.dead.iter().rev().take(4).copied()).collect();
-        (!handles.is_empty()).then(|| handles[nth % handles.len()])
-    }
-
-    fn time(&self, step: Step) -> Timestamp {
-        let now = timestamp(self.single.model.now);
-        match step {
-            Step::By(time) => now + time,
-            Step::Back(time) => {
-                let back = now.as_nanos().saturating_sub(time.as_nanos() as u64);
-                Timestamp::from_nanos(back)
-            }
-        }
-    }
-
     /// Performs an operation on both caches, and compares them with their reference models and with
     /// each other: the results, and the removed flows in their order.
     fn step(&mut self, op: &Op, now: Timestamp) {
-        let handle = if let Op::Flow(nth, _) = op { self.handle(*nth) } else { None };
+        let model = &self.single.model;
+        let handle = if let Op::Flow(nth, _) = op { handle(model, *nth) } else { None };
         for cache in [&mut self.batch, &mut self.single] {
             match op {
                 Op::Batch(_) => {}
@@ -290,8 +293,8 @@ impl<K: NumberedKey, P: Eviction + Clone, S: BuildHasher + Clone> Run<K, P, S> {
     }
 }
 
-fn perform<K: NumberedKey, P: Eviction, S: BuildHasher>(
-    cache: &mut CheckedFlowCache<K, P, S>,
+pub(super) fn perform<K: NumberedKey, P: Eviction, S: BuildHasher, A: Allocator + Clone>(
+    cache: &mut CheckedFlowCache<K, P, S, A>,
     op: &Op,
     now: Timestamp,
 ) {
@@ -318,8 +321,8 @@ fn perform<K: NumberedKey, P: Eviction, S: BuildHasher>(
     }
 }
 
-fn change<K: NumberedKey, P: Eviction, S: BuildHasher>(
-    cache: &mut CheckedFlowCache<K, P, S>,
+pub(super) fn change<K: NumberedKey, P: Eviction, S: BuildHasher, A: Allocator + Clone>(
+    cache: &mut CheckedFlowCache<K, P, S, A>,
     handle: Handle,
     op: FlowOp,
 ) {
@@ -346,17 +349,17 @@ fn run<K: NumberedKey, P: Eviction + Clone, S: BuildHasher + Clone>(
 ) {
     let mut run: Run<K, P, S> = Run::new(setting, policy, hasher);
     for (step, op) in ops {
-        let now = run.time(step);
+        let now = time(&run.single.model, step);
         run.step(&op, now);
     }
     // All timeouts expire.
-    let end = run.time(Step::By(Duration::from_secs(60 * 60 * 24 * 365)));
+    let end = time(&run.single.model, Step::By(Duration::from_secs(60 * 60 * 24 * 365)));
     run.step(&Op::Advance(10_000), end);
     assert!(run.single.advance(end, 10_000).is_done);
 }
 
 /// The number of cases is `PROPTEST_CASES`, or else one that takes a second or two.
-fn proptest_config() -> ProptestConfig {
+pub(super) fn proptest_config() -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
     ProptestConfig::with_cases(cases.unwrap_or(300))
 }

@@ -1,5 +1,6 @@
 //! `RouteTable`.
 
+mod allocators;
 mod corners;
 mod dense;
 mod drops;

@@ -5,9 +5,11 @@ use core::hash::BuildHasher;
 use core::net::{IpAddr, SocketAddr};
 use core::ops::RangeInclusive;
 
-use flowtable::sockets::{Name, Reuse};
+use flowtable::memory::{Allocator, Global};
+use flowtable::sockets::{Local, Name, Reuse, SocketTable};
 use flowtable::{DefaultHashBuilder, FlowKey};
 use model::hashers::{Weak, mix};
+use model::limited::Limited;
 use model::sockets::list::Endpoint;
 use model::sockets::{CheckedSockets, PORTS, V4, V6, addresses, packets};
 use proptest::collection::vec;
@@ -124,13 +126,13 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-struct Run<S> {
-    pair: CheckedSockets<S>,
+struct Run<S, A: Allocator + Clone = Global> {
+    pair: CheckedSockets<S, A>,
     packets: Vec<FlowKey>,
     steps: u64,
 }
 
-impl<S: BuildHasher + Clone> Run<S> {
+impl<S: BuildHasher + Clone, A: Allocator + Clone> Run<S, A> {
     fn packet(&self, number: usize) -> FlowKey {
         self.packets[number % self.packets.len()]
     }
@@ -166,9 +168,24 @@ impl<S: BuildHasher + Clone> Run<S> {
         let numbers = (0..40).map(|at| mix(self.steps << 8 | at) as usize % self.packets.len());
         self.pair.compare(numbers.map(|number| &self.packets[number]));
     }
+
+    /// Removes all sockets.
+    fn finish(self) {
+        let Self { mut pair, packets, .. } = self;
+        pair.compare(&packets);
+        pair.lookup_batch(&packets);
+        while let Some(name) = pair.nth(0) {
+            pair.remove(&name);
+        }
+        pair.compare(&packets[..100]);
+    }
 }
 
-fn apply<S: BuildHasher + Clone>(pair: &mut CheckedSockets<S>, op: &Op) {
+fn apply<S, A>(pair: &mut CheckedSockets<S, A>, op: &Op)
+where
+    S: BuildHasher + Clone,
+    A: Allocator + Clone,
+{
     match op.clone() {
         Op::Bind(at, reuse) => pair.bind(at, reuse),
         Op::BindRun(at, reuse, count, spread) => {
@@ -218,13 +235,7 @@ fn apply<S: BuildHasher + Clone>(pair: &mut CheckedSockets<S>, op: &Op) {
 fn run<S: BuildHasher + Clone>(limit: usize, hasher: S, ops: &[Op]) {
     let mut run = Run { pair: CheckedSockets::new(limit, hasher), packets: packets(), steps: 0 };
     ops.iter().for_each(|op| run.step(op));
-    let Run { mut pair, packets, .. } = run;
-    pair.compare(&packets);
-    pair.lookup_batch(&packets);
-    while let Some(name) = pair.nth(0) {
-        pair.remove(&name);
-    }
-    pair.compare(&packets[..100]);
+    run.finish();
 }
 
 /// The number of cases from the environment, or else one that takes a second or two.
@@ -254,4 +265,47 @@ proptest! {
     fn under_a_keyed_hash(ops in ops(), limit in limit(), seed in any::<u64>()) {
         run(limit, DefaultHashBuilder::with_seed(seed), &ops);
     }
+}
+
+proptest! {
+    #![proptest_config(proptest_config())]
+
+    /// Where memory is short, a socket is refused and the table stays as it was. Only a clone ends
+    /// the program.
+    #[test]
+    fn with_requests_that_fail(
+        ops in ops(), limit in limit(), hasher in select(&Weak::ALL), period in 1..6_usize,
+    ) {
+        let memory = Limited::default();
+        let pair = CheckedSockets::new_in(limit, hasher, &memory);
+        let mut run = Run { pair, packets: packets(), steps: 0 };
+        for op in &ops {
+            memory.fail_each(if matches!(op, Op::Clone) { 0 } else { period });
+            run.step(op);
+        }
+        // Removal needs no memory.
+        memory.fail_each(1);
+        run.finish();
+        prop_assert_eq!(memory.bytes(), 0);
+    }
+}
+
+#[test]
+fn a_table_reports_the_memory_that_it_has() {
+    let memory = Limited::default();
+    let hasher = DefaultHashBuilder::with_seed(1);
+    let mut sockets = SocketTable::with_hasher_in(usize::MAX, hasher, &memory);
+    assert_eq!((sockets.allocation_size(), memory.bytes()), (0, 0));
+    let [local, remote] = ["192.0.2.1", "198.51.100.1"].map(|ip| ip.parse().unwrap());
+    for port in 1..if cfg!(miri) { 40 } else { 4000 } {
+        sockets.bind(Local::new((local, port).into(), 17), Reuse::No, port).unwrap();
+        let there = (remote, port).into();
+        sockets.connect_ephemeral(local, there, 6, 5000..=5010, port).unwrap();
+        assert_eq!(sockets.allocation_size(), memory.bytes());
+    }
+    let clone = sockets.clone();
+    assert_eq!(sockets.allocation_size() + clone.allocation_size(), memory.bytes());
+    drop(clone);
+    sockets.retain(|_, _| false);
+    assert_eq!(sockets.allocation_size(), memory.bytes());
 }

@@ -17,12 +17,16 @@ pub(crate) struct Packets {
     newest: Vec<u64>,
     /// The number of tags created: the time.
     created: u64,
+    /// The maximum age of a tag that is looked up, in creations.
+    ages: u64,
     rng: StdRng,
 }
 
 impl Packets {
-    pub(crate) fn new(n: usize) -> Self {
-        Self { newest: vec![0; n], created: 0, rng: StdRng::seed_from_u64(2002) }
+    /// Packets of `n` live tags, of which the newest `ages` are looked up.
+    pub(crate) fn new(n: usize, ages: usize, seed: u64) -> Self {
+        let (ages, rng) = (ages as u64, StdRng::seed_from_u64(seed));
+        Self { newest: vec![0; n], created: 0, ages, rng }
     }
 
     pub(crate) fn draw(&mut self, mix: Mix, count: usize) -> Vec<Packet> {
@@ -44,7 +48,7 @@ impl Packets {
     /// Picks a live tag that does not expire within a batch.
     fn pick(&mut self) -> Packet {
         let n = self.newest.len() as u64;
-        let age = self.rng.random_range(0..n - n / 10);
+        let age = self.rng.random_range(0..self.ages);
         Packet { tag: self.newest[((self.created - 1 - age) % n) as usize], now: self.created }
     }
 }

@@ -34,7 +34,8 @@ fn comparisons<'a>(
 ) -> impl Iterator<Item = &'a Comparison> + Clone {
     let all = recorded.iter().flat_map(|results| &results.comparisons);
     all.filter(move |comparison| {
-        comparison.structure == ours && section.is_peer(&comparison.peer_name)
+        comparison.structure == ours
+            && section.is_peer(&comparison.peer_name, &comparison.ours_name)
     })
 }
 

@@ -14,7 +14,7 @@ pub(crate) fn table(section: &Section, results: &RecordedResults) -> String {
     text += &row([String::new()].into_iter().chain(heads(&columns)));
     text += &rule(1, columns.len());
     let names = ours.iter().chain(&peers);
-    let competing = names.clone().filter(|name| section.is_peer(name));
+    let competing = names.clone().filter(|name| section.is_counted(name));
     let best: Vec<_> =
         columns.iter().map(|column| least(results, competing.clone(), column)).collect();
     for (at, name) in names.clone().enumerate() {

@@ -16,19 +16,20 @@ use flowtable::flow_cache::{
     ObserveError, Observed, Packet, Progress, Refused, Resident, SetTimeoutError, Source, Tenant,
 };
 use flowtable::key::flow::FlowName;
+use flowtable::memory::{Allocator, Global};
 use flowtable::{Direction, FlowCache, Timestamp};
 
 use self::expected::ExpectedFlow;
 use self::flows::{FlowsModel, Observation, PacketInfo, Setting, timestamp};
 
-pub struct CheckedFlowCache<K, P, S> {
-    pub ours: FlowCache<K, u64, P, S>,
+pub struct CheckedFlowCache<K, P, S, A: Allocator + Clone = Global> {
+    pub ours: FlowCache<K, u64, P, S, A>,
     pub model: FlowsModel<K>,
 }
 
 /// The result of a packet, which is counted in the value of its flow.
-pub fn observation<K>(
-    observed: Result<Observed<'_, K, u64>, Refused>,
+pub fn observation<K, A: Allocator + Clone>(
+    observed: Result<Observed<'_, K, u64, A>, Refused>,
 ) -> Result<Observation<K>, Refused> {
     let mut observed = observed?;
     *observed.flow += 1;
@@ -60,6 +61,22 @@ impl<K: FlowName + Debug, P: Eviction, S: BuildHasher> CheckedFlowCache<K, P, S>
     pub fn new(setting: Setting, policy: P, hasher: S) -> Self {
         let ours = FlowCache::with_policy_and_hasher(config(&setting), policy, hasher);
         Self { ours, model: FlowsModel::new(setting) }
+    }
+}
+
+impl<K, P, S, A> CheckedFlowCache<K, P, S, A>
+where
+    K: FlowName + Debug,
+    P: Eviction,
+    S: BuildHasher,
+    A: Allocator + Clone,
+{
+    /// A cache whose requests of memory may fail.
+    pub fn lacking_memory(setting: Setting, policy: P, hasher: S, memory: A) -> Self {
+        let ours = FlowCache::with_policy_and_hasher_in(config(&setting), policy, hasher, memory);
+        let mut model = FlowsModel::new(setting);
+        model.lacks_memory = true;
+        Self { ours, model }
     }
 
     pub fn observe(&mut self, key: &K, seen: PacketInfo, now: Timestamp) {
@@ -166,9 +183,13 @@ impl<K: FlowName + Debug, P: Eviction, S: BuildHasher> CheckedFlowCache<K, P, S>
             let other = self.model.flows[other].handle;
             return assert_eq!(result, Err(NameError::Taken(other)));
         }
+        let lacks_memory = self.model.lacks_memory;
         let names = &mut self.model.flows[at].names;
         if names.len() > 255 {
             return assert_eq!(result, Err(NameError::TooMany));
+        }
+        if lacks_memory && result == Err(NameError::Memory) {
+            return;
         }
         let number = result.expect("an unused name");
         assert!(number > 0 && names.iter().all(|(other, _)| *other != number), "{number}");
@@ -210,6 +231,9 @@ impl<K: FlowName + Debug, P: Eviction, S: BuildHasher> CheckedFlowCache<K, P, S>
     pub fn set_timeout(&mut self, handle: Handle, timeout: Option<Duration>) {
         let result = self.ours.set_timeout(handle, timeout);
         if self.model.at(handle).is_some() {
+            if self.model.lacks_memory && result == Err(SetTimeoutError::Memory) {
+                return;
+            }
             assert_eq!(result, Ok(()));
             self.model.set_timeout(handle, timeout);
         } else {
@@ -240,6 +264,9 @@ impl<K: FlowName + Debug, P: Eviction, S: BuildHasher> CheckedFlowCache<K, P, S>
         if !within.is_zero() && list.iter().filter(|it| it.parent == parent).count() == 32 {
             return assert_eq!(result, Err(ExpectError::TooMany));
         }
+        if self.model.lacks_memory && result == Err(ExpectError::Memory) {
+            return;
+        }
         assert_eq!(result, Ok(()));
         list.extend((!within.is_zero()).then_some(flow));
     }
@@ -249,7 +276,7 @@ impl<K: FlowName + Debug, P: Eviction, S: BuildHasher> CheckedFlowCache<K, P, S>
         let mut cursor = Cursor::new();
         let mut removed = vec![];
         while !cursor.is_done() {
-            let keep = |flow: &Resident<'_, K, u64>| flow.class() != class;
+            let keep = |flow: &Resident<'_, K, u64, A>| flow.class() != class;
             self.ours.retain_step(&mut cursor, step, keep, |flow| removed.push(flow));
         }
         assert!(removed.iter().all(|flow| flow.reason == EndReason::Forced));
@@ -258,7 +285,13 @@ impl<K: FlowName + Debug, P: Eviction, S: BuildHasher> CheckedFlowCache<K, P, S>
     }
 
     pub fn set_share(&mut self, tenant: Tenant, share: Option<usize>) {
-        self.ours.set_share(tenant, share);
+        if self.model.lacks_memory {
+            if self.ours.try_set_share(tenant, share).is_err() {
+                return assert_eq!(self.ours.tenant_flows(tenant), None);
+            }
+        } else {
+            self.ours.set_share(tenant, share);
+        }
         self.model.shares.retain(|(other, _)| *other != tenant);
         self.model.shares.extend(share.map(|share| (tenant, share)));
     }

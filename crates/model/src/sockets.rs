@@ -13,7 +13,8 @@ use std::collections::HashSet;
 
 use flowtable::FlowKey;
 use flowtable::demux::NotFound;
-use flowtable::sockets::{Match, Name, RejectedSocket, Reuse, SocketTable};
+use flowtable::memory::{Allocator, Global};
+use flowtable::sockets::{Match, Name, RejectedSocket, Reuse, SocketError, SocketTable};
 
 use self::list::{Endpoint, Kind, Rank, Reasons, Socket, SocketList, connection, specificity};
 
@@ -54,8 +55,8 @@ fn ends(packet: &FlowKey) -> [SocketAddr; 2] {
     [(packet.dst(), packet.dport()), (packet.src(), packet.sport())].map(SocketAddr::from)
 }
 
-pub struct CheckedSockets<S> {
-    pub ours: SocketTable<u32, S>,
+pub struct CheckedSockets<S, A: Allocator + Clone = Global> {
+    pub ours: SocketTable<u32, S, A>,
     pub model: SocketList<u32>,
     /// Names of removed sockets, the last one last.
     removed: Vec<Name>,
@@ -64,11 +65,20 @@ pub struct CheckedSockets<S> {
     /// A packet, the number of the socket that it went to, and that of one that it did not go to.
     preferred: HashSet<(FlowKey, u64, u64)>,
     now: u32,
+    /// Whether requests for memory may fail.
+    may_lack_memory: bool,
 }
 
 impl<S: BuildHasher + Clone> CheckedSockets<S> {
     pub fn new(limit: usize, hasher: S) -> Self {
-        let ours = SocketTable::with_hasher(limit, hasher);
+        Self { may_lack_memory: false, ..Self::new_in(limit, hasher, Global) }
+    }
+}
+
+impl<S: BuildHasher + Clone, A: Allocator + Clone> CheckedSockets<S, A> {
+    /// A table whose requests for memory may fail, except for clones.
+    pub fn new_in(limit: usize, hasher: S, memory: A) -> Self {
+        let ours = SocketTable::with_hasher_in(limit, hasher, memory);
         assert_eq!((ours.len(), ours.is_empty(), ours.capacity()), (0, true, limit));
         Self {
             ours,
@@ -77,6 +87,7 @@ impl<S: BuildHasher + Clone> CheckedSockets<S> {
             numbers: HashSet::new(),
             preferred: HashSet::new(),
             now: 0,
+            may_lack_memory: true,
         }
     }
 
@@ -88,6 +99,7 @@ impl<S: BuildHasher + Clone> CheckedSockets<S> {
 
     /// The name of an inserted socket; or `None` if it was refused for one of the reasons.
     fn accepted(
+        &self,
         result: Result<Name, RejectedSocket<u32>>,
         reasons: &Reasons,
         socket: u32,
@@ -98,11 +110,17 @@ impl<S: BuildHasher + Clone> CheckedSockets<S> {
                 Some(name)
             }
             Err(RejectedSocket { refused, why }) => {
-                assert!(reasons.contains(&why), "refused: {why:?}, not one of {reasons:?}");
+                self.check_reason(why, reasons);
                 assert_eq!(refused, socket, "another socket is returned");
                 None
             }
         }
+    }
+
+    /// Checks that a socket may be refused for this reason.
+    fn check_reason(&self, why: SocketError, reasons: &Reasons) {
+        let lacks_memory = self.may_lack_memory && why == SocketError::NoMemory;
+        assert!(lacks_memory || reasons.contains(&why), "refused: {why:?}, not {reasons:?}");
     }
 
     fn put_bound(&mut self, name: Name, at: Endpoint, reuse: Reuse, socket: u32) {
@@ -117,7 +135,7 @@ impl<S: BuildHasher + Clone> CheckedSockets<S> {
         let socket = self.fresh();
         let reasons = self.model.refuse_bind(at, reuse);
         let result = self.ours.bind(at.local(), reuse, socket);
-        if let Some(name) = Self::accepted(result, &reasons, socket) {
+        if let Some(name) = self.accepted(result, &reasons, socket) {
             self.put_bound(name, at, reuse, socket);
         }
     }
@@ -126,7 +144,7 @@ impl<S: BuildHasher + Clone> CheckedSockets<S> {
         let socket = self.fresh();
         let reasons = self.model.refuse_bind_ephemeral(at, &ports);
         let result = self.ours.bind_ephemeral(at.local(), ports.clone(), reuse, socket);
-        if let Some(name) = Self::accepted(result, &reasons, socket) {
+        if let Some(name) = self.accepted(result, &reasons, socket) {
             let Name::Bound { local, .. } = name else { panic!("{name:?} is bound") };
             let at = at.at_port(local.port().expect("it has a port"));
             assert!(ports.contains(&at.port.expect("as above")), "{name:?} is not in {ports:?}");
@@ -139,7 +157,7 @@ impl<S: BuildHasher + Clone> CheckedSockets<S> {
         let socket = self.fresh();
         let reasons = self.model.refuse_connect(local, remote, protocol);
         let result = self.ours.connect(local, remote, protocol, socket);
-        if let Some(name) = Self::accepted(result, &reasons, socket) {
+        if let Some(name) = self.accepted(result, &reasons, socket) {
             let key = connection(local, remote, protocol).expect("the arguments are valid");
             assert_eq!(name, Name::Connected(key));
             self.model.put(name, Kind::Connected(key), socket);
@@ -152,7 +170,7 @@ impl<S: BuildHasher + Clone> CheckedSockets<S> {
         let [local, remote] = ends(packet);
         let reasons = self.model.refuse_connect(local, remote, packet.protocol());
         let result = self.ours.accept(packet, socket);
-        if let Some(name) = Self::accepted(result, &reasons, socket) {
+        if let Some(name) = self.accepted(result, &reasons, socket) {
             let key = connection(local, remote, packet.protocol()).expect("both are valid");
             assert_eq!(name, Name::Connected(key));
             self.model.put(name, Kind::Connected(key), socket);
@@ -173,7 +191,7 @@ impl<S: BuildHasher + Clone> CheckedSockets<S> {
                 self.model.put(connected, Kind::Connected(key), socket);
                 self.removed.push(*name);
             }
-            Err(why) => assert!(reasons.contains(&why), "{why:?}, not one of {reasons:?}"),
+            Err(why) => self.check_reason(why, &reasons),
         }
     }
 
@@ -206,7 +224,7 @@ impl<S: BuildHasher + Clone> CheckedSockets<S> {
         let socket = self.fresh();
         let reasons = self.model.refuse_connect_ephemeral(local, remote, protocol, &ports);
         let result = self.ours.connect_ephemeral(local, remote, protocol, ports.clone(), socket);
-        if let Some(name) = Self::accepted(result, &reasons, socket) {
+        if let Some(name) = self.accepted(result, &reasons, socket) {
             let Name::Connected(key) = name else { panic!("{name:?} is a connection") };
             let from = SocketAddr::new(local, key.dport());
             assert_eq!(Some(key), connection(from, remote, protocol));

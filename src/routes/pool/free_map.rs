@@ -1,21 +1,20 @@
 //! The free units of a chunk, as a bitmap.
 
-use alloc::vec::Vec;
-
 use super::Exhausted;
+use crate::memory::{Allocator, Vec};
 
 /// The free units of a chunk.
 #[derive(Debug)]
-pub(super) struct FreeMap {
+pub(super) struct FreeMap<M: Allocator> {
     /// One bit for each unit: 1 is free.
-    map: Vec<u64>,
+    map: Vec<u64, M>,
     /// The number of free units.
     pub(super) free: usize,
 }
 
-impl FreeMap {
-    pub(super) fn new(units: usize) -> Result<Self, Exhausted> {
-        let mut map = Vec::new();
+impl<M: Allocator> FreeMap<M> {
+    pub(super) fn new(units: usize, memory: M) -> Result<Self, Exhausted> {
+        let mut map = Vec::new_in(memory);
         map.try_reserve_exact(units / 64).map_err(|_| Exhausted)?;
         map.resize(units / 64, 0);
         Ok(Self { map, free: 0 })

@@ -27,12 +27,12 @@
 mod free_map;
 mod release;
 
-use alloc::alloc::{alloc_zeroed, dealloc};
-use alloc::vec::Vec;
 use core::alloc::Layout;
+use core::array;
 use core::mem;
 use core::ptr::{self, NonNull};
 
+use crate::memory::{Allocator, Global, Vec};
 use crate::raw::prefetch::prefetch;
 use free_map::FreeMap;
 pub(super) use release::Released;
@@ -101,15 +101,18 @@ pub(super) fn block_size(len: u32) -> u32 {
     if len == 0 { 0 } else { u32::from(BLOCK_SIZES[size_class(len)]) }
 }
 
-/// An allocator of blocks of units of type `T`.
+/// Free lists by size class.
+type FreeLists<M> = [Vec<u32, M>; BLOCK_SIZES.len()];
+
+/// An allocator of blocks of units of type `T`, in chunks from `M`.
 #[derive(Debug)]
-pub(super) struct Pool<T> {
-    chunks: Vec<NonNull<T>>,
+pub(super) struct Pool<T, M: Allocator + Clone = Global> {
+    chunks: Vec<NonNull<T>, M>,
     /// Units of the first chunk.
     first_units: usize,
-    free_maps: Vec<FreeMap>,
-    /// Free lists by size class, possibly stale, and their total length.
-    free_lists: [Vec<u32>; BLOCK_SIZES.len()],
+    free_maps: Vec<FreeMap<M>, M>,
+    /// Free lists, possibly stale, and their total length.
+    free_lists: FreeLists<M>,
     listed: usize,
     /// The chunk after which the next scan begins.
     next_scan: usize,
@@ -126,12 +129,20 @@ pub(super) struct Pool<T> {
 }
 
 // SAFETY: a pool has its chunks alone.
-unsafe impl<T: Send> Send for Pool<T> {}
+unsafe impl<T: Send, M: Allocator + Clone + Send> Send for Pool<T, M> {}
 
 // SAFETY: shared references to a pool only read.
-unsafe impl<T: Sync> Sync for Pool<T> {}
+unsafe impl<T: Sync, M: Allocator + Clone + Sync> Sync for Pool<T, M> {}
 
 impl<T> Pool<T> {
+    /// Creates a pool without chunks, in memory of the program.
+    pub(super) const fn new() -> Self {
+        let free_lists = [const { Vec::new_in(Global) }; BLOCK_SIZES.len()];
+        Self::of(Vec::new_in(Global), Vec::new_in(Global), free_lists)
+    }
+}
+
+impl<T, M: Allocator + Clone> Pool<T, M> {
     /// Bits of the index of a unit in its chunk: a chunk of units of up to 64 bytes has up to 32
     /// KiB. Fewer in fuzzing, so that small tables have several.
     const SHIFT: u32 = match mem::size_of::<T>() {
@@ -146,12 +157,23 @@ impl<T> Pool<T> {
     /// Units of a chunk; of the first one, after it has grown.
     const UNITS: usize = 1 << Self::SHIFT;
 
-    pub(super) const fn new() -> Self {
+    /// Creates a pool without chunks, whose memory will be from `memory`.
+    pub(super) fn new_in(memory: M) -> Self {
+        let free_lists = array::from_fn(|_| Vec::new_in(memory.clone()));
+        Self::of(Vec::new_in(memory.clone()), Vec::new_in(memory), free_lists)
+    }
+
+    /// Creates a pool of empty vectors.
+    const fn of(
+        chunks: Vec<NonNull<T>, M>,
+        free_maps: Vec<FreeMap<M>, M>,
+        free_lists: FreeLists<M>,
+    ) -> Self {
         Self {
-            chunks: Vec::new(),
+            chunks,
             first_units: 0,
-            free_maps: Vec::new(),
-            free_lists: [const { Vec::new() }; BLOCK_SIZES.len()],
+            free_maps,
+            free_lists,
             listed: 0,
             next_scan: 0,
             end: 0,
@@ -228,7 +250,7 @@ impl<T> Pool<T> {
     }
 }
 
-impl<T: Unit> Pool<T> {
+impl<T: Unit, M: Allocator + Clone> Pool<T, M> {
     /// Allocates a block of one unit.
     pub(super) fn alloc_one(&mut self, unit: T) -> Result<u32, Exhausted> {
         let block = self.alloc_class(size_class(1))?;
@@ -296,7 +318,7 @@ impl<T: Unit> Pool<T> {
             + self.free_maps.len() * (Self::UNITS / 8)
             + listed * mem::size_of::<u32>()
             + self.chunks.capacity() * mem::size_of::<NonNull<T>>()
-            + self.free_maps.capacity() * mem::size_of::<FreeMap>()
+            + self.free_maps.capacity() * mem::size_of::<FreeMap<M>>()
     }
 
     /// Returns whether no block has ever been allocated.
@@ -484,8 +506,9 @@ impl<T: Unit> Pool<T> {
         }
         self.chunks.try_reserve(1).map_err(|_| Exhausted)?;
         self.free_maps.try_reserve(1).map_err(|_| Exhausted)?;
-        let map = FreeMap::new(Self::UNITS)?;
-        self.chunks.push(new_chunk(Self::UNITS)?);
+        let map = FreeMap::new(Self::UNITS, self.memory().clone())?;
+        let chunk = self.new_chunk(Self::UNITS)?;
+        self.chunks.push(chunk);
         self.free_maps.push(map);
         self.set_sparse();
         Ok(())
@@ -496,14 +519,15 @@ impl<T: Unit> Pool<T> {
         if self.free_maps.is_empty() {
             self.chunks.try_reserve_exact(1).map_err(|_| Exhausted)?;
             self.free_maps.try_reserve_exact(1).map_err(|_| Exhausted)?;
-            self.free_maps.push(FreeMap::new(Self::UNITS)?);
+            let map = FreeMap::new(Self::UNITS, self.memory().clone())?;
+            self.free_maps.push(map);
         }
         let units = if self.first_units == 0 { FIRST_UNITS } else { 2 * self.first_units };
-        let grown = new_chunk(units)?;
+        let grown = self.new_chunk(units)?;
         if let Some(old) = self.chunks.pop() {
             // SAFETY: both chunks are allocated, and the new one is larger.
             unsafe { ptr::copy_nonoverlapping(old.as_ptr(), grown.as_ptr(), self.first_units) };
-            free_chunk(old, self.first_units);
+            self.free_chunk(old, self.first_units);
         }
         self.chunks.push(grown);
         self.first_units = units;
@@ -511,30 +535,38 @@ impl<T: Unit> Pool<T> {
     }
 }
 
-impl<T> Drop for Pool<T> {
-    fn drop(&mut self) {
-        for (nth, chunk) in mem::take(&mut self.chunks).into_iter().enumerate() {
-            free_chunk(chunk, if nth == 0 { self.first_units } else { Self::UNITS });
+/// Chunks.
+impl<T, M: Allocator + Clone> Pool<T, M> {
+    /// Returns the allocator.
+    pub(super) fn memory(&self) -> &M {
+        self.chunks.allocator()
+    }
+
+    /// Allocates a chunk of zeros.
+    fn new_chunk(&self, units: usize) -> Result<NonNull<T>, Exhausted> {
+        let layout = Layout::array::<T>(units).map_err(|_| Exhausted)?;
+        if layout.size() == 0 {
+            return Ok(NonNull::dangling());
+        }
+        Ok(self.memory().allocate_zeroed(layout).map_err(|_| Exhausted)?.cast())
+    }
+
+    /// Frees a chunk of [`new_chunk`](Self::new_chunk) that is not in the pool any more.
+    fn free_chunk(&self, chunk: NonNull<T>, units: usize) {
+        let layout = Layout::array::<T>(units).expect("it was allocated with it");
+        if layout.size() > 0 {
+            // SAFETY: allocated by this allocator with this layout, and not used any more.
+            unsafe { self.memory().deallocate(chunk.cast(), layout) };
         }
     }
 }
 
-/// Allocates a chunk of zeros.
-fn new_chunk<T>(units: usize) -> Result<NonNull<T>, Exhausted> {
-    let layout = Layout::array::<T>(units).map_err(|_| Exhausted)?;
-    if layout.size() == 0 {
-        return Ok(NonNull::dangling());
-    }
-    // SAFETY: the layout is not empty.
-    NonNull::new(unsafe { alloc_zeroed(layout) }.cast()).ok_or(Exhausted)
-}
-
-/// Frees a chunk of [`new_chunk`].
-fn free_chunk<T>(chunk: NonNull<T>, units: usize) {
-    let layout = Layout::array::<T>(units).expect("it was allocated with it");
-    if layout.size() > 0 {
-        // SAFETY: allocated with this layout, and not used any more.
-        unsafe { dealloc(chunk.as_ptr().cast(), layout) };
+impl<T, M: Allocator + Clone> Drop for Pool<T, M> {
+    fn drop(&mut self) {
+        while let Some(chunk) = self.chunks.pop() {
+            let is_first = self.chunks.is_empty();
+            self.free_chunk(chunk, if is_first { self.first_units } else { Self::UNITS });
+        }
     }
 }
 

@@ -1,8 +1,7 @@
 //! The release of the last chunks of a pool of which little is in use.
 
-use alloc::vec::Vec;
-
-use super::{KEEP_ALL, Pool, Unit, block_size, free_chunk, size_class};
+use super::{KEEP_ALL, Pool, Unit, block_size, size_class};
+use crate::memory::{Allocator, Vec};
 
 /// The result of [`Pool::release_chunk`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +15,7 @@ pub(in super::super) enum Released {
 }
 
 /// The release of chunks.
-impl<T: Unit> Pool<T> {
+impl<T: Unit, M: Allocator + Clone> Pool<T, M> {
     /// Returns whether less than a quarter of the units is in use, in several chunks.
     #[inline]
     pub(in super::super) const fn is_sparse(&self) -> bool {
@@ -84,7 +83,9 @@ impl<T: Unit> Pool<T> {
             return Released::Blocked;
         }
         self.free_maps.pop();
-        self.chunks.pop().into_iter().for_each(|chunk| free_chunk(chunk, Self::UNITS));
+        if let Some(chunk) = self.chunks.pop() {
+            self.free_chunk(chunk, Self::UNITS);
+        }
         self.free -= free;
         self.end = start as u32;
         Released::One
@@ -95,7 +96,9 @@ impl<T: Unit> Pool<T> {
     fn finish_release(&mut self) {
         self.limit = KEEP_ALL;
         self.set_sparse();
-        self.free_lists.iter_mut().for_each(|list| *list = Vec::new());
+        for list in &mut self.free_lists {
+            *list = Vec::new_in(list.allocator().clone());
+        }
         self.listed = 0;
         shrink(&mut self.chunks);
         shrink(&mut self.free_maps);
@@ -103,8 +106,8 @@ impl<T: Unit> Pool<T> {
 }
 
 /// Moves the elements of a vector to a smaller one, if there is memory.
-fn shrink<T>(vec: &mut Vec<T>) {
-    let mut smaller = Vec::new();
+fn shrink<T, M: Allocator + Clone>(vec: &mut Vec<T, M>) {
+    let mut smaller = Vec::new_in(vec.allocator().clone());
     if smaller.try_reserve_exact(vec.len()).is_ok() {
         smaller.append(vec);
         *vec = smaller;

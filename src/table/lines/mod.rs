@@ -141,14 +141,6 @@ impl<'a> HomeLine<'a> {
     }
 }
 
-impl Lines {
-    /// A table without memory.
-    pub(crate) const fn new() -> Self {
-        let chunks = Chunks::new_in(Global);
-        Self { chunks, count: 0, mask: 0, half: 0, len: 0, stash: Vec::new() }
-    }
-}
-
 impl<A: Allocator + Clone> Lines<A> {
     /// A table without memory, whose memory will be from `memory`.
     pub(crate) fn new_in(memory: A) -> Self {
@@ -358,6 +350,90 @@ impl<A: Allocator + Clone> Lines<A> {
         }
         self.len += 1;
         Ok(())
+    }
+
+    /// Makes room for an entry: if nothing changes but that an entry with the hash `instead` is
+    /// removed, one with this hash is [inserted](Self::insert_reserved) without allocating. Grows
+    /// by a segment, if that is overdue.
+    ///
+    /// # Errors
+    ///
+    /// If there is no slot, and memory cannot be allocated. The entries are unchanged.
+    #[inline]
+    pub(crate) fn reserve_place(
+        &mut self,
+        hash: u32,
+        instead: Option<u32>,
+        hash_of: impl Fn(u32) -> u32,
+    ) -> Result<(), TryReserveError> {
+        if self.len > policy::limit(self.count) || self.count == 0 {
+            self.grow(hash_of)?;
+        }
+        let home = self.home(hash);
+        let is_full = self.line(home).free().is_empty();
+        if is_full { self.reserve_further(home, instead) } else { Ok(()) }
+    }
+
+    /// Makes room in the stash, unless a line has a free slot after this one, which is full, or
+    /// will have: that of the entry with the hash `instead`.
+    #[inline(never)]
+    fn reserve_further(
+        &mut self,
+        home: usize,
+        instead: Option<u32>,
+    ) -> Result<(), TryReserveError> {
+        let segment = |line: usize| line & !self.wrap();
+        if instead.is_some_and(|instead| segment(self.home(instead)) == segment(home)) {
+            return Ok(());
+        }
+        let mut at = self.next(home);
+        while at != home {
+            if !self.line(at).free().is_empty() {
+                return Ok(());
+            }
+            at = self.next(at);
+        }
+        self.reserve_stash()
+    }
+
+    /// Gives a number another hash: that of the entry whose place it takes is the former one.
+    /// Grows by a segment, if that is overdue.
+    ///
+    /// # Errors
+    ///
+    /// If there is no slot, and memory cannot be allocated. The entries are unchanged.
+    #[inline]
+    pub(crate) fn rehash(
+        &mut self,
+        (before, hash): (u32, u32),
+        number: u32,
+        hash_of: impl Fn(u32) -> u32,
+    ) -> Result<(), TryReserveError> {
+        if self.len > policy::limit(self.count) {
+            self.grow(hash_of)?;
+        }
+        let was_there = self.remove(before, number);
+        let mut is_inserted = Ok(());
+        if !self.place(hash, number) {
+            is_inserted = self.insert_stashed(hash, number);
+            if is_inserted.is_err() && was_there {
+                // Its former place is free, be it in the stash.
+                self.insert_reserved(before, number);
+                return is_inserted;
+            }
+        }
+        self.len += usize::from(is_inserted.is_ok());
+        is_inserted
+    }
+
+    /// Inserts a number that is not in the table, for which there is
+    /// [room](Self::reserve_place).
+    #[inline]
+    pub(crate) fn insert_reserved(&mut self, hash: u32, number: u32) {
+        if !self.place(hash, number) {
+            self.insert_stashed(hash, number).unwrap_or_else(|error| error.raise());
+        }
+        self.len += 1;
     }
 
     /// Inserts an entry into the first free slot from its home on. Returns false if its segment has

@@ -3,12 +3,15 @@
 use alloc::collections::BTreeMap;
 
 use super::Lines;
+use crate::memory::Global;
 
 /// What a byte of a script does to the numbers of a table.
 enum Op {
     Insert(u32),
     Remove(u32),
     Find(u32),
+    /// Removes a number, and inserts another one in its place.
+    Replace(u32),
     /// Inserts that many numbers more.
     Fill(u32),
     /// Removes that many numbers.
@@ -23,7 +26,8 @@ impl Op {
         match code % 16 {
             0..4 => Self::Insert(number),
             4..8 => Self::Remove(number),
-            8..11 => Self::Find(number),
+            8 | 9 => Self::Find(number),
+            10 => Self::Replace(number),
             11 | 12 => Self::Fill(number * 8),
             13 => Self::Empty(number * 8),
             14 => Self::Shrink,
@@ -70,6 +74,21 @@ impl Checked {
         assert_eq!(self.lines.remove(self.hash(number), number), is_there, "{number}");
     }
 
+    fn replace(&mut self, number: u32) {
+        let (next, model) = (self.hash(self.next), &self.model);
+        if let Some(instead) = model.get(&number) {
+            let hash_of = |other| model[&other];
+            let is_reserved = self.lines.reserve_place(next, Some(*instead), hash_of);
+            assert!(is_reserved.is_ok(), "there is memory");
+            self.remove(number);
+            let bytes = self.lines.allocation_size();
+            self.lines.insert_reserved(next, self.next);
+            assert_eq!(self.lines.allocation_size(), bytes, "it allocates nothing");
+            self.model.insert(self.next, next);
+            self.next += 1;
+        }
+    }
+
     fn find(&self, number: u32) {
         let hash = self.hash(number);
         let found = self.lines.find(hash, |other| other == number);
@@ -85,6 +104,7 @@ impl Checked {
             Op::Insert(number) => self.insert(number),
             Op::Remove(number) => self.remove(number),
             Op::Find(number) => self.find(number),
+            Op::Replace(number) => self.replace(number),
             Op::Fill(count) => {
                 (self.next..self.next + count).for_each(|number| self.insert(number));
                 self.next += count;
@@ -126,7 +146,7 @@ impl Checked {
 /// If the table and its model differ, or an invariant is violated.
 pub(crate) fn run(script: &[u8]) {
     let Some((&alike, ops)) = script.split_first() else { return };
-    let (lines, model) = (Lines::new(), BTreeMap::new());
+    let (lines, model) = (Lines::new_in(Global), BTreeMap::new());
     let mut checked = Checked { lines, model, alike, next: 256 };
     for (step, op) in ops.chunks_exact(2).enumerate() {
         // Operations of many numbers take long.
@@ -159,7 +179,7 @@ mod tests {
     }
 
     fn table(len: u32, hash: impl Fn(u32) -> u32 + Copy) -> Lines {
-        let mut lines = Lines::new();
+        let mut lines = Lines::new_in(Global);
         for number in 0..len {
             assert_eq!(lines.insert(hash(number), number, hash), Ok(()));
         }
@@ -197,7 +217,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "slow, and other tests insert as many entries")]
     fn an_insertion_rehashes_one_segment_at_most() {
-        let mut lines = Lines::new();
+        let mut lines = Lines::new_in(Global);
         let (rehashed, mut most) = (core::cell::Cell::new(0_u32), 0);
         for number in 0..MANY {
             rehashed.set(0);
@@ -212,8 +232,20 @@ mod tests {
     }
 
     #[test]
+    fn numbers_may_get_other_hashes() {
+        let mut lines = table(MANY / 10, random);
+        let other = |number| random(number + MANY);
+        for number in 0..MANY / 10 {
+            let hash_of = |of| if of < number { other(of) } else { random(of) };
+            assert_eq!(lines.rehash((random(number), other(number)), number, hash_of), Ok(()));
+        }
+        assert_eq!(lines.len() as u32, MANY / 10);
+        lines.validate(other).expect("invariant");
+    }
+
+    #[test]
     fn bytes_for_an_entry() {
-        let mut lines = Lines::new();
+        let mut lines = Lines::new_in(Global);
         let mut most = 0;
         for number in 0..MANY {
             assert_eq!(lines.insert(random(number), number, random), Ok(()));

@@ -11,6 +11,7 @@ use ::model::threads::run_concurrently;
 use flowtable::concurrent::ConcurrentLcTrie;
 use flowtable::key::bits::BitString;
 
+use super::misuse::flush_until;
 use crate::perform::perform_on_trie;
 
 type Trie = ConcurrentLcTrie<u64, u64>;
@@ -118,6 +119,28 @@ fn t5_garbage_is_bounded_and_refusals_change_nothing() {
     }
     assert!(cfg!(miri) || refused > 0);
     assert!(reader.remove(&7).is_some() && trie.is_empty());
+}
+
+/// A reader that never repins: each removal adds its leaf, the nodes that it replaces, and 2.3 KB.
+#[test]
+fn t5_removals_are_not_refused_above_the_limit() {
+    const REMOVALS: u64 = if cfg!(miri) { 20 } else { 1000 };
+    let trie = Trie::new().with_garbage_limit(10_000, 0);
+    (0..REMOVALS).for_each(|at| _ = trie.pin().insert(mix(at), at));
+    let reader = trie.pin();
+    let present = trie.len() as u64;
+    let mut removed = 0;
+    for at in 0..REMOVALS {
+        removed += u64::from(trie.pin().remove(&mix(at)).is_some());
+    }
+    assert_eq!((removed, trie.len()), (present, 0));
+    assert!(cfg!(miri) || trie.garbage() > 10_000);
+    // Halvings replace nodes of 16 bytes for each entry, a few times in all.
+    assert!(trie.garbage() as u64 <= 10_000 + REMOVALS * (2304 + 16 + 300));
+    assert!(cfg!(miri) || trie.pin().insert(mix(0), 0).is_err(), "T5");
+    drop(reader);
+    flush_until(|| trie.garbage() == 0);
+    assert_eq!(trie.pin().insert(mix(0), 0), Ok(None));
 }
 
 #[test]

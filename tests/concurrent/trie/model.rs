@@ -158,3 +158,23 @@ fn a_trie_drops_all_entries_even_if_destructors_panic() {
     assert!(catch_unwind(AssertUnwindSafe(|| drop(trie))).is_err());
     assert_eq!((DROPS.made(), DROPS.alive()), (40, 0));
 }
+
+/// Panics of destructors at reclamation stay there: everything else is dropped, and the trie works.
+#[test]
+fn values_that_panic_when_they_are_reclaimed_are_dropped_once() {
+    static DROPS: DropRecord = DropRecord::new();
+    let trie = ConcurrentLcTrie::<u32, Token>::new();
+    for number in 0..if cfg!(miri) { 20 } else { 2000 } {
+        let token = if number % 4 == 1 { DROPS.panicking_token() } else { DROPS.token() };
+        let pinned = trie.pin();
+        assert!(pinned.insert(number % 50, token).is_ok());
+        if number % 3 == 0 {
+            assert!(pinned.remove(&(number % 50)).is_some());
+        }
+    }
+    trie.pin().clear();
+    flush_until(|| trie.garbage() == 0 && DROPS.alive() == 0);
+    assert!(trie.is_empty() && trie.pin().insert(7, DROPS.token()).is_ok());
+    drop(trie);
+    assert_eq!(DROPS.alive(), 0);
+}

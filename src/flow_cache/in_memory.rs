@@ -1,0 +1,92 @@
+//! Caches in memory of the caller.
+
+use core::hash::BuildHasher;
+
+use super::FlowCache;
+use super::accounting::Accounting;
+use super::clock::Clock;
+use super::config::Config;
+use super::index::Index;
+use super::store::Store;
+use crate::eviction::{ByClass, Eviction};
+use crate::hash::DefaultHashBuilder;
+use crate::key::flow::FlowName;
+use crate::memory::Allocator;
+
+impl<K: FlowName, V, A: Allocator + Clone> FlowCache<K, V, ByClass, DefaultHashBuilder, A> {
+    /// Creates an empty cache that evicts by class, whose memory is from `memory`; that of the
+    /// policy is its own. O(1): memory is allocated as flows are created.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::mem::MaybeUninit;
+    /// use flowtable::flow_cache::{Config, Packet, Refused};
+    /// use flowtable::memory::StaticArea;
+    /// use flowtable::{FlowCache, Timestamp};
+    ///
+    /// let mut memory = [MaybeUninit::uninit(); 16 << 10];
+    /// let area = StaticArea::new(&mut memory);
+    /// let mut cache: FlowCache<u64, u64, _, _, _> = FlowCache::new_in(Config::new(50)?, &area);
+    /// for connection in 0..100 {
+    ///     *cache.observe(&connection, Packet::UDP, Timestamp::ZERO)?.flow += 1;
+    /// }
+    /// assert_eq!((cache.len(), cache.allocator().allocated_bytes() > 50 * 70), (50, true));
+    /// // Without memory for one flow, each packet without one is refused.
+    /// let area = StaticArea::new(&mut []);
+    /// let mut none: FlowCache<u64, u64, _, _, _> = FlowCache::new_in(Config::new(50)?, &area);
+    /// let refused = none.observe(&7, Packet::UDP, Timestamp::ZERO).unwrap_err();
+    /// assert_eq!((refused, none.len()), (Refused::Memory, 0));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn new_in(config: Config, memory: A) -> Self {
+        let (policy, hasher) = (ByClass::new(), DefaultHashBuilder::new());
+        Self::with_policy_and_hasher_in(config, policy, hasher, memory)
+    }
+}
+
+impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCache<K, V, P, S, A> {
+    /// Creates an empty cache as
+    /// [`with_policy_and_hasher`](FlowCache::with_policy_and_hasher), whose memory is from
+    /// `memory`; that of the policy is its own.
+    ///
+    /// A new flow for which the allocator has no memory evicts another one, or is
+    /// [refused](super::Refused::Memory) if there is none.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::eviction::SecondChance;
+    /// use flowtable::flow_cache::Config;
+    /// use flowtable::{DefaultHashBuilder, FlowCache, FlowKey};
+    ///
+    /// let arena = bumpalo::Bump::new();
+    /// let (config, hasher) = (Config::new(10_000)?, DefaultHashBuilder::with_seed(7));
+    /// let policy = SecondChance::new();
+    /// let cache: FlowCache<FlowKey, u64, _, _, _> =
+    ///     FlowCache::with_policy_and_hasher_in(config, policy, hasher, &arena);
+    /// assert_eq!(cache.allocation_size(), 0);
+    /// # Ok::<(), flowtable::flow_cache::ConfigError>(())
+    /// ```
+    #[must_use]
+    pub fn with_policy_and_hasher_in(config: Config, policy: P, hasher: S, memory: A) -> Self {
+        let clock = Clock::new();
+        let tick = clock.now() / config.tick;
+        Self {
+            index: Index::new_in(hasher, memory.clone()),
+            store: Store::new_in(config.flows, memory.clone()),
+            accounting: Accounting::new_in(policy, tick, &config, memory),
+            clock,
+            version: 1,
+            is_emergency: false,
+            config,
+        }
+    }
+
+    /// Returns the allocator that the cache was created with.
+    #[must_use]
+    pub fn allocator(&self) -> &A {
+        self.store.allocator()
+    }
+}
