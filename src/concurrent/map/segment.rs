@@ -35,6 +35,7 @@ use core::sync::atomic::{AtomicU16, AtomicU32};
 use super::line::{Line, SLOTS, tag};
 use crate::concurrent::sync::{AtomicPtr, IS_CHECKED, Ordering};
 use crate::invariant::{InvariantError, ensure};
+use crate::raw::prefetch::prefetch;
 
 /// Lines of a segment: a power of two.
 pub(super) const LINES: usize = if IS_CHECKED { 2 } else { 16 };
@@ -252,6 +253,16 @@ impl Segment {
     #[inline(always)]
     pub(super) fn home_line(&self, mixed: u64) -> &Line {
         &self.lines[home(mixed)]
+    }
+
+    /// Prefetches the cache lines that a writer needs for a mixed hash: the home, the notes of its
+    /// entries, and the count.
+    #[inline]
+    pub(super) fn prefetch(&self, mixed: u64) {
+        let home = home(mixed);
+        prefetch(&raw const self.lines[home]);
+        prefetch(&raw const self.notes[home]);
+        prefetch(&raw const self.count);
     }
 
     /// Returns the first result of `is` for the ids of candidates for this mixed hash.

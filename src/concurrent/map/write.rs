@@ -391,6 +391,7 @@ where
         expected: Expected,
     ) -> Insertion<'p, (K, V)> {
         let mixed = mix(hash);
+        self.prefetch(mixed);
         self.write(shard_of(mixed), |writer| {
             writer.insert(
                 mixed,
@@ -412,10 +413,17 @@ where
         // Shrinking allocates first.
         let may_shrink = !self.map.garbage.is_above_limit();
         let mixed = mix(hash);
+        self.prefetch(mixed);
         self.write(shard_of(mixed), |writer| {
             let is = |(own, _): &(K, V)| key.equivalent(own);
             writer.remove(mixed, expected, is, may_shrink, |(key, _)| self.hash_of(key))
         })
+    }
+
+    /// Prefetches what a writer needs for a mixed hash, before it waits for the lock.
+    #[inline]
+    fn prefetch(&self, mixed: u64) {
+        self.map.index.segment(mixed, self.epoch()).prefetch(mixed);
     }
 
     /// Runs `work` on a shard under its lock.
