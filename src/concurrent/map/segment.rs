@@ -1,4 +1,4 @@
-//! Segments: 16 lines with some 130 entries, and notes of the writers about each.
+//! Segments: 16 lines with some hundred entries, and notes of the writers about each.
 //!
 //! ```text
 //!     segment ──→ ┌──────┬──────┬──────┬─ … ─┬──────────────────┬──────────────────────────────┐
