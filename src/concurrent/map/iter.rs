@@ -2,8 +2,8 @@
 //!
 //! A shard is visited with its directory at that time, and each of the segments line by line. An
 //! entry does not move in a segment, and belongs to one segment of a directory. If a segment is
-//! split meanwhile, either that is visited or both halves: see G1 and G2 in `growth.rs`. So an entry
-//! that stays in the map is visited once.
+//! split meanwhile, either that is visited or both halves: see G1 and G2 in `growth.rs`. So an
+//! entry that stays in the map is visited once.
 
 use core::borrow::Borrow;
 use core::iter::FusedIterator;

@@ -1,8 +1,8 @@
 //! Models of the protocols for loom, which runs them in every interleaving.
 //!
 //! Under a checker a map has two shards, a segment two lines of two slots each, whose tags are in
-//! different words, and it splits above three entries. All keys of a test are in one shard, and have
-//! one home if the test requires it.
+//! different words, and it splits above three entries. All keys of a test are in one shard, and
+//! have one home if the test requires it.
 #![allow(unsafe_code)]
 
 use loom::cell::UnsafeCell;

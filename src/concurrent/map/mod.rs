@@ -225,8 +225,8 @@ pub use write::{Compute, Computed};
 ///
 /// Costs of the methods of a pin:
 ///
-/// - `get`, `get_key_value`, `contains_key`: the cache lines of a line of the index and of an entry;
-///   no store to shared memory.
+/// - `get`, `get_key_value`, `contains_key`: the cache line of the index and those of an entry; no
+///   store to shared memory.
 /// - `get_batch`, `get_many`: those of `get`, with the misses of 32 keys overlapping.
 /// - `insert`, `get_or_insert`, `get_or_insert_with`, `remove`, `remove_entry`, `update`,
 ///   `compute`: the lock of one shard of 64, the cache lines of `get`, and at most one split of a

@@ -20,9 +20,9 @@
 //! - **S3** An insertion writes the slot first and increments the overflow counts then; a removal
 //!   clears the slot first and decrements then. So a count is never less than the number of
 //!   overflowed entries.
-//! - **S4** The note of an entry has its distance from its home, and the bits of its mixed hash that
-//!   follow those in which the segment agrees, up to a multiple of 12. So a split hashes no key,
-//!   except at these depths, and of entries with a greater distance than a note can store.
+//! - **S4** The note of an entry has its distance from its home, and the bits of its mixed hash
+//!   that follow those in which the segment agrees, up to a multiple of 12. So a split hashes no
+//!   key, except at these depths, and of entries with a greater distance than a note can store.
 #![allow(unsafe_code)]
 
 use alloc::boxed::Box;
