@@ -29,7 +29,7 @@ bare() {
         skip "bare metal, because the target $1 could not be installed"
         return
     fi
-    # The size in bytes of a program with seven structures.
+    # The size in bytes of a program with eight structures.
     for profile in release small; do
         CARGO_TARGET_DIR=$target/$1 \
             cargo build --locked --profile "$profile" --target "$1" || exit 1

@@ -72,22 +72,29 @@
 //! | [`TrashMap`] | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
 //! | [`TrashSet`] | – | `contains_batch` | – | ✓ | ✓ | ✓ | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
 //! | [`TrashTable`] | all | `find_batch` | – | ✓ | ✓ | ✓ | ✓ | ✓ | – | ✓ | – | ✓ | ✓ | – |
-//! | [`ConcurrentMap`] | ✓ | ✓ | – | ✓ | – | ✓ | – | – | ✓ | ✓ | – | – | ✓ | – |
+//! | [`ConcurrentMap`] | ✓ | ✓ | – | ✓ | – | ✓ | pinned | – | ✓ | ✓ | – | – | ✓ | – |
+//! | [`ConcurrentTable`] | ✓ | ✓ | – | ✓ | – | ✓ | pinned | – | ✓ | ✓ | – | – | ✓ | – |
 //! | [`FlowCache`] | ✓ | `observe_batch` | `observe_batch_with` | `retain_step` | ✓ | ✓ | ✓ | – | – | – | ✓ | ✓ | ✓ | `Image` |
 //! | [`RouteTable`] | – | `lookup_batch` | – | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
 //! | [`Routes`] | – | – | – | ✓ | – | ✓ | – | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
 //! | [`LcTrieMap`] | – | – | – | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
+//! | [`ConcurrentRoutes`] | – | `lookup_batch` | – | ✓ | – | ✓ | – | – | `FromIterator` | ✓ | – | – | ✓ | – |
 //! | [`LcRouteTable`] | – | – | – | – | – | ✓ | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
+//! | [`ConcurrentLcTrie`] | – | – | – | – | – | ✓ | pinned | – | – | ✓ | – | – | ✓ | – |
 //! | [`SocketTable`] | – | `lookup_batch` | – | ✓ | – | ✓ | ✓ | ✓ | – | – | – | ✓ | ✓ | names |
-//! | [`SourceHashCache`] | index | ✓ | `get_batch_mut` | ✓ | – | ✓ | – | – | – | – | – | ✓ | ✓ | – |
-//! | [`ChainedCache`] | ✓ | – | `get_batch_mut` | ✓ | ✓ | ✓ | ✓ | – | `Extend` | – | ✓ | ✓ | ✓ | – |
+//! | [`SourceHashCache`] | index | ✓ | `get_batch_mut` | ✓ | ✓ | ✓ | ✓ | – | – | – | ✓ | ✓ | ✓ | – |
+//! | [`ChainedCache`] | ✓ | – | `get_batch_mut` | ✓ | ✓ | ✓ | ✓ | ✓ | `Extend` | – | ✓ | ✓ | ✓ | – |
 //! | [`DuplicateFilter`] | index | – | – | – | – | – | – | – | – | – | – | ✓ | ✓ | – |
-//! | [`EphemeralStore`] | ✓ | ✓ | ✓ | ✓ | – | ✓ | – | – | – | – | – | ✓ | ✓ | – |
+//! | [`EphemeralStore`] | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | – | – | – | – | – | ✓ | ✓ | – |
+//! | [`ConcurrentStore`] | – | – | – | ✓ | – | – | – | – | – | – | – | – | ✓ | – |
 //! | [`Unicache`](trie::unicache::Unicache) | – | – | – | ✓ | – | ✓ | ✓ | – | – | – | – | ✓ | ✓ | – |
 //!
 //! - A structure with a bound has no `Default` and no `FromIterator`: it needs its capacity, and
 //!   [`EphemeralStore`], [`FlowCache`] and [`DuplicateFilter`] the time of each entry, for which
 //!   `iter` and `retain` of the store have an argument.
+//! - What is shared by threads is used through a pin, such as [`ConcurrentMap::pin`], which has
+//!   the methods that read. It is not compared or cloned, as others may change it meanwhile. A
+//!   [`ConcurrentStore`] hands out values by a closure, under a lock: it has no `iter`.
 //! - An error that returns something has it in a field `refused`.
 //! - Keys, prefixes and [`Direction`] implement `Display`.
 //!

@@ -19,6 +19,7 @@
 //!
 //! *hashbrown, index as hash* uses the index in place of a hash, too.
 
+mod filter;
 mod packets;
 mod subject;
 mod tables;
@@ -65,8 +66,13 @@ const FITS_L2: usize = 200_000;
 
 pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
     println!("\nSourceHashCache, ChainedCache");
-    for &n in plan.sizes(&[1_000, 16_000, 128_000, 1_000_000], &[1_000, 128_000]) {
+    let sizes = plan.sizes(&[1_000, 16_000, 128_000, 1_000_000], &[1_000, 128_000]);
+    for &n in sizes {
         report.show(&measured(n, plan.quick))?;
+    }
+    println!("\nDuplicateFilter");
+    for &n in sizes {
+        report.show(&filter::measured(n, plan.quick))?;
     }
     Ok(())
 }

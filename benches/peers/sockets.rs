@@ -8,6 +8,9 @@
 //!     ports       `connect_ephemeral` when some of the ports to a destination are taken
 //! ```
 //!
+//! *scan* asks each socket for each packet, as smoltcp does: sockets have about 500 bytes, whose
+//! state is beside their names. The other arrays have the names only.
+//!
 //! All connections are to one IPv4 address and port, so only the clients' addresses and ports
 //! differ.
 
@@ -28,7 +31,7 @@ use crate::maps::subject::{MapSubject, Operation, map};
 use crate::memory;
 use crate::results::{Column, Outcome, Report, Results};
 use crate::subject::{ours, peer};
-use tables::{Array, Sockets, V4};
+use tables::{Array, Scan, Sockets, V4};
 
 const OPERATIONS: &[Operation] = &[
     Operation::Fill,
@@ -62,6 +65,7 @@ pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
     for &n in plan.sizes(&small, &[4, 8, 16, 17]) {
         let mut subjects = subjects();
         subjects.push(peer("array", map(Array::default)));
+        subjects.push(peer(listeners::SCAN, map(Scan::default)));
         let mut rounds = Rounds { operations: OPERATIONS, subjects, has_limit: false };
         report.show(&rounds.run(n, plan.quick))?;
     }

@@ -90,6 +90,7 @@ enum Op {
     Replace(Rule),
     Fork(bool),
     Back,
+    Change(u8),
 }
 
 impl Op {
@@ -113,6 +114,7 @@ impl Op {
             Self::Replace(rule) => Step::Replace(rule.replacement()),
             Self::Fork(with_clone) => Step::Fork { with_clone },
             Self::Back => Step::Back,
+            Self::Change(divisor) => Step::Change(1 + u32::from(divisor % 8)),
         }
     }
 }

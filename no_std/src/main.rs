@@ -10,15 +10,16 @@ use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
 
 use flowtable::ephemeral::Heads;
-use flowtable::eviction::PassiveGc;
+use flowtable::eviction::{ByClass, PassiveGc};
+use flowtable::flow_cache::{Config, Packet};
 use flowtable::hash::source_index::SourceIndex;
 use flowtable::key::bits::Headed;
 use flowtable::memory::StaticArea;
 use flowtable::sockets::{Local, Reuse, SocketTable};
 use flowtable::trie::unicache::Unicache;
 use flowtable::{
-    DefaultHashBuilder, EphemeralStore, FiveTuple, LcTrieMap, Prefix, RouteTable, SourceHashCache,
-    Timestamp, TrashMap,
+    DefaultHashBuilder, EphemeralStore, FiveTuple, FlowCache, LcTrieMap, Prefix, RouteTable,
+    SourceHashCache, Timestamp, TrashMap,
 };
 
 #[global_allocator]
@@ -66,6 +67,29 @@ fn wrong_routes_in_area() -> usize {
     usize::from(full < 100) + wrong + left + area.allocated_bytes()
 }
 
+/// Fills a flow cache whose memory is a buffer, and lets all flows end. Returns the number of wrong
+/// results.
+fn wrong_flows_in_area(hasher: DefaultHashBuilder) -> usize {
+    const FLOWS: u16 = 100;
+    let mut memory = [MaybeUninit::uninit(); 32 << 10];
+    let area = StaticArea::new(&mut memory);
+    let Ok(config) = Config::new(usize::from(FLOWS)) else { return 1 };
+    let policy = ByClass::new();
+    let mut flows =
+        FlowCache::<u64, u16, _, _, _>::with_policy_and_hasher_in(config, policy, hasher, &area);
+    let mut new = 0;
+    for packet in 0..2 * FLOWS {
+        let seen = flows.observe(&u64::from(packet % FLOWS), Packet::UDP, Timestamp::ZERO);
+        new += usize::from(seen.is_ok_and(|seen| seen.fresh));
+    }
+    let wrong = new.abs_diff(FLOWS.into()) + flows.len().abs_diff(FLOWS.into());
+    let mut ended = 0;
+    while !flows.advance(Timestamp::from_secs(100_000), 10, |_| ended += 1).is_done {}
+    let left = flows.len() + usize::from(FLOWS).abs_diff(ended);
+    drop(flows);
+    wrong + left + area.allocated_bytes()
+}
+
 /// Returns the number of wrong results.
 fn work() -> usize {
     let mut ports: LcTrieMap<u16, u32> = (1..=1000).map(|port| (port, u32::from(port))).collect();
@@ -78,7 +102,7 @@ fn work() -> usize {
         let key = Headed::new(port, &hasher);
         cache.insert(key, time, |_, time| Some(*time), |_, _| evicted += 1);
     }
-    let lost = lost_in_area(hasher) + wrong_routes_in_area();
+    let lost = lost_in_area(hasher.clone()) + wrong_routes_in_area() + wrong_flows_in_area(hasher);
 
     let mut routes = RouteTable::<u32, u32>::new();
     for len in 0..=32 {

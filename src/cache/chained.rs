@@ -37,7 +37,7 @@ const EQUAL_HASHES: usize = 8;
 /// |---|---|
 /// | `get`, `get_mut`, `peek`, `contains_key` | two cache lines: of the index, and of the entry |
 /// | `get_or_insert_with`, `insert`, `remove`, each key of a batch | O(1), and the policy |
-/// | `new`, `with_parts`, `iter`, `retain`, `extract_if`, `clear` | O(capacity) |
+/// | `new`, `with_parts`, `iter`, `iter_mut`, `retain`, `extract_if`, `clear` | O(capacity) |
 /// | `len`, `allocation_size` | O(1) |
 ///
 /// The memory of entries is allocated by the constructor. The cache panics if a policy implemented
@@ -173,6 +173,10 @@ impl<K, V, P, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A> {
     #[must_use]
     pub const fn statistics(&self) -> Statistics {
         self.statistics
+    }
+
+    pub(super) fn entries_mut(&mut self) -> &mut Entries<K, V, A> {
+        &mut self.entries
     }
 
     /// Iterates over the entries in no particular order.

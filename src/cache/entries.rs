@@ -220,6 +220,11 @@ impl<K, V, A: Allocator + Clone> Entries<K, V, A> {
         self.slots.slots().iter().filter_map(Slot::entry)
     }
 
+    /// Iterates over the entries in the order of their slots, with mutable references.
+    pub(super) fn iter_mut(&mut self) -> OccupiedMut<'_, K, V> {
+        self.slots.slots_mut().iter_mut().filter_map(Slot::entry_mut)
+    }
+
     /// Prefetches the line of a hash.
     #[inline]
     pub(super) fn prefetch_line(&self, hash: u32) {
@@ -273,4 +278,10 @@ fn find_beyond_home<K, V, A: Allocator + Clone>(
 pub(super) type Occupied<'a, K, V> = FilterMap<
     slice::Iter<'a, Slot<Entry<K, V>>>,
     fn(&'a Slot<Entry<K, V>>) -> Option<&'a Entry<K, V>>,
+>;
+
+/// The entries of occupied slots, with mutable references.
+pub(super) type OccupiedMut<'a, K, V> = FilterMap<
+    slice::IterMut<'a, Slot<Entry<K, V>>>,
+    fn(&'a mut Slot<Entry<K, V>>) -> Option<&'a mut Entry<K, V>>,
 >;

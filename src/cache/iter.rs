@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::entries::{Entries, Occupied};
+use super::entries::{Entries, Occupied, OccupiedMut};
 use crate::memory::Allocator;
 
 /// An iterator over the entries of a [`ChainedCache`](super::ChainedCache), in no particular order.
@@ -43,5 +43,42 @@ impl<K, V> Clone for Iter<'_, K, V> {
 impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Iter<'_, K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.clone()).finish()
+    }
+}
+
+/// An iterator over the entries of a [`ChainedCache`](super::ChainedCache) with mutable references
+/// to their values, in no particular order.
+pub struct IterMut<'a, K, V> {
+    entries: OccupiedMut<'a, K, V>,
+    /// The entries that remain.
+    len: usize,
+}
+
+impl<'a, K, V> IterMut<'a, K, V> {
+    pub(super) fn new<A: Allocator + Clone>(entries: &'a mut Entries<K, V, A>) -> Self {
+        let len = entries.len();
+        Self { entries: entries.iter_mut(), len }
+    }
+}
+
+impl<'a, K, V> Iterator for IterMut<'a, K, V> {
+    type Item = (&'a K, &'a mut V);
+
+    fn next(&mut self) -> Option<(&'a K, &'a mut V)> {
+        let entry = self.entries.next()?;
+        self.len -= 1;
+        Some((&entry.key, &mut entry.value))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.len, Some(self.len))
+    }
+}
+
+impl<K, V> ExactSizeIterator for IterMut<'_, K, V> {}
+
+impl<K, V> fmt::Debug for IterMut<'_, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IterMut").field("len", &self.len).finish_non_exhaustive()
     }
 }

@@ -46,6 +46,7 @@ mod replacement;
 mod set;
 mod source_hash;
 mod source_hash_batch;
+mod source_hash_iter;
 mod tag;
 mod traits;
 
@@ -55,9 +56,10 @@ use core::fmt;
 use crate::memory::ArrayError;
 pub use chained::ChainedCache;
 pub use duplicates::{CallVerdict, DuplicateFilter};
-pub use iter::Iter;
+pub use iter::{Iter, IterMut};
 pub use replacement::Replacement;
 pub use source_hash::SourceHashCache;
+pub use source_hash_iter::SourceHashIter;
 
 /// Counters of lookups and insertions since the cache was created.
 ///

@@ -245,25 +245,32 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
         Some((key, unsafe { self.values[way].assume_init_read() }))
     }
 
-    /// Drops the entries for which `keep` returns false. Calls `on_remove` before each drop.
-    pub(super) fn retain(
-        &mut self,
-        mut keep: impl FnMut(&K, &mut V) -> bool,
-        mut on_remove: impl FnMut(),
-    ) {
-        for way in 0..WAYS {
-            if !self.is_occupied(way) {
-                continue;
-            }
-            // SAFETY: the way is occupied.
-            let key = unsafe { self.keys[way].assume_init_ref() };
-            // SAFETY: as its key.
-            if !keep(key, unsafe { self.values[way].assume_init_mut() }) {
-                let entry = self.remove(way);
-                on_remove();
-                drop(entry);
-            }
+    /// Returns the entry of a way, if there is one.
+    #[inline]
+    pub(super) fn entry(&self, way: usize) -> Option<(&K, &V)> {
+        if !self.is_occupied(way) {
+            return None;
         }
+        // SAFETY: the way is occupied.
+        let key = unsafe { self.keys[way].assume_init_ref() };
+        // SAFETY: as its key.
+        Some((key, unsafe { self.values[way].assume_init_ref() }))
+    }
+
+    /// Returns the entry of a way, if there is one, with a mutable reference to its value.
+    pub(super) fn entry_mut(&mut self, way: usize) -> Option<(&K, &mut V)> {
+        if !self.is_occupied(way) {
+            return None;
+        }
+        // SAFETY: the way is occupied.
+        let key = unsafe { self.keys[way].assume_init_ref() };
+        // SAFETY: as its key.
+        Some((key, unsafe { self.values[way].assume_init_mut() }))
+    }
+
+    /// Returns what the tag of a way has of the index of its entry.
+    pub(super) fn index(&self, way: usize) -> u32 {
+        self.tag(way).index()
     }
 
     /// Sets the generation, and drops the entries of another one.
@@ -282,16 +289,6 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
             (0..WAYS).for_each(|way| drop(self.remove(way)));
         }
         self.tags.iter_mut().for_each(|tag| tag.update(Tag::vacated));
-    }
-
-    /// Iterates over the entries in no particular order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
-        (0..WAYS).filter(|&way| self.is_occupied(way)).map(|way| {
-            // SAFETY: the way is occupied.
-            let key = unsafe { self.keys[way].assume_init_ref() };
-            // SAFETY: as its key.
-            (key, unsafe { self.values[way].assume_init_ref() })
-        })
     }
 
     /// Checks invariants 2 and 3, and that the tags of vacant ways have a rank only.
@@ -318,11 +315,8 @@ impl<K: Clone, V: Clone, const WAYS: usize> Clone for Set<K, V, WAYS> {
         let mut clone = Self::new();
         clone.generation = self.generation;
         for way in 0..WAYS {
-            if self.is_occupied(way) {
-                // SAFETY: the way is occupied.
-                let key = unsafe { self.keys[way].assume_init_ref() }.clone();
-                // SAFETY: the way is occupied.
-                let value = unsafe { self.values[way].assume_init_ref() }.clone();
+            if let Some((key, value)) = self.entry(way) {
+                let (key, value) = (key.clone(), value.clone());
                 clone.keys[way].write(key);
                 clone.values[way].write(value);
             }

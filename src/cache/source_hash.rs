@@ -74,7 +74,7 @@ pub struct SourceHashCache<K, V, const WAYS: usize = 1, A: Allocator + Clone = G
     /// Incremented by `clear`. Entries of sets with another generation are stale.
     pub(super) generation: u32,
     pub(super) replacement: Replacement,
-    len: usize,
+    pub(super) len: usize,
     pub(super) statistics: Statistics,
 }
 
@@ -254,40 +254,6 @@ impl<K, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WAYS, 
             // Generations wrap around, and no set may have one that is used again.
             self.generation = 0;
             (0..self.sets.len()).for_each(|set| self.sets.get_mut(set).generation = STALE);
-        }
-    }
-
-    /// Iterates over the entries in no particular order.
-    pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
-        let sets = self.sets.iter().filter(|set| set.generation == self.generation);
-        sets.flat_map(Set::iter)
-    }
-
-    /// Retains the entries for which `keep` returns true.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::SourceHashCache;
-    /// use flowtable::hash::source_index::SourceIndex;
-    ///
-    /// let mut cache: SourceHashCache<u16, char> = SourceHashCache::new(4)?;
-    /// for (port, action) in [(1, 'a'), (2, 'b'), (3, 'a')] {
-    ///     _ = cache.insert(SourceIndex::new(port.into()), port, action);
-    /// }
-    /// cache.retain(|_, action| *action == 'a');
-    /// assert_eq!(cache.iter().map(|(port, _)| port).sum::<u16>(), 1 + 3);
-    /// assert_eq!(cache.remove(SourceIndex::new(3), &3), Some('a'));
-    /// assert!(!cache.contains_key(SourceIndex::new(3), &3));
-    /// # Ok::<(), flowtable::cache::CacheError>(())
-    /// ```
-    pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
-        for set in 0..self.sets.len() {
-            let set = self.sets.get_mut(set);
-            if set.generation == self.generation {
-                // The length is updated with each removal, as `keep` may panic.
-                set.retain(|key, value| keep(key, value), || self.len -= 1);
-            }
         }
     }
 

@@ -66,6 +66,11 @@ impl Tag {
         Rank(self.0 & Self::RANK)
     }
 
+    /// The bits of the index of the entry.
+    pub(super) const fn index(self) -> u32 {
+        self.0 & Self::INDEX
+    }
+
     /// Whether the way has an entry with the index of `entry`, a tag from [`Tag::entry`].
     #[inline]
     pub(super) const fn matches(self, entry: Self) -> bool {

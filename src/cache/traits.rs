@@ -1,10 +1,10 @@
-//! Implementations of the traits of `core` for `ChainedCache`.
+//! Implementations of the traits of `core` for `ChainedCache`, and mutable iteration.
 
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
 
 use super::chained::ChainedCache;
-use super::iter::Iter;
+use super::iter::{Iter, IterMut};
 use crate::eviction::Eviction;
 use crate::memory::Allocator;
 
@@ -50,5 +50,32 @@ impl<'a, K, V, P, S, A: Allocator + Clone> IntoIterator for &'a ChainedCache<K, 
 
     fn into_iter(self) -> Iter<'a, K, V> {
         self.iter()
+    }
+}
+
+impl<K, V, P, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A> {
+    /// Iterates over the entries in no particular order, with mutable references to their values.
+    /// No use is recorded. O(capacity).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut ages: flowtable::ChainedCache<&str, u32> = flowtable::ChainedCache::new(100)?;
+    /// ages.extend([("a", 1), ("b", 2)]);
+    /// ages.iter_mut().for_each(|(_, age)| *age += 1);
+    /// assert_eq!((ages.peek("a"), ages.peek("b")), (Some(&2), Some(&3)));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    pub fn iter_mut(&mut self) -> IterMut<'_, K, V> {
+        IterMut::new(self.entries_mut())
+    }
+}
+
+impl<'a, K, V, P, S, A: Allocator + Clone> IntoIterator for &'a mut ChainedCache<K, V, P, S, A> {
+    type Item = (&'a K, &'a mut V);
+    type IntoIter = IterMut<'a, K, V>;
+
+    fn into_iter(self) -> IterMut<'a, K, V> {
+        self.iter_mut()
     }
 }

@@ -1,6 +1,7 @@
 //! Removal, and creation in the slots of removed bindings.
 
 use core::hash::{BuildHasher, Hash};
+use core::iter;
 
 use equivalent::Equivalent;
 
@@ -45,37 +46,80 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     pub fn retain_hashed(
         &mut self,
         now: Timestamp,
-        mut hash_of: impl FnMut(&T) -> u64,
-        keep: impl FnMut(&T, &mut V) -> bool,
+        hash_of: impl FnMut(&T) -> u64,
+        mut keep: impl FnMut(&T, &mut V) -> bool,
     ) {
-        self.retain_by(now, |_, tag| hash_of(tag), keep);
+        self.extract_if_hashed(now, hash_of, |tag, value| !keep(tag, value)).for_each(drop);
     }
 
-    fn retain_by(
+    /// Returns an iterator that removes the live bindings for which `is_removed` returns true,
+    /// given the hashes under which they were created; those that are not found under their hash
+    /// stay. See [`extract_if`](Self::extract_if).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{EphemeralStore, Timestamp};
+    /// use std::time::Duration;
+    ///
+    /// let mut store: EphemeralStore = EphemeralStore::new(10, Duration::from_secs(10))?;
+    /// for tag in 0..10_u64 {
+    ///     store.find_or_create_hashed(tag, tag, Timestamp::ZERO, || tag % 3)?;
+    /// }
+    /// let thirds = store.extract_if_hashed(Timestamp::ZERO, |tag| *tag, |_, value| *value == 0);
+    /// assert!(thirds.map(|(tag, _)| tag).eq([0, 3, 6, 9]));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn extract_if_hashed(
+        &mut self,
+        now: Timestamp,
+        mut hash_of: impl FnMut(&T) -> u64,
+        is_removed: impl FnMut(&T, &mut V) -> bool,
+    ) -> impl Iterator<Item = (T, V)> {
+        self.extract_by(now, move |_, tag| hash_of(tag), is_removed)
+    }
+
+    fn extract_by(
         &mut self,
         now: Timestamp,
         mut hash_of: impl FnMut(&S, &T) -> u64,
-        mut keep: impl FnMut(&T, &mut V) -> bool,
-    ) {
+        mut is_removed: impl FnMut(&T, &mut V) -> bool,
+    ) -> impl Iterator<Item = (T, V)> {
         self.advance_to(now);
         let mut sequence = self.ring.oldest();
-        while sequence < self.ring.next() {
-            let position = (sequence - self.ring.oldest()) as usize;
-            sequence += 1;
-            let is_live = self.ring.times(position).is_some_and(|times| self.remaining(times) > 0);
-            let Some(entry) = self.ring.get_mut(position).filter(|_| is_live) else { continue };
-            if keep(&entry.tag, &mut entry.value) {
-                continue;
-            }
-            let Some(entry) = self.ring.get(position) else { continue };
-            let hash = hash_of(&self.hasher, &entry.tag);
-            let found = self.find_entry(hash, &entry.tag, 0, &mut ());
-            if found.is_some_and(|found| self.ring.position_of(found.sequence) == position) {
-                drop(self.remove_at(hash, position));
-            }
-            // Vacant slots at the front may have been passed.
+        iter::from_fn(move || {
+            // Vacant slots at the front may have been passed since the last removal.
             sequence = sequence.max(self.ring.oldest());
+            while sequence < self.ring.next() {
+                let position = (sequence - self.ring.oldest()) as usize;
+                sequence += 1;
+                if let Some(hash) = self.hash_if(position, &mut hash_of, &mut is_removed) {
+                    let Entry { tag, value } = self.remove_at(hash, position);
+                    return Some((tag, value));
+                }
+            }
+            None
+        })
+    }
+
+    /// Returns the hash of the tag at a position if there is a live binding that is found under it,
+    /// and for which `is_picked` returns true.
+    fn hash_if(
+        &mut self,
+        position: usize,
+        hash_of: &mut impl FnMut(&S, &T) -> u64,
+        is_picked: &mut impl FnMut(&T, &mut V) -> bool,
+    ) -> Option<u64> {
+        let times = self.ring.times(position)?;
+        let is_live = self.remaining(times) > 0;
+        let entry = self.ring.get_mut(position).filter(|_| is_live)?;
+        if !is_picked(&entry.tag, &mut entry.value) {
+            return None;
         }
+        let tag = &self.ring.get(position)?.tag;
+        let hash = hash_of(&self.hasher, tag);
+        let found = self.find_entry(hash, tag, 0, &mut ())?;
+        (self.ring.position_of(found.sequence) == position).then_some(hash)
     }
 }
 
@@ -132,8 +176,37 @@ where
     /// assert!(store.iter(Timestamp::from_secs(1)).map(|(tag, _)| *tag).eq([0, 3, 6, 9]));
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
-    pub fn retain(&mut self, now: Timestamp, keep: impl FnMut(&T, &mut V) -> bool) {
-        self.retain_by(now, |hasher, tag| hasher.hash_one(tag), keep);
+    pub fn retain(&mut self, now: Timestamp, mut keep: impl FnMut(&T, &mut V) -> bool) {
+        self.extract_if(now, |tag, value| !keep(tag, value)).for_each(drop);
+    }
+
+    /// Returns an iterator that removes the live bindings for which `is_removed` returns true,
+    /// those of older slots first. Bindings that it has not visited when it is dropped stay, and so
+    /// do those that were created with a hash of the caller: see
+    /// [`extract_if_hashed`](Self::extract_if_hashed). O(capacity) if it is run to its end.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{EphemeralStore, Timestamp};
+    /// use std::time::Duration;
+    ///
+    /// // Handshakes by their port; those of port 1 are answered at once.
+    /// let mut open: EphemeralStore<u32, u16> = EphemeralStore::new(10, Duration::from_secs(9))?;
+    /// for peer in 0..6 {
+    ///     open.find_or_create(peer, Timestamp::ZERO, || peer as u16 % 2)?;
+    /// }
+    /// let answered = open.extract_if(Timestamp::from_secs(1), |_, port| *port == 1);
+    /// assert!(answered.map(|(peer, _)| peer).eq([1, 3, 5]));
+    /// assert_eq!(open.live(Timestamp::from_secs(1)), 3);
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn extract_if(
+        &mut self,
+        now: Timestamp,
+        is_removed: impl FnMut(&T, &mut V) -> bool,
+    ) -> impl Iterator<Item = (T, V)> {
+        self.extract_by(now, |hasher, tag| hasher.hash_one(tag), is_removed)
     }
 }
 

@@ -9,9 +9,10 @@ use super::config::Emergency;
 use super::event::{Refused, RemovedFlow};
 use super::handle::Handle;
 use super::lookup::Carried;
+use super::observed::Seen;
 use super::record::{Cold, Flow, FlowState, Marks};
 use super::state::{EndReason, Packet, Tenant};
-use super::store::{Store, Target};
+use super::store::{Store, Target, set_tenant};
 use crate::eviction::{EntryStats, Eviction};
 use crate::key::flow::{Direction, FlowName};
 use crate::memory::Allocator;
@@ -25,7 +26,7 @@ const MAX_EXAMINED: usize = 3 * AT_ONCE;
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCache<K, V, P, S, A> {
     /// Creates a flow for a name that refers to no flow, or to one that has ended and is removed.
-    /// Evicts a flow if necessary. Returns the slot.
+    /// Evicts a flow if necessary. Returns the packet in the flow.
     #[inline]
     pub(super) fn create(
         &mut self,
@@ -34,7 +35,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         (mut packet, direction): (Packet, Direction),
         over: Option<u32>,
         value: V,
-    ) -> Result<u32, Refused> {
+    ) -> Result<Seen<V>, Refused> {
         let hash = self.index_hash(carried.hash, &carried.name);
         let (before, reason) = match over {
             Some(over) => {
@@ -50,21 +51,22 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         };
         self.next_version();
         let marks = Marks::first((packet, direction), initiator, &self.config);
-        let new = New { marks, hash, tenant: packet.tenant() };
-        let slot = match before {
+        let new = New { marks, hash, tenant: packet.tenant(), direction };
+        let seen = match before {
             Some(before) => self.replace_flow((before, reason), new, carried, value),
             None => self.append_flow(new, carried, value),
         };
-        match slot {
+        match seen {
             Some(_) => self.accounting.metrics.created += 1,
             None => self.accounting.metrics.refused += 1,
         }
-        slot.ok_or(Refused::Memory)
+        seen.ok_or(Refused::Memory)
     }
 
-    /// Inserts a flow, and its name into the index. Returns the slot, or `None` without memory.
+    /// Inserts a flow, and its name into the index. Returns the packet in the flow, or `None`
+    /// without memory.
     #[inline(never)]
-    fn append_flow(&mut self, new: New, carried: Carried<K>, value: V) -> Option<u32> {
+    fn append_flow(&mut self, new: New, carried: Carried<K>, value: V) -> Option<Seen<V>> {
         self.reserve_flow(new.hash, new.tenant).ok()?;
         let slot = self.store.flows.next_index();
         self.index.insert(new.hash, Target::slot(slot), &self.store).ok()?;
@@ -72,13 +74,13 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         let flow = Flow { name, marks: new.marks, last_seen: now, version, value };
         let cold = Cold { first_seen: now, reported: now, hash: new.hash, ..Cold::FREE };
         self.insert_flow(flow, cold, new.tenant);
-        Some(slot)
+        Some(Seen::first(&mut self.store.flows[slot], slot, new.direction))
     }
 
-    /// Ends the flow in a slot, and inserts another one there, with its name. Returns the slot, or
-    /// `None` without memory: then nothing has changed.
+    /// Ends the flow in a slot, and inserts another one there, with its name. Returns the packet in
+    /// it, or `None` without memory: then nothing has changed.
     ///
-    /// Nothing is copied twice: the value comes by way of the removed flow.
+    /// The addresses of the flow and of its cold part are computed once.
     #[inline]
     fn replace_flow(
         &mut self,
@@ -86,16 +88,27 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         new: New,
         carried: Carried<K>,
         value: V,
-    ) -> Option<u32> {
+    ) -> Option<Seen<V>> {
         self.store.try_reserve_tenant(new.tenant).ok()?;
-        let before = self.rename((slot, reason), new.hash, value)?;
-        let now = self.clock.now();
+        self.index.reserve_rename(new.hash, &self.store).ok()?;
+        if self.store.has_extra(slot) {
+            self.reserve_without_extra(slot, new.hash)?;
+        }
+        let (now, clock) = (self.clock.now(), &self.clock);
         let Store { flows, rest } = &mut self.store;
-        let flow = &mut flows[slot];
+        let (flow, cold) = (&mut flows[slot], &mut rest.cold[slot]);
+        // The key first: its methods may panic.
+        let key = flow.key();
+        self.index.rename((cold.hash, new.hash), Target::slot(slot)).ok()?;
+        let tenant = set_tenant(&mut rest.tenants, slot, new.tenant);
+        let before = FlowState::new(flow, cold, tenant);
         let name = mem::replace(&mut flow.name, carried.name);
-        rest.removed.iter_mut().for_each(|left| mem::swap(&mut left.value, &mut flow.value));
+        let value = mem::replace(&mut flow.value, value);
+        rest.removed = Some(removed_flow((slot, cold), key, value, (before, reason), clock));
         (flow.marks, flow.last_seen, flow.version) = (new.marks, now, self.version);
-        rest.set_cold(slot, now, new.hash, new.tenant);
+        rest.last_id += 1;
+        *cold = Cold::new(rest.last_id, now, new.hash);
+        let seen = Seen::first(flow, slot, new.direction);
         let New { marks, tenant, .. } = new;
         let state = FlowState { marks, last_seen: now, reported: now, tenant, timeout: None };
         self.accounting.replace(slot, (before, reason), state, (&self.config, now));
@@ -105,32 +118,21 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         }
         // Last, as it may panic.
         drop(name);
-        Some(slot)
+        Some(seen)
     }
 
-    /// Ends the names of the flow in a slot, which has a name with this hash from now on, and makes
-    /// it the removed one, but for its value: that is still in the slot, in exchange for this one.
-    /// Changes nothing and returns `None` without memory.
-    #[inline]
-    fn rename(
-        &mut self,
-        (slot, reason): (u32, EndReason),
-        hash: u32,
-        value: V,
-    ) -> Option<FlowState> {
-        let (flow, cold) = (self.store.flow(slot), *self.store.cold(slot));
+    /// Makes room for a name with this hash instead of those of a flow, and then removes what only
+    /// some flows have of it. Changes nothing and returns `None` without memory.
+    #[cold]
+    #[inline(never)]
+    fn reserve_without_extra(&mut self, slot: u32, hash: u32) -> Option<()> {
+        let before = self.store.cold(slot).hash;
+        self.index.try_reserve(hash, Some(before), &self.store).ok()?;
         // The key first: its methods may panic.
-        let key = flow.key();
-        let state = FlowState::new(flow, &cold, self.store.tenant(slot));
-        let has_extra = state.marks.has(Marks::EXTRA);
-        if has_extra || cold.aliases.is_some() {
-            self.index.try_reserve(hash, Some(cold.hash), &self.store).ok()?;
-            self.end_extra(slot, has_extra);
-        }
-        self.index.rename((cold.hash, hash), Target::slot(slot), &self.store).ok()?;
-        let removed = removed_flow((slot, cold), key, value, (state, reason), &self.clock);
-        self.store.rest.removed = Some(removed);
-        Some(state)
+        let flow = self.store.flow(slot);
+        let (_, has_extra) = (flow.key(), flow.marks.has(Marks::EXTRA));
+        self.end_extra(slot, has_extra);
+        Some(())
     }
 
     /// Removes the aliases of a flow that is going to be removed, and what else only some have.
@@ -294,7 +296,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         self.next_version();
         self.end_emergency(self.store.len());
         let Flow { name, value, .. } = flow;
-        let removed = removed_flow((slot, cold), key, value, (state, reason), &self.clock);
+        let removed = removed_flow((slot, &cold), key, value, (state, reason), &self.clock);
         // Last, as it may panic.
         drop(name);
         Some(removed)
@@ -314,11 +316,13 @@ struct New {
     marks: Marks,
     hash: u32,
     tenant: Tenant,
+    /// That of its packet.
+    direction: Direction,
 }
 
 #[inline]
 fn removed_flow<K, V>(
-    (slot, cold): (u32, Cold),
+    (slot, cold): (u32, &Cold),
     key: K,
     value: V,
     (state, reason): (FlowState, EndReason),

@@ -137,7 +137,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         })
     }
 
-    /// Drops all flows unreported, and releases all memory except that of the policy. O(slots).
+    /// Drops all flows unreported, and releases all memory except that of the policy and, a few
+    /// KiB, of the timer wheel and the tenants. O(slots).
     ///
     /// # Example
     ///

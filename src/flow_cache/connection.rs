@@ -64,12 +64,15 @@ mod handshake {
     }
 }
 
-/// The protocols by their bits; those of TCP may have any of the higher ones.
-const PROTOCOLS: [Protocol; 16] = {
-    let mut protocols = [Protocol::Tcp; 16];
+/// The protocols by five bits of the state, in which those of protocols are; the one between them
+/// and the higher ones of TCP are any.
+const PROTOCOLS: [Protocol; 32] = {
+    let mut protocols = [Protocol::Tcp; 32];
     let mut number = 1;
     while number < Protocol::ALL.len() {
-        protocols[((number - 1) % 3 + 1) | (((number - 1) / 3) << 2)] = Protocol::ALL[number];
+        let bits = BITS_OF_PROTOCOLS[number] >> 2;
+        protocols[bits as usize] = Protocol::ALL[number];
+        protocols[(bits | ConnectionState::REPLIED >> 2) as usize] = Protocol::ALL[number];
         number += 1;
     }
     protocols
@@ -112,7 +115,7 @@ impl ConnectionState {
         let is_tcp = bits & 3 << 2 == 0;
         Self {
             class: Class::ALL[(bits & 3) as usize],
-            protocol: PROTOCOLS[(bits >> 2 & 3 | bits >> 3 & 12) as usize],
+            protocol: PROTOCOLS[(bits >> 2 & 31) as usize],
             is_replied: bits & Self::REPLIED != 0,
             progress: (bits >> Self::PROGRESS & 7) as u8,
             sides: [

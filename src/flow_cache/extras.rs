@@ -323,6 +323,16 @@ impl<K: FlowName, A: Allocator + Clone> Extras<K, A> {
         }
     }
 
+    /// Reserves memory for another expected flow.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated.
+    pub(super) fn reserve_pending(&mut self) -> Result<(), AllocError> {
+        self.pending.try_reserve_one()?;
+        self.by_pattern.try_reserve(1).map_err(|_| AllocError)
+    }
+
     /// Adds an expected flow to those of the parent in a slot, which has an extra.
     ///
     /// # Errors

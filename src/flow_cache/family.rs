@@ -83,7 +83,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// # Errors
     ///
     /// If the parent has ended, if another flow expects the same, if the parent has 32 expected
-    /// flows that have not begun, or if the memory limit is reached.
+    /// flows that have not begun, if memory allocation fails, or if the memory limit is reached.
     ///
     /// # Example
     ///
@@ -144,6 +144,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         if !self.has_memory_for(self.store.rest.extras.pending_growth()) {
             return Err(ExpectError::Memory);
         }
+        self.store.rest.extras.reserve_pending().map_err(|_| ExpectError::Memory)?;
         self.add_extra(slot).map_err(|_| ExpectError::Memory)?;
         let deadline = deadline_after(now, within);
         let pending = Pending::new(pattern, parent, deadline, ends_with_parent);

@@ -259,8 +259,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             return Err(ImageError::TooMany { flows: image.len(), capacity });
         }
         self.check_shares(image)?;
-        let memory = self.allocator().clone();
-        let mut names = TrashMap::with_hasher_in(DefaultHashBuilder::new(), memory);
+        // In the memory of the program, as the image is: that of the cache is for its flows.
+        let mut names = TrashMap::with_hasher(DefaultHashBuilder::new());
         for (flow, saved) in image.flows.iter().enumerate() {
             if saved.silent.max(saved.unreported) > saved.age || saved.age > OLDEST {
                 return Err(ImageError::Ages { flow });
@@ -287,8 +287,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     }
 
     fn check_shares(&self, image: &Image<K, V>) -> Result<(), ImageError> {
-        let memory = self.allocator().clone();
-        let mut flows = TrashMap::with_hasher_in(DefaultHashBuilder::new(), memory);
+        let mut flows = TrashMap::with_hasher(DefaultHashBuilder::new());
         for (flow, saved) in image.flows.iter().enumerate() {
             let Some((has, share)) = self.accounting.tenants.usage(saved.tenant) else { continue };
             let tenant = saved.tenant.0;

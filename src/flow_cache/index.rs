@@ -161,26 +161,41 @@ impl<S, A: Allocator + Clone> Index<S, A> {
         self.lines.reserve_place(hash, instead, |bits| store.hash_of(Target::from_bits(bits)))
     }
 
-    /// Gives a target the name of another hash, instead of that with the hash `before`.
+    /// Prepares [`rename`](Self::rename) to a name with this hash.
     ///
     /// # Errors
     ///
     /// If memory cannot be allocated. The index is unchanged.
     #[inline]
-    pub(super) fn rename<K, V>(
+    pub(super) fn reserve_rename<K, V>(
+        &mut self,
+        hash: u32,
+        store: &Store<K, V, A>,
+    ) -> Result<(), TryReserveError> {
+        if self.old().is_some() {
+            return self.try_reserve(hash, None, store);
+        }
+        self.lines.grow_if_overdue(|bits| store.hash_of(Target::from_bits(bits)))
+    }
+
+    /// Gives a target the name of another hash, instead of that with the hash `before`, after
+    /// [`reserve_rename`](Self::reserve_rename).
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated. The index is unchanged.
+    #[inline]
+    pub(super) fn rename(
         &mut self,
         (before, hash): (u32, u32),
         target: Target,
-        store: &Store<K, V, A>,
     ) -> Result<(), TryReserveError> {
-        if self.is_reseeded() {
-            self.try_reserve(hash, None, store)?;
+        if self.old().is_some() {
             self.remove(before, target);
             self.insert_reserved(hash, target);
             return Ok(());
         }
-        let hash_of = |bits| store.hash_of(Target::from_bits(bits));
-        self.lines.rehash((before, hash), target.bits(), hash_of)
+        self.lines.rehash((before, hash), target.bits())
     }
 
     /// Inserts a target for which there is [room](Self::try_reserve).

@@ -342,8 +342,6 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         if packet.is_to_initiator() && key.reversed() != *key {
             (initiator, direction) = (initiator.opposite(), Direction::Reverse);
         }
-        let slot = self.create(carried, initiator, (packet, direction), over, value)?;
-        let hit = Hit { slot, name: 0, initiator: Direction::Forward };
-        Ok(Seen::new(&mut self.store.flows[slot], hit, direction, true))
+        self.create(carried, initiator, (packet, direction), over, value)
     }
 }

@@ -83,6 +83,13 @@ impl<V> Seen<V> {
         Self { value: NonNull::from(&mut flow.value), bits }
     }
 
+    /// The first packet of a flow.
+    #[inline]
+    pub(super) fn first<K>(flow: &mut Flow<K, V>, slot: u32, direction: Direction) -> Self {
+        let hit = Hit { slot, name: 0, initiator: Direction::Forward };
+        Self::new(flow, hit, direction, true)
+    }
+
     /// A packet of an established flow that has its first name.
     #[inline(always)]
     pub(super) fn steady(value: &mut V, slot: u32, direction: Direction) -> Self {

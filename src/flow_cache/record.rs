@@ -188,6 +188,12 @@ impl Cold {
     /// That of a slot without a flow. IDs begin with 1.
     pub(super) const FREE: Self =
         Self { id: 0, first_seen: 0, reported: 0, hash: 0, aliases: OptIndex::NONE };
+
+    /// That of a flow without aliases, whose first packet is at `now`.
+    #[inline]
+    pub(super) const fn new(id: u64, now: u64, hash: u32) -> Self {
+        Self { id, first_seen: now, reported: now, hash, aliases: OptIndex::NONE }
+    }
 }
 
 /// What the accounts of a flow depend on.

@@ -107,30 +107,28 @@ pub(super) struct Rest<K, V, A: Allocator + Clone> {
     pub(super) cold: ChunkedVec<Cold, DEFAULT_BITS, A>,
     pub(super) aliases: AliasSlab<K, A>,
     /// By slot; without elements while all flows are of the default tenant.
-    tenants: ChunkedVec<Tenant, DEFAULT_BITS, A>,
+    pub(super) tenants: ChunkedVec<Tenant, DEFAULT_BITS, A>,
     pub(super) extras: Extras<K, A>,
     /// The maximum number of flows.
     limit: usize,
     /// The flow that was removed for the last packet, until it is taken or another packet arrives.
     pub(super) removed: Option<RemovedFlow<K, V>>,
     /// The ID of the last flow created.
-    last_id: u64,
+    pub(super) last_id: u64,
 }
 
-impl<K, V, A: Allocator + Clone> Rest<K, V, A> {
-    /// Sets the rest of a new flow without aliases, and assigns its ID.
-    #[inline]
-    pub(super) fn set_cold(&mut self, slot: u32, first_seen: u64, hash: u32, tenant: Tenant) {
-        self.last_id += 1;
-        let (id, reported, aliases) = (self.last_id, first_seen, OptIndex::NONE);
-        self.cold[slot] = Cold { id, first_seen, reported, hash, aliases };
-        if tenant != Tenant::default() {
-            self.tenants.cover(slot, Tenant::default());
-        }
-        if let Some(own) = self.tenants.get_mut(slot) {
-            *own = tenant;
-        }
+/// Sets the tenant of the flow in a slot. Returns the former one.
+#[inline]
+pub(super) fn set_tenant<A: Allocator + Clone>(
+    tenants: &mut ChunkedVec<Tenant, DEFAULT_BITS, A>,
+    slot: u32,
+    tenant: Tenant,
+) -> Tenant {
+    if tenant != Tenant::default() {
+        tenants.cover(slot, Tenant::default());
     }
+    let own = tenants.get_mut(slot);
+    own.map_or(Tenant::default(), |own| core::mem::replace(own, tenant))
 }
 
 impl<K, V, A: Allocator + Clone> Store<K, V, A> {
@@ -305,6 +303,12 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
         &mut self.rest.cold[slot]
     }
 
+    /// Whether a flow has aliases or an extra.
+    #[inline]
+    pub(super) fn has_extra(&self, slot: u32) -> bool {
+        self.cold(slot).aliases.is_some() || self.flow(slot).marks.has(Marks::EXTRA)
+    }
+
     /// The tenant of the flow in a slot.
     #[inline]
     pub(super) fn tenant(&self, slot: u32) -> Tenant {
@@ -329,8 +333,9 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
     pub(super) fn insert(&mut self, flow: Flow<K, V>, cold: Cold, tenant: Tenant) -> u32 {
         let slot = self.flows.insert(flow);
         self.rest.cold.cover(slot, Cold::FREE);
-        self.rest.set_cold(slot, cold.first_seen, cold.hash, tenant);
-        self.rest.cold[slot].reported = cold.reported;
+        self.rest.last_id += 1;
+        self.rest.cold[slot] = Cold { id: self.rest.last_id, aliases: OptIndex::NONE, ..cold };
+        set_tenant(&mut self.rest.tenants, slot, tenant);
         slot
     }
 

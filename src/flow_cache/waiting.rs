@@ -87,10 +87,13 @@ impl Waiting {
         for head in [&mut self.due, &mut self.waiting] {
             if *head == slot {
                 *head = after;
-                continue;
+                break;
             }
             let before = Self::stack(*head, places).find(|before| places[*before] == slot);
-            before.into_iter().for_each(|before| places[before] = after);
+            if let Some(before) = before {
+                places[before] = after;
+                break;
+            }
         }
         if self.waiting == NONE {
             self.again = NEVER;
@@ -122,5 +125,30 @@ impl Waiting {
             ensure(count <= places.len() as usize, || "slots wait in a circle")?;
         }
         Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Global;
+
+    #[test]
+    fn the_first_due_slot_is_removed_without_a_walk_over_the_others() {
+        let mut places = Places::new_in(4, Global);
+        places.cover(3, NONE);
+        let mut waiting = Waiting::EMPTY;
+        waiting.push(&mut places, 0, 5);
+        waiting.push(&mut places, 1, 5);
+        let mut slots = [NONE; 4];
+        assert_eq!(waiting.first(&places, 5, &mut slots), 2);
+        assert_eq!(slots[..2], [1, 0]);
+        // A stack that ends in a slot without a place: a walk over it would panic.
+        waiting.push(&mut places, 2, 9);
+        places[2] = 99;
+        waiting.remove(&mut places, 1);
+        assert!(waiting.is_first(0));
+        waiting.remove(&mut places, 0);
+        assert_eq!(waiting.next(), Some(9));
     }
 }

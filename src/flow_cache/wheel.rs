@@ -26,12 +26,14 @@
 //! Invariants:
 //! - a list that began before the wheel's tick is empty, except for the list of that tick;
 //! - the word of a level has the bit of each list that is not empty; it may have others;
-//! - an armed slot is in the list that `lists_of` has, once, and is due when that begins.
+//! - an armed slot is in the list that `lists_of` has, once, and is due when that begins; or, if
+//!   there was no memory for the list, among those that [wait](super::waiting).
 //!
-//! Cost: all operations are O(1). Whether a slot is armed takes 2 bytes. Each time it is due, an
-//! entry moves two levels down: at ticks of a second once for a minute, twice for an hour; at ticks
-//! of 10 ms three times, and four times. While its flow is active, it is due and armed again a
-//! little more often than once per period. 11 bytes per slot, and 64 for each list in use.
+//! Cost: all operations are O(1), but for the removal of a slot that waits. Whether a slot is
+//! armed takes 2 bytes. Each time it is due, an entry moves two levels down: at ticks of a second
+//! once for a minute, twice for an hour; at ticks of 10 ms three times, and four times. While its
+//! flow is active, it is due and armed again a little more often than once per period. 11 bytes
+//! per slot, and 64 for each list in use.
 //!
 //! After Varghese and Lauck, *Hashed and hierarchical timing wheels* (1987), scheme 7. The
 //! differences: they store deadlines and move entries down when a list begins. Levels that overlap,
@@ -182,13 +184,11 @@ impl<A: Allocator + Clone> Wheel<A> {
     /// Returns the list for a tick: that in the lowest level that covers it.
     fn list_for(&self, due: u64) -> Begin {
         let due = due.max(self.tick);
-        // The highest bit that differs from the tick: levels more than two below it do not cover
-        // `due`, and the next one above those two covers it.
-        let bits = u64::BITS - ((due ^ self.tick) | 1).leading_zeros();
-        let mut level = ((bits - 1) / BITS).saturating_sub(2);
-        while (due >> (level * BITS)) - (self.tick >> (level * BITS)) >= LISTS as u64 {
-            level += 1;
-        }
+        // The lowest level whose 64 lists are as many ticks as there are until `due`: they cover
+        // it, unless the list of the tick has begun before, so that the last one is too early.
+        let bits = u64::BITS - (due - self.tick).leading_zeros();
+        let mut level = bits.saturating_sub(LISTS.ilog2()).div_ceil(BITS);
+        level += u32::from((due >> (level * BITS)) - (self.tick >> (level * BITS)) >= LISTS as u64);
         let list = due >> (level * BITS);
         Begin {
             tick: list << (level * BITS),

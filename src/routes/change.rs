@@ -156,8 +156,8 @@ impl<V, M: Allocator + Clone> Store<V, M> {
     }
 
     /// Removes the nodes that lead to the node for routes of `len` bits of `key` and to nothing
-    /// else.
-    pub(super) fn remove_path<A: Address>(&mut self, key: &Key<A>, len: u32) {
+    /// else. Returns the position of the node that has lost a child, if one has.
+    pub(super) fn remove_path<A: Address>(&mut self, key: &Key<A>, len: u32) -> Option<u32> {
         let (end, mut at) = (node_pos(len), Step::START);
         // The last node that has another route or child, and the slot of the branch to the node.
         let mut last_branch = (at, None);
@@ -178,10 +178,12 @@ impl<V, M: Allocator + Clone> Store<V, M> {
         }
         if !self.nodes.get(at.id).is_empty() {
             self.merge_around(at);
-        } else if let (last_branch, Some(slot)) = last_branch {
-            self.detach(last_branch.id, slot);
-            self.merge_around(last_branch);
+            return None;
         }
+        let (last_branch, slot) = last_branch;
+        self.detach(last_branch.id, slot?);
+        self.merge_around(last_branch);
+        Some(last_branch.pos)
     }
 
     /// Adds a branch from `pos` to an empty node at `end` to a node in an empty slot. Returns the

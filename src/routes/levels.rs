@@ -299,14 +299,14 @@ impl<M: Allocator + Clone> Levels<M> {
         Candidates(LEVELS.map(|pos| self.candidate(key_of(word, pos))))
     }
 
-    /// Returns the longest route that is in an entry. Branch-free for the three longest levels,
-    /// since the level is unpredictable.
+    /// Returns the longest route that is in an entry, its length only if `LEN`. Branch-free for the
+    /// three longest levels, since the level is unpredictable.
     ///
     /// # Safety
     ///
     /// If `FAST`, the CPU has the instructions of `bit_ops`.
     #[inline(always)]
-    pub(super) unsafe fn longest<const FAST: bool>(
+    pub(super) unsafe fn longest<const FAST: bool, const LEN: bool>(
         &self,
         word: u64,
         Candidates([a, b, c]): Candidates<'_>,
@@ -330,7 +330,7 @@ impl<M: Allocator + Clone> Levels<M> {
             return Found::Deeper;
         }
         // SAFETY: by the contract of this function.
-        Found::Route(unsafe { entry.longest::<FAST>(first_slot(word << pos), pos) })
+        Found::Route(unsafe { entry.longest::<FAST, LEN>(first_slot(word << pos), pos) })
     }
 }
 

@@ -58,7 +58,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         }
         let candidates = self.candidates(slot, word);
         // SAFETY: the CPU has the instructions.
-        unsafe { self.longest_by_slot::<true>(direct, slot, candidates, address, word) }
+        unsafe { self.longest_by_slot::<true, true>(direct, slot, candidates, address, word) }
     }
 
     /// [`longest`](Self::longest) on a CPU without the instructions of `bit_ops`.
@@ -72,7 +72,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     ) -> RouteMatch {
         let candidates = self.candidates(slot, word);
         // SAFETY: this copy needs no instructions.
-        unsafe { self.longest_by_slot::<false>(direct, slot, candidates, address, word) }
+        unsafe { self.longest_by_slot::<false, true>(direct, slot, candidates, address, word) }
     }
 
     /// Returns the entries that a lookup reads after the slot.
@@ -84,13 +84,14 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         }
     }
 
-    /// Returns the longest match of an address with these first bits, its slot and candidates.
+    /// Returns the longest match of an address with these first bits, its slot and candidates; its
+    /// length only if `LEN`.
     ///
     /// # Safety
     ///
     /// If `FAST`, the CPU has the instructions of `bit_ops`.
     #[inline(always)]
-    unsafe fn longest_by_slot<const FAST: bool>(
+    unsafe fn longest_by_slot<const FAST: bool, const LEN: bool>(
         &self,
         direct: &Direct<M>,
         slot: &Slot,
@@ -104,14 +105,14 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
                 return self.longest_in_trie(address);
             };
             // SAFETY: by the contract of this function.
-            match unsafe { levels.longest::<FAST>(word, candidates) } {
+            match unsafe { levels.longest::<FAST, LEN>(word, candidates) } {
                 Found::Route(found) => return found,
                 Found::Deeper => return self.longest_in_trie(address),
                 Found::None => {}
             }
         }
         // SAFETY: as above.
-        unsafe { slot.longest::<FAST>(word) }.or(direct.short(word))
+        unsafe { slot.longest::<FAST, LEN>(word) }.or(direct.short(word))
     }
 
     /// Returns the longest match of an address without a complete slot.
@@ -182,9 +183,9 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     }
 
     /// Looks up addresses in bursts, and writes to `found` what `result` returns for each address
-    /// and its match.
+    /// and its match, whose length is only known if `LEN`.
     #[inline(always)]
-    fn bursts<'t, R>(
+    fn bursts<'t, const LEN: bool, R>(
         &'t self,
         addresses: &[A],
         found: &mut [R],
@@ -193,11 +194,11 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         match &self.shortcuts.direct {
             Some(direct) if direct.is_fast() => {
                 // SAFETY: the CPU has the instructions.
-                unsafe { self.bursts_in_tables::<true, _>(direct, addresses, found, result) };
+                unsafe { self.bursts_in_tables::<true, LEN, _>(direct, addresses, found, result) };
             }
             Some(direct) => {
                 // SAFETY: this copy needs no instructions.
-                unsafe { self.bursts_in_tables::<false, _>(direct, addresses, found, result) };
+                unsafe { self.bursts_in_tables::<false, LEN, _>(direct, addresses, found, result) };
             }
             None => {
                 for (address, found) in addresses.iter().zip(found) {
@@ -213,40 +214,45 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     ///
     /// If `FAST`, the CPU has the instructions of `bit_ops`.
     #[inline(always)]
-    unsafe fn bursts_in_tables<'t, const FAST: bool, R>(
+    unsafe fn bursts_in_tables<'t, const FAST: bool, const LEN: bool, R>(
         &'t self,
         direct: &Direct<M>,
         addresses: &[A],
         found: &mut [R],
         result: impl Fn(&A, Option<(RouteMatch, &'t V)>) -> R,
     ) {
+        let finish = |address: &A, slot, candidates| {
+            let word = address.window(0);
+            // SAFETY: by the contract of this function.
+            let longest = unsafe {
+                self.longest_by_slot::<FAST, LEN>(direct, slot, candidates, address, word)
+            };
+            let longest = self.with_value(longest);
+            if let Some((_, value)) = longest {
+                prefetch(value);
+            }
+            result(address, longest)
+        };
         for (addresses, found) in addresses.chunks(BURST).zip(found.chunks_mut(BURST)) {
             let mut slots = [&Slot::EMPTY; BURST];
             for (slot, address) in slots.iter_mut().zip(addresses) {
                 *slot = direct.slot(address.window(0));
                 prefetch(*slot);
             }
-            let mut candidates = [Candidates::NONE; BURST];
-            if Self::HAS_LEVELS {
-                for ((address, slot), candidates) in
-                    addresses.iter().zip(slots).zip(&mut candidates)
-                {
-                    *candidates = self.candidates(slot, address.window(0));
-                    candidates.each().into_iter().for_each(|entry| prefetch(entry));
+            let slots = addresses.iter().zip(&slots);
+            if !Self::HAS_LEVELS {
+                for ((address, slot), found) in slots.zip(found) {
+                    *found = finish(address, slot, Candidates::NONE);
                 }
+                continue;
             }
-            let slots = slots.into_iter().zip(candidates);
-            for ((address, (slot, candidates)), found) in addresses.iter().zip(slots).zip(found) {
-                let word = address.window(0);
-                // SAFETY: by the contract of this function.
-                let longest = unsafe {
-                    self.longest_by_slot::<FAST>(direct, slot, candidates, address, word)
-                };
-                let longest = self.with_value(longest);
-                if let Some((_, value)) = longest {
-                    prefetch(value);
-                }
-                *found = result(address, longest);
+            let mut candidates = [Candidates::NONE; BURST];
+            for ((address, slot), candidates) in slots.clone().zip(&mut candidates) {
+                *candidates = self.candidates(slot, address.window(0));
+                candidates.each().into_iter().for_each(|entry| prefetch(entry));
+            }
+            for (((address, slot), candidates), found) in slots.zip(&candidates).zip(found) {
+                *found = finish(address, slot, *candidates);
             }
         }
     }
@@ -260,13 +266,13 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
 
     /// See [`RouteTable::lookup_batch`].
     pub(super) fn batch<'t>(&'t self, addresses: &[A], found: &mut [Option<(Prefix<A>, &'t V)>]) {
-        self.bursts(addresses, found, |address, route| {
+        self.bursts::<true, _>(addresses, found, |address, route| {
             route.map(|(route, value)| (Prefix::of(address, route.len()), value))
         });
     }
 
     /// See [`RouteTable::lookup_batch_values`].
     pub(super) fn batch_values<'t>(&'t self, addresses: &[A], found: &mut [Option<&'t V>]) {
-        self.bursts(addresses, found, |_, route| route.map(|(_, value)| value));
+        self.bursts::<false, _>(addresses, found, |_, route| route.map(|(_, value)| value));
     }
 }

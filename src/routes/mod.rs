@@ -389,8 +389,8 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         }
         self.after_remove(key, len, node, bits);
         if bits.is_empty() && self.store.is_redundant(node) {
-            self.store.remove_path(key, len);
-            self.after_remove_path(key, len);
+            let changed = self.store.remove_path(key, len);
+            self.after_remove_path(key, len, changed);
         }
         self.release_step();
         value

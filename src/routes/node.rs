@@ -385,12 +385,13 @@ impl RouteBits {
     }
 
     /// Returns the routes with or without the one at a position; `block` is the block of values
-    /// after that.
+    /// after that. Without routes the index is 0, as in a node that never had any.
     #[inline]
     pub(super) fn flipped(&self, position: &Position, block: u32) -> Self {
         let inner = self.inner ^ position.inner_bit;
         let outer = self.outer ^ position.outer_bit;
-        Self { inner, outer, values: block + count_ones(inner) }
+        let values = if inner | outer == 0 { 0 } else { block + count_ones(inner) };
+        Self { inner, outer, values }
     }
 }
 

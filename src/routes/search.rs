@@ -48,25 +48,27 @@ impl RouteMatch {
     /// Returns the match, or `other` if it does not exist, without a branch.
     #[inline(always)]
     pub(super) fn or(self, other: Self) -> Self {
-        Self(select(u64::from(self.value() ^ Self::NONE.value()), self.0, other.0))
+        // The index of none is the last one.
+        Self(select(u64::from(self.value().wrapping_add(1)), self.0, other.0))
     }
 }
 
 /// A search in the bitmaps of a node: `inner` with the bits of its routes and some lower ones,
 /// `values` the index of its value for the first outer route, and the number of the lower bits that
-/// are set. Returns the match in the node, or else `inherited`. Branch-free, since the length of
-/// the route is unpredictable.
+/// are set. Returns the match in the node, or else `inherited`; without that, the node has a match.
+/// Its length is only computed if `LEN`. Branch-free, since the length of the route is
+/// unpredictable.
 ///
 /// # Safety
 ///
 /// If `FAST`, the CPU has the instructions of `bit_ops`.
 #[inline(always)]
-pub(super) unsafe fn search<const FAST: bool>(
+pub(super) unsafe fn search<const FAST: bool, const LEN: bool>(
     (inner, outer, values): (u64, u64, u32),
     flags: u32,
     pos: u32,
     slot: u32,
-    inherited: RouteMatch,
+    inherited: Option<RouteMatch>,
 ) -> RouteMatch {
     let covering = inner & INNER_COVERS[slot as usize];
     // SAFETY: by the contract of this function; and so for the calls below.
@@ -79,10 +81,14 @@ pub(super) unsafe fn search<const FAST: bool>(
     let up_to = unsafe { shift_left::<FAST>(outer, slot ^ (SLOTS - 1)) };
     // SAFETY: as above.
     let before = unsafe { ones::<FAST>(up_to) };
-    let left = u64::from(values.wrapping_sub(below)) + LENGTHS[zeros as usize % LENGTHS.len()];
-    let right = u64::from(values.wrapping_add(before).wrapping_sub(flags + 1));
-    let found = select(covering, left + (u64::from(pos) << 32), inherited.0);
-    RouteMatch(select_by_sign(up_to, right + (u64::from(pos + STRIDE) << 32), found))
+    let mut left = u64::from(values.wrapping_sub(below));
+    let mut right = u64::from(values.wrapping_add(before).wrapping_sub(flags + 1));
+    if LEN {
+        left += LENGTHS[zeros as usize % LENGTHS.len()] + (u64::from(pos) << 32);
+        right += u64::from(pos + STRIDE) << 32;
+    }
+    let found = inherited.map_or(left, |inherited| select(covering, left, inherited.0));
+    RouteMatch(select_by_sign(up_to, right, found))
 }
 
 /// [`COVERS`] without prefix indices 0 and 1, whose bits are flags.

@@ -72,16 +72,21 @@ impl Entry {
         select(self.key ^ key, 0, inner | self.outer >> slot & 1)
     }
 
-    /// Returns the longest route that covers `slot`, which exists. The entry is not [`DEEPER`].
+    /// Returns the longest route that covers `slot`, which exists; its length only if `LEN`. The
+    /// entry is not [`DEEPER`].
     ///
     /// # Safety
     ///
     /// If `FAST`, the CPU has the instructions of `bit_ops`.
     #[inline(always)]
-    pub(super) unsafe fn longest<const FAST: bool>(&self, slot: u32, pos: u32) -> RouteMatch {
+    pub(super) unsafe fn longest<const FAST: bool, const LEN: bool>(
+        &self,
+        slot: u32,
+        pos: u32,
+    ) -> RouteMatch {
         let node = (self.inner, self.outer, self.values);
         // SAFETY: by the contract of this function.
-        unsafe { search::<FAST>(node, 0, pos, slot, RouteMatch::NONE) }
+        unsafe { search::<FAST, LEN>(node, 0, pos, slot, None) }
     }
 }
 

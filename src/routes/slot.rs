@@ -95,16 +95,20 @@ impl Slot {
         self.inner & DEEPER != 0
     }
 
-    /// Returns the longest match of 7 to 24 bits, which may not exist. The slot has been computed.
+    /// Returns the longest match of 7 to 24 bits, which may not exist; its length only if `LEN`.
+    /// The slot has been computed.
     ///
     /// # Safety
     ///
     /// If `FAST`, the CPU has the instructions of `bit_ops`.
     #[inline(always)]
-    pub(super) unsafe fn longest<const FAST: bool>(&self, word: u64) -> RouteMatch {
+    pub(super) unsafe fn longest<const FAST: bool, const LEN: bool>(
+        &self,
+        word: u64,
+    ) -> RouteMatch {
         let node = (self.inner, self.outer, self.values);
         let slot = first_slot(word << TABLE_END);
         // SAFETY: by the contract of this function. One flag is set.
-        unsafe { search::<FAST>(node, 1, TABLE_END, slot, self.inherited) }
+        unsafe { search::<FAST, LEN>(node, 1, TABLE_END, slot, Some(self.inherited)) }
     }
 }

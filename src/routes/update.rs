@@ -116,7 +116,9 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     ) {
         let Self { store, shortcuts, .. } = self;
         if let Some(direct) = &mut shortcuts.direct {
-            direct.update(store, key, len, found);
+            if found.is_none() || len <= TABLE_END + STRIDE {
+                direct.update(store, key, len, found);
+            }
             if len > STRIDE {
                 direct.add_route(first_slot(key.word()));
             }
@@ -140,7 +142,9 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     pub(super) fn after_remove(&mut self, key: &Key<A>, len: u32, node: u32, bits: RouteBits) {
         let Self { store, shortcuts, .. } = self;
         if let Some(direct) = &mut shortcuts.direct {
-            direct.update(store, key, len, Some(bits));
+            if len <= TABLE_END + STRIDE {
+                direct.update(store, key, len, Some(bits));
+            }
             if len > STRIDE {
                 direct.remove_route(first_slot(key.word()));
             }
@@ -158,22 +162,22 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         }
     }
 
-    /// Updates the shortcuts after the removal of the nodes that led to a route of `len` bits.
-    pub(super) fn after_remove_path(&mut self, key: &Key<A>, len: u32) {
-        if len <= 3 * STRIDE {
-            return;
-        }
-        if let Some(direct) = &mut self.shortcuts.direct {
+    /// Updates the shortcuts after the removal of the nodes that led to a route of `len` bits from
+    /// one at position `changed`.
+    pub(super) fn after_remove_path(&mut self, key: &Key<A>, len: u32, changed: Option<u32>) {
+        let is_in_slots = changed.is_some_and(|pos| pos <= TABLE_END) && len > TABLE_END;
+        if let Some(direct) = self.shortcuts.direct.as_mut().filter(|_| is_in_slots) {
             direct.update_deeper(&self.store, key.word());
         }
-        if Self::HAS_LEVELS && len > LAST {
+        // The node at the last level has lost its routes before.
+        if Self::HAS_LEVELS && len > LAST + STRIDE {
             self.update_level(key, len, None);
         }
     }
 
     /// Updates the shortcuts after the removal of nodes that a failed insertion has added.
     pub(super) fn after_undo(&mut self, key: &Key<A>, len: u32) {
-        self.after_remove_path(key, len);
+        self.after_remove_path(key, len, Some(0));
         if let Some(direct) = &mut self.shortcuts.direct {
             // Their siblings have moved.
             direct.update_nodes(&self.store, key.word());

@@ -12,20 +12,20 @@
 //! - **C2, C3** `ports` has the ports of the connections in the maps.
 
 use alloc::format;
-use core::hash::BuildHasher;
+use core::hash::{BuildHasher, Hash};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::ops::RangeInclusive;
 
 use super::connected_ports::ConnectedPorts;
 use super::ports::bit;
 use super::small_table::{MAX_SMALL, SHRINK_AT, SmallTable};
-use super::{Local, map_error};
+use super::{Local, RejectedSocket, SocketError, map_error};
 use crate::invariant::{InvariantError, ensure};
 use crate::key::bits::BitString;
 use crate::key::flow::{FiveTuple, FlowKey};
 use crate::memory::Allocator;
 use crate::raw::prefetch::BURST;
-use crate::trash::TrashMap;
+use crate::trash::{Entry, TrashMap};
 
 pub(super) type V4<T, S, A> = TrashMap<FiveTuple<Ipv4Addr>, T, S, A>;
 pub(super) type V6<T, S, A> = TrashMap<FiveTuple<Ipv6Addr>, T, S, A>;
@@ -138,20 +138,23 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
         self.ports.taken(local) & local.port.map_or(0, bit) != 0
     }
 
-    /// Inserts a connection that is absent. Returns the socket if memory allocation fails.
-    pub(super) fn insert(&mut self, key: FlowKey, socket: T) -> Result<(), T> {
-        let is_mapped = self.small.is_empty() && self.len() > 0;
-        if !is_mapped && self.small.len() < MAX_SMALL {
-            if !self.small.reserve(1) {
-                return Err(socket);
-            }
+    /// Inserts a connection. Returns the socket if the connection exists, or memory allocation
+    /// fails.
+    pub(super) fn insert(&mut self, key: FlowKey, socket: T) -> Result<(), RejectedSocket<T>> {
+        if self.small.is_empty() && self.len() > 0 {
+            return self.insert_mapped(key, socket);
+        }
+        let why = if self.small.get(&key).is_some() {
+            SocketError::InUse
+        } else if self.small.len() < MAX_SMALL && self.small.reserve(1) {
             self.small.push(key, socket);
             return Ok(());
-        }
-        if !is_mapped && !self.move_to_maps() {
-            return Err(socket);
-        }
-        self.insert_mapped(key, socket)
+        } else if self.small.len() == MAX_SMALL && self.move_to_maps() {
+            return self.insert_mapped(key, socket);
+        } else {
+            SocketError::NoMemory
+        };
+        Err(RejectedSocket { refused: socket, why })
     }
 
     /// Removes a connection and returns its socket.
@@ -194,8 +197,8 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
     fn move_to_maps(&mut self) -> bool {
         while let Some((key, socket)) = self.small.pop() {
             // C1 does not hold in this loop, so it must not look up connections.
-            if let Err(socket) = self.insert_mapped(key, socket) {
-                self.small.push(key, socket);
+            if let Err(RejectedSocket { refused, .. }) = self.insert_mapped(key, socket) {
+                self.small.push(key, refused);
                 self.move_to_small();
                 return false;
             }
@@ -210,21 +213,15 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
         self.ports.clear();
     }
 
-    fn insert_mapped(&mut self, key: FlowKey, socket: T) -> Result<(), T> {
-        if !self.ports.insert(&key) {
-            return Err(socket);
+    fn insert_mapped(&mut self, key: FlowKey, socket: T) -> Result<(), RejectedSocket<T>> {
+        match key {
+            FlowKey::V4(tuple) => {
+                insert_with_port(&mut self.v4, tuple, &mut self.ports, &key, socket)
+            }
+            FlowKey::V6(tuple) => {
+                insert_with_port(&mut self.v6, tuple, &mut self.ports, &key, socket)
+            }
         }
-        let rejected = match key {
-            FlowKey::V4(key) => {
-                self.v4.try_insert(key, socket).map_err(|error| error.refused.1).err()
-            }
-            FlowKey::V6(key) => {
-                self.v6.try_insert(key, socket).map_err(|error| error.refused.1).err()
-            }
-        };
-        let Some(socket) = rejected else { return Ok(()) };
-        self.ports.remove(&key);
-        Err(socket)
     }
 
     fn remove_mapped(&mut self, key: &FlowKey) -> Option<T> {
@@ -263,6 +260,33 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
         let keys = self.iter().skip(self.small.len()).map(|(key, _)| key);
         self.ports.validate(keys, |key| self.get_mapped(key).is_some())
     }
+}
+
+/// Inserts a connection into a map, and its port into `ports`.
+fn insert_with_port<I, T, S, A>(
+    map: &mut TrashMap<FiveTuple<I>, T, S, A>,
+    tuple: FiveTuple<I>,
+    ports: &mut ConnectedPorts<S, A>,
+    key: &FlowKey,
+    socket: T,
+) -> Result<(), RejectedSocket<T>>
+where
+    FiveTuple<I>: Eq + Hash,
+    S: BuildHasher,
+    A: Allocator + Clone,
+{
+    let (refused, why) = match map.try_entry(tuple) {
+        Ok(Entry::Occupied(_)) => (socket, SocketError::InUse),
+        Ok(Entry::Vacant(entry)) if ports.insert(key) => match entry.try_insert(socket) {
+            Ok(_) => return Ok(()),
+            Err(error) => {
+                ports.remove(key);
+                (error.refused.1, SocketError::NoMemory)
+            }
+        },
+        Ok(Entry::Vacant(_)) | Err(_) => (socket, SocketError::NoMemory),
+    };
+    Err(RejectedSocket { refused, why })
 }
 
 fn as_v4(key: &FlowKey) -> Option<FiveTuple<Ipv4Addr>> {

@@ -123,14 +123,10 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
             Ok(key) => key,
             Err(why) => return Err(RejectedSocket { refused: socket, why }),
         };
-        let why = if let Err(why) = self.check_limit() {
-            why
-        } else if self.connections.get(&key).is_some() {
-            SocketError::InUse
-        } else {
-            return self.insert_connected(key, socket);
-        };
-        Err(RejectedSocket { refused: socket, why })
+        match self.check_limit() {
+            Ok(()) => self.insert_connected(key, socket),
+            Err(why) => Err(RejectedSocket { refused: socket, why }),
+        }
     }
 
     /// Inserts the connection of a packet that has arrived: its `src` is the remote socket, its
@@ -201,9 +197,6 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         if !is_at {
             return Err(SocketError::OtherAddress);
         }
-        if self.connections.get(&key).is_some() {
-            return Err(SocketError::InUse);
-        }
         let Some((index, listener)) = self.listeners.take(local, *id) else {
             return Err(SocketError::NotFound);
         };
@@ -213,9 +206,9 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
                 self.listeners.unlink(&local, reuse, index, next);
                 Ok(Name::Connected(key))
             }
-            Err(socket) => {
+            Err(RejectedSocket { refused: socket, why }) => {
                 self.listeners.put_back(Listener { local, reuse, id, socket, next });
-                Err(SocketError::NoMemory)
+                Err(why)
             }
         }
     }
@@ -280,10 +273,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     }
 
     fn insert_connected(&mut self, key: FlowKey, socket: T) -> Result<Name, RejectedSocket<T>> {
-        match self.connections.insert(key, socket) {
-            Ok(()) => Ok(Name::Connected(key)),
-            Err(refused) => Err(RejectedSocket { refused, why: SocketError::NoMemory }),
-        }
+        self.connections.insert(key, socket).map(|()| Name::Connected(key))
     }
 }
 
@@ -295,7 +285,7 @@ fn ends(packet: &FlowKey) -> (SocketAddr, SocketAddr) {
 
 /// The key of a connection, as its packets arrive.
 fn connection(local: SocketAddr, remote: SocketAddr, protocol: u8) -> Result<FlowKey, SocketError> {
-    let [dst, src] = [local, remote].map(|end| end.ip().to_canonical());
+    let (dst, src) = (local.ip().to_canonical(), remote.ip().to_canonical());
     if dst.is_unspecified() || src.is_unspecified() {
         return Err(SocketError::Unspecified);
     }

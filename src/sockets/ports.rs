@@ -51,24 +51,20 @@ impl<S: BuildHasher, A: Allocator + Clone> Ports<S, A> {
     /// Inserts a port once more. Returns whether it was absent, or `None` if memory allocation
     /// fails.
     pub(super) fn insert(&mut self, at: LocalWords) -> Option<bool> {
+        // First here: most connections of a server have one port.
+        if let Some(count) = self.more.get_mut(&at) {
+            *count += 1;
+            return Some(false);
+        }
         let bit = bit(at.port());
         match self.words.get_mut(&at.block()) {
             Some(word) if *word & bit == 0 => {
                 *word |= bit;
                 Some(true)
             }
-            Some(_) => self.insert_again(at).then_some(false),
+            Some(_) => self.more.try_insert(at, 1).is_ok().then_some(false),
             None => self.words.try_insert(at.block(), bit).is_ok().then_some(true),
         }
-    }
-
-    /// Counts a port that is in the set. Returns false if memory allocation fails.
-    fn insert_again(&mut self, at: LocalWords) -> bool {
-        if let Some(count) = self.more.get_mut(&at) {
-            *count += 1;
-            return true;
-        }
-        self.more.try_insert(at, 1).is_ok()
     }
 
     /// Removes a port once. Returns whether it is absent now.

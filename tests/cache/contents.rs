@@ -418,3 +418,51 @@ fn cleared_entries_are_not_cloned() {
     let clone = cache.clone();
     assert_eq!((clone.len(), Rc::strong_count(&counted)), (0, before));
 }
+
+#[test]
+fn an_extraction_that_is_dropped_leaves_what_it_has_not_visited() {
+    let mut sets: SourceHashCache<u32, u32, 4> = SourceHashCache::new(64).unwrap();
+    let mut chains: ChainedCache<u32, u32> = ChainedCache::new(64).unwrap();
+    for key in 0..40 {
+        _ = sets.insert(SourceIndex::new(key / 4), key, key);
+        _ = chains.insert(key, key);
+    }
+    let is_even = |_: &u32, value: &mut u32| *value % 2 == 0;
+    assert_eq!(sets.extract_if(is_even).take(7).count(), 7);
+    assert_eq!(chains.extract_if(is_even).take(7).count(), 7);
+    assert_eq!((sets.len(), chains.len()), (33, 33));
+    assert_eq!((sets.validate(), chains.validate()), (Ok(()), Ok(())));
+    assert_eq!((sets.extract_if(is_even).count(), chains.extract_if(is_even).count()), (13, 13));
+    assert!(sets.iter().chain(&chains).all(|(key, value)| key == value && key % 2 == 1));
+    sets.clear();
+    assert_eq!(sets.extract_if(|_, _| true).next(), None);
+    assert_eq!(sets.iter().next(), None);
+}
+
+/// Neither the capacity nor the order of insertion nor uses matter; keys, values and indices do.
+#[test]
+fn sets_with_equal_entries_are_equal() {
+    type Sets = SourceHashCache<u32, u32, 2>;
+    let filled = |capacity, entries: &mut dyn Iterator<Item = u32>| {
+        let mut sets = Sets::new(capacity).unwrap();
+        entries.for_each(|key| _ = sets.insert(index(key.into()), key, 7 * key));
+        sets
+    };
+    let few = filled(1 << 10, &mut (0..20));
+    let mut other = filled(1 << 14, &mut (0..20).rev());
+    assert_eq!((few.len(), other.len()), (20, 20), "no entry is evicted");
+    assert!(other.get(index(3), &3).is_some());
+    let compared = |other: &Sets| [few.eq(other), other.eq(&few)];
+    assert_eq!((compared(&other), compared(&few.clone())), ([true; 2], [true; 2]));
+    *other.get_mut(index(3), &3).unwrap() += 1;
+    assert_eq!(compared(&other), [false; 2], "another value");
+    *other.get_mut(index(3), &3).unwrap() -= 1;
+    assert_eq!(compared(&other), [true; 2]);
+    let moved = other.remove(index(3), &3).unwrap();
+    assert_eq!(compared(&other), [false; 2], "one entry less");
+    _ = other.insert(index(300), 3, moved);
+    assert_eq!(compared(&other), [false; 2], "another index");
+    other.clear();
+    assert_eq!(compared(&other), [false; 2], "no entries");
+    assert!(other == Sets::new(1).unwrap());
+}

@@ -321,6 +321,25 @@ fn bindings_under_other_hashes_are_retained() {
 /// Bindings that took the places of removed ones live for one lifetime, neither more nor less, and
 /// those around them do not live longer.
 #[test]
+fn an_extraction_that_is_dropped_leaves_what_it_has_not_visited() {
+    let mut store = store::<u64, u64>(64, Duration::from_nanos(1000));
+    for tag in 0..40 {
+        store.find_or_create_hashed(tag % 3, tag, at(tag), || 2 * tag).unwrap();
+    }
+    let now = at(100);
+    let is_even = |tag: &u64, _: &mut u64| tag % 2 == 0;
+    let first = store.extract_if_hashed(now, |tag| tag % 3, is_even).take(5);
+    assert!(first.eq([0, 2, 4, 6, 8].map(|tag| (tag, 2 * tag))));
+    assert_eq!(store.live(now), 35);
+    // Those that are not found under their hash stay.
+    assert_eq!(store.extract_if_hashed(now, |_| 0, |tag, _| tag % 3 == 1).next(), None);
+    // Live ones only: the first ten of the rest have expired then.
+    let rest = store.extract_if_hashed(at(1020), |tag| tag % 3, is_even);
+    assert!(rest.map(|(tag, _)| tag).eq((22..40).step_by(2)));
+    assert!(store.iter(at(1020)).map(|(tag, _)| *tag).eq((21..40).step_by(2)));
+}
+
+#[test]
 fn bindings_in_places_of_others_live_for_the_lifetime() {
     let mut store: EphemeralStore = store(64, Duration::from_nanos(160));
     let first = store.find_or_create(0, at(0), || 0).unwrap().binding;

@@ -98,6 +98,36 @@ fn a_cache_that_cannot_grow_goes_on() {
     }
 }
 
+/// Hashes that were replaced once do not keep new flows from the places of others.
+#[test]
+fn a_cache_with_replaced_hashes_that_cannot_grow_goes_on() {
+    for present in [20, 30, 45, 60, 90, 100, 130, 200, 300] {
+        let memory = Limited::default();
+        let config = Config::new(10_000).unwrap().with_timeouts(Timeouts::METER);
+        let policy = ByClass::new();
+        let mut cache: FlowCache<FlowKey, u64, _, _, _> =
+            FlowCache::with_policy_and_hasher_in(config, policy, Weak::Constant, &memory);
+        for number in 0..900 {
+            cache.observe(&key(number), Packet::UDP, Timestamp::ZERO).unwrap();
+        }
+        let now = Timestamp::from_secs(1000);
+        while !cache.advance(now, 100, |_| ()).is_done {}
+        for number in 0..present {
+            let handle = cache.observe(&key(number), Packet::UDP, now).unwrap().handle();
+            if number % 2 == 0 {
+                cache.set_timeout(handle, Some(core::time::Duration::from_secs(50))).unwrap();
+            }
+        }
+        assert!(cache.metrics().reseeds > 0);
+        memory.fail_each(1);
+        for number in 1000..1400 {
+            let seen = cache.observe(&key(number), Packet::UDP, now);
+            assert!(seen.is_ok(), "{seen:?} of {number}");
+        }
+        cache.validate().unwrap();
+    }
+}
+
 /// Names, tenants, timeouts and images without memory.
 #[test]
 fn what_is_refused_without_memory_is_as_it_was() {

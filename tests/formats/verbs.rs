@@ -37,21 +37,25 @@ const COLUMNS: [&str; 14] = [
 ];
 
 /// The rows, in the order of the table.
-const ROWS: [(&str, &str); 15] = [
+const ROWS: [(&str, &str); 19] = [
     ("TrashMap", "xxxxxxxxxxxxxx"),
     ("TrashSet", "-x-xxxx-xxxxxx"),
     ("TrashTable", "xx-xxxxx-x-xx-"),
-    ("ConcurrentMap", "xx-x-x--xx--x-"),
+    ("ConcurrentMap", "xx-x-xx-xx--x-"),
+    ("ConcurrentTable", "xx-x-xx-xx--x-"),
     ("FlowCache", "xxxxxxx---xxxx"),
     ("RouteTable", "-x-x-xxxxxxxxx"),
     ("Routes", "---x-x--xxxxxx"),
     ("LcTrieMap", "---x-xxxxxxxxx"),
+    ("ConcurrentRoutes", "-x-x-x--xx--x-"),
     ("LcRouteTable", "-----xx-xxxxxx"),
+    ("ConcurrentLcTrie", "-----xx--x--x-"),
     ("SocketTable", "-x-x-xxx---xxx"),
-    ("SourceHashCache", "xxxx-x-----xx-"),
-    ("ChainedCache", "x-xxxxx-x-xxx-"),
+    ("SourceHashCache", "xxxxxxx---xxx-"),
+    ("ChainedCache", "x-xxxxxxx-xxx-"),
     ("DuplicateFilter", "x----------xx-"),
-    ("EphemeralStore", "xxxx-x-----xx-"),
+    ("EphemeralStore", "xxxxxx-----xx-"),
+    ("ConcurrentStore", "---x--------x-"),
     ("Unicache", "---x-xx----xx-"),
 ];
 
@@ -201,6 +205,59 @@ fn concurrent_map() {
     pinned.retain(|key, _| key % 2 == 0);
     assert_eq!(pinned.iter().count(), 5);
     assert!(format!("{map:?}").contains("4: 4"));
+    assert_eq!((&pinned).into_iter().count(), 5);
+}
+
+#[cfg(feature = "concurrent")]
+#[test]
+fn concurrent_table() {
+    type Table = flowtable::ConcurrentTable<u32, u64>;
+    is_collected_from::<Table, (u32, u64)>();
+    let table: Table = (0..10).map(|key| (key, key.into())).collect();
+    let pinned = table.pin();
+    let mut found = [None; 2];
+    pinned.get_batch(&[1, 11], &mut found);
+    assert_eq!(found, [Some(1), None]);
+    assert_eq!(pinned.get_hashed(pinned.hash_of(&3), &3), Some(3));
+    pinned.retain(|key, _| key % 2 == 0);
+    assert_eq!((pinned.iter().count(), (&pinned).into_iter().count()), (5, 5));
+    assert!(format!("{table:?}").contains("4: 4"));
+}
+
+#[cfg(feature = "concurrent")]
+#[test]
+fn concurrent_routes() {
+    type Table = flowtable::ConcurrentRoutes<u32, u32>;
+    has_a_default::<Table>();
+    let routes: Table = (0..10).map(|host| (Prefix::host(host), host)).collect();
+    routes.retain(|_, value| value % 2 == 0).unwrap();
+    let pinned = routes.pin();
+    let mut found = [None; 2];
+    pinned.lookup_batch(&[1, 2], &mut found);
+    assert_eq!(found.map(|route| route.map(|(_, value)| *value)), [None, Some(2)]);
+    assert_eq!(pinned.iter().count(), 5);
+    assert!(!format!("{routes:?}").is_empty());
+}
+
+#[cfg(feature = "concurrent")]
+#[test]
+fn concurrent_trie() {
+    let trie = flowtable::ConcurrentLcTrie::<u32, u32>::default();
+    let pinned = trie.pin();
+    pinned.insert(1, 10).unwrap();
+    assert_eq!((pinned.iter().count(), (&pinned).into_iter().count()), (1, 1));
+    assert!(format!("{trie:?}").contains("10"));
+}
+
+#[cfg(feature = "concurrent")]
+#[test]
+fn concurrent_store() {
+    let store = flowtable::ConcurrentStore::<u32, u32>::new(10, Duration::from_secs(1)).unwrap();
+    let now = Timestamp::ZERO;
+    assert_eq!(store.insert_new(1, now, 10), Ok(true));
+    store.retain(now, |_, value| *value != 10);
+    assert_eq!(store.live(now), 0);
+    assert!(!format!("{store:?}").is_empty());
 }
 
 #[test]
@@ -287,12 +344,15 @@ fn sockets() {
 fn caches() {
     type ByIndex = SourceHashCache<u32, u32>;
     is_a_value::<ByIndex>();
+    is_comparable::<ByIndex>();
+    iterates_by_reference::<ByIndex>();
     let mut cache = ByIndex::new(100).unwrap();
     let index = SourceIndex::new(7);
     _ = cache.insert(index, 1, 10);
     let mut found = [None; 2];
     cache.get_batch(&[index; 2], &[1, 2], &mut found);
     assert_eq!(found, [Some(&10), None]);
+    assert_eq!(cache.extract_if(|_, value| *value == 10).collect::<Vec<_>>(), [(1, 10)]);
     cache.retain(|_, _| false);
     assert_eq!(cache.iter().count(), 0);
 
@@ -300,6 +360,7 @@ fn caches() {
     is_a_value::<Chained>();
     is_comparable::<Chained>();
     iterates_by_reference::<Chained>();
+    iterates_by_mutable_reference::<Chained>();
     let mut cache = Chained::new(100).unwrap();
     let hash = cache.hash_of(&1);
     cache.extend([(1, 10), (2, 20)]);
@@ -328,6 +389,7 @@ fn ephemeral_store() {
     assert_eq!(found, [Some(&10), None]);
     store.get_batch_with(&[1, 1], now, |_, value| sum += value.unwrap());
     assert_eq!((sum, store.get_hashed(store.hash_of(&1), &1, now)), (20, Some(&10)));
-    store.retain(now, |_, _| false);
+    store.retain(now, |_, _| true);
+    assert_eq!(store.extract_if(now, |_, _| true).collect::<Vec<_>>(), [(1, 10)]);
     assert_eq!(store.iter(now).count(), 0);
 }

@@ -9,7 +9,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use super::TCP;
-use super::tables::{Array, ByHand, ListenerAddress, Sockets};
+use super::tables::{Array, ByHand, ListenerAddress, Scan, Sockets};
 use crate::keys::{Key, random_keys};
 use crate::maps::subject::Map;
 use crate::results::{Column, Results};
@@ -20,6 +20,12 @@ const FEW: u16 = 8;
 
 /// More listeners than fit the inline table.
 const MANY: u16 = 32;
+
+/// Connections up to which arrays are measured.
+const LARGE: usize = 1000;
+
+const ARRAYS: &str = "two arrays";
+pub(super) const SCAN: &str = "scan, as in smoltcp";
 
 /// Packets per round.
 const PACKETS: usize = 1 << 16;
@@ -44,6 +50,13 @@ impl Host for Sockets {
 }
 
 impl<M: Map<FlowKey>> Host for ByHand<M> {
+    fn run(&self, packets: &[FlowKey]) -> Timed {
+        timed(packets, |packet| self.lookup(packet))
+    }
+}
+
+/// Connections are asked before listeners.
+impl Host for Scan {
     fn run(&self, packets: &[FlowKey]) -> Timed {
         timed(packets, |packet| self.lookup(packet))
     }
@@ -77,11 +90,11 @@ pub(crate) fn measured(connections: usize, is_quick: bool) -> Results {
             let packets = packets(bench, &keys, listeners, &mut rng);
             let mut agreement = Agreement::default();
             for row in rotation(round, hosts.len()) {
+                let host = &hosts[row];
                 // An array is no alternative for large numbers.
-                if row == 1 && connections > 1000 {
+                if [ARRAYS, SCAN].contains(&host.name) && connections > LARGE {
                     continue;
                 }
-                let host = &hosts[row];
                 host.benchmark.run(&packets);
                 let timed = host.benchmark.run(&packets);
                 agreement.check(timed.sum, host.name);
@@ -93,12 +106,22 @@ pub(crate) fn measured(connections: usize, is_quick: bool) -> Results {
 }
 
 /// The subjects, with equal sockets.
-fn hosts(keys: &[FlowKey], listeners: u16) -> [Subject<dyn Host>; 3] {
+fn hosts(keys: &[FlowKey], listeners: u16) -> [Subject<dyn Host>; 4] {
     let hasher = DefaultHashBuilder::new();
     let mut sockets = Sockets::new(hasher.clone());
     let mut array = ByHand { connections: Array::default(), listeners: Vec::new() };
     let map = TrashMap::<FlowKey, u64>::with_hasher(hasher);
     let mut map = ByHand { connections: map, listeners: Vec::new() };
+    let mut scan = Scan::default();
+    let is_small = keys.len() <= LARGE;
+    for (socket, &key) in (0..).zip(keys) {
+        sockets.insert(key, socket);
+        map.connections.insert(key, socket);
+        if is_small {
+            array.connections.insert(key, socket);
+            scan.insert(key, socket);
+        }
+    }
     for port in 0..listeners {
         let address = if port % 2 == 0 { SERVER } else { Ipv4Addr::UNSPECIFIED };
         let (socket, port) = (1_000_000 + u64::from(port), FIRST_PORT + port);
@@ -108,18 +131,13 @@ fn hosts(keys: &[FlowKey], listeners: u16) -> [Subject<dyn Host>; 3] {
         let local = ListenerAddress { address, port, protocol: TCP };
         array.listeners.push((local, socket));
         map.listeners.push((local, socket));
-    }
-    for (socket, &key) in (0..).zip(keys) {
-        sockets.insert(key, socket);
-        map.connections.insert(key, socket);
-        if keys.len() <= 1000 {
-            array.connections.insert(key, socket);
-        }
+        scan.listen(local, socket);
     }
     [
         ours("sockets", "SocketTable", Box::new(sockets)),
-        peer("two arrays", Box::new(array)),
+        peer(ARRAYS, Box::new(array)),
         peer("TrashMap, array", Box::new(map)),
+        peer(SCAN, Box::new(scan)),
     ]
 }
 

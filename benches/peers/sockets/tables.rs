@@ -96,6 +96,65 @@ pub(crate) struct ListenerAddress {
     pub(crate) protocol: u8,
 }
 
+impl ListenerAddress {
+    #[inline]
+    fn accepts(&self, packet: &FlowKey) -> bool {
+        self.port == packet.dport()
+            && self.protocol == packet.protocol()
+            && self.address.is_none_or(|address| address == packet.dst())
+    }
+}
+
+/// Words of a socket that a lookup does not read: its state machine, timers and buffers.
+const STATE: usize = 60;
+
+struct Scanned {
+    end: End,
+    socket: u64,
+    _state: [u64; STATE],
+}
+
+enum End {
+    Connected(FlowKey),
+    Listening(ListenerAddress),
+}
+
+/// All sockets of a host in an array with their state, each of which is asked for each packet, as
+/// in smoltcp.
+#[derive(Default)]
+pub(crate) struct Scan(Vec<Scanned>);
+
+impl Scan {
+    #[inline]
+    pub(crate) fn lookup(&self, packet: &FlowKey) -> Option<&u64> {
+        let accepts = |end: &End| match end {
+            End::Connected(own) => own == packet,
+            End::Listening(local) => local.accepts(packet),
+        };
+        self.0.iter().find(|scanned| accepts(&scanned.end)).map(|scanned| &scanned.socket)
+    }
+
+    pub(crate) fn listen(&mut self, local: ListenerAddress, socket: u64) {
+        self.0.push(Scanned { end: End::Listening(local), socket, _state: [0; STATE] });
+    }
+}
+
+impl Map<FlowKey> for Scan {
+    #[inline]
+    fn get(&self, key: &FlowKey) -> Option<&u64> {
+        self.lookup(key)
+    }
+    fn insert(&mut self, key: FlowKey, socket: u64) {
+        assert!(self.get(&key).is_none(), "the connection is new");
+        self.0.push(Scanned { end: End::Connected(key), socket, _state: [0; STATE] });
+    }
+    fn remove(&mut self, key: &FlowKey) -> Option<u64> {
+        let is_it = |scanned: &Scanned| matches!(&scanned.end, End::Connected(own) if own == key);
+        let at = self.0.iter().position(is_it)?;
+        Some(self.0.swap_remove(at).socket)
+    }
+}
+
 /// A hand-written host: a map of connections, and an array of listeners.
 pub(crate) struct ByHand<M> {
     pub(crate) connections: M,
@@ -107,12 +166,7 @@ impl<M: Map<FlowKey>> ByHand<M> {
     #[inline]
     pub(crate) fn lookup(&self, packet: &FlowKey) -> Option<&u64> {
         self.connections.get(packet).or_else(|| {
-            let accepts = |local: &ListenerAddress| {
-                local.port == packet.dport()
-                    && local.protocol == packet.protocol()
-                    && local.address.is_none_or(|address| address == packet.dst())
-            };
-            let accepting = self.listeners.iter().filter(|(local, _)| accepts(local));
+            let accepting = self.listeners.iter().filter(|(local, _)| local.accepts(packet));
             accepting.max_by_key(|(local, _)| local.address.is_some()).map(|(_, socket)| socket)
         })
     }

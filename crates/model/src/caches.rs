@@ -31,6 +31,8 @@ pub enum Step {
     PeekBatch(Vec<Name>),
     /// Keeps and changes the values that are no multiples of this number.
     Retain(u32),
+    /// Changes the values that are multiples of this number.
+    Change(u32),
     Clear,
     Replace(Replacement),
     /// Clones the cache and continues with the clone or with the original.

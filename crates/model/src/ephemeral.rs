@@ -241,12 +241,25 @@ where
         self.pass(at);
         let before = self.entries.len();
         let mut visited = 0;
-        self.store.retain(at, |tag, _| {
+        let mut keep = |tag: &T, _: &mut V| {
             visited += 1;
             tag <= most
-        });
+        };
+        let entries = core::mem::take(&mut self.entries).into_iter();
+        let (kept, removed): (Vec<_>, Vec<_>) = entries.partition(|entry| entry.tag <= *most);
+        self.entries = kept;
+        let mut removed: Vec<_> =
+            removed.into_iter().map(|entry| (entry.tag, entry.value)).collect();
+        if before % 2 == 0 {
+            self.store.retain(at, keep);
+        } else {
+            let ours = self.store.extract_if(at, |tag, value| !keep(tag, value));
+            let mut ours: Vec<_> = ours.collect();
+            ours.sort();
+            removed.sort();
+            assert_eq!(ours, removed);
+        }
         assert_eq!(visited, before);
-        self.entries.retain(|entry| entry.tag <= *most);
         self.removed |= self.entries.len() < before;
     }
 

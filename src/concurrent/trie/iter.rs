@@ -62,6 +62,15 @@ impl<'p, K: BitString, V, G: Borrow<Guard>> Iterator for TrieIter<'p, K, V, G> {
 
 impl<K: BitString, V, G: Borrow<Guard>> FusedIterator for TrieIter<'_, K, V, G> {}
 
+impl<'p, K: BitString, V, G: Borrow<Guard>> IntoIterator for &'p PinnedTrie<'_, K, V, G> {
+    type Item = (K, &'p V);
+    type IntoIter = TrieIter<'p, K, V, G>;
+
+    fn into_iter(self) -> TrieIter<'p, K, V, G> {
+        self.iter()
+    }
+}
+
 impl<K: fmt::Debug, V, G> fmt::Debug for TrieIter<'_, K, V, G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TrieIter").field("from", &self.from).finish_non_exhaustive()

@@ -396,8 +396,20 @@ impl<A: Allocator + Clone> Lines<A> {
         self.reserve_stash()
     }
 
-    /// Gives a number another hash: that of the entry whose place it takes is the former one.
     /// Grows by a segment, if that is overdue.
+    ///
+    /// # Errors
+    ///
+    /// If there is no slot, and memory cannot be allocated. The entries are unchanged.
+    #[inline]
+    pub(crate) fn grow_if_overdue(
+        &mut self,
+        hash_of: impl Fn(u32) -> u32,
+    ) -> Result<(), TryReserveError> {
+        if self.len > policy::limit(self.count) { self.grow(hash_of) } else { Ok(()) }
+    }
+
+    /// Gives a number another hash: that of the entry whose place it takes is the former one.
     ///
     /// # Errors
     ///
@@ -407,11 +419,7 @@ impl<A: Allocator + Clone> Lines<A> {
         &mut self,
         (before, hash): (u32, u32),
         number: u32,
-        hash_of: impl Fn(u32) -> u32,
     ) -> Result<(), TryReserveError> {
-        if self.len > policy::limit(self.count) {
-            self.grow(hash_of)?;
-        }
         let was_there = self.remove(before, number);
         let mut is_inserted = Ok(());
         if !self.place(hash, number) {

@@ -237,7 +237,8 @@ mod tests {
         let other = |number| random(number + MANY);
         for number in 0..MANY / 10 {
             let hash_of = |of| if of < number { other(of) } else { random(of) };
-            assert_eq!(lines.rehash((random(number), other(number)), number, hash_of), Ok(()));
+            assert_eq!(lines.grow_if_overdue(hash_of), Ok(()));
+            assert_eq!(lines.rehash((random(number), other(number)), number), Ok(()));
         }
         assert_eq!(lines.len() as u32, MANY / 10);
         lines.validate(other).expect("invariant");

@@ -13,7 +13,7 @@ fn put<const WAYS: usize>(cache: &mut Sets<WAYS>, key: u64) -> Inserted<Counted,
 /// Checks that every entry is alive and found by its key.
 fn check<const WAYS: usize>(cache: &Sets<WAYS>) {
     cache.validate().unwrap();
-    for (key, value) in cache.iter() {
+    for (key, value) in cache {
         assert!(key.is_alive() && value.is_alive() && key.number == value.number);
         assert_eq!(cache.peek(index(key.number), key).map(|it| it.number), Some(key.number));
     }

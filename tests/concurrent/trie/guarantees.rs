@@ -80,7 +80,7 @@ fn t3_an_iteration_is_in_order_and_complete() {
     (0..KEYS).for_each(|at| assert!(trie.pin().insert(key(at), at).is_ok()));
     let read = |_| {
         let (pinned, mut found, mut last) = (trie.pin(), 0, None);
-        for (key, _) in pinned.iter() {
+        for (key, _) in &pinned {
             assert!(last < Some(key), "in order");
             last = Some(key);
             found += u64::from(key & 0xFF < 0x80);

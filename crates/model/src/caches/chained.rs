@@ -148,17 +148,19 @@ impl<K: Clone + PartialEq, V: Clone, P: Eviction> ChainsModel<K, V, P> {
         Some(self.take(position).1)
     }
 
-    /// Removes entries in the order of their slots, which matters to policies.
-    fn retain(&mut self, keep: impl Fn(&mut V) -> bool) {
+    /// Removes entries in the order of their slots, which matters to policies, and returns them.
+    fn retain(&mut self, keep: impl Fn(&mut V) -> bool) -> Vec<(K, V)> {
+        let mut removed = Vec::new();
         let mut slots: Vec<u32> = self.entries.iter().map(|entry| entry.slot).collect();
         slots.sort_unstable();
         for slot in slots {
             let position = self.entries.iter().position(|entry| entry.slot == slot);
             let position = position.expect("each entry is present until it is visited");
             if !keep(&mut self.entries[position].value) {
-                drop(self.take(position));
+                removed.push(self.take(position));
             }
         }
+        removed
     }
 }
 
@@ -308,8 +310,19 @@ where
             *value = V::make(now);
             keep
         };
-        self.ours.retain(|_, value| keep(value));
-        self.model.retain(keep);
+        let theirs = self.model.retain(keep);
+        match now % 2 {
+            0 => self.ours.retain(|_, value| keep(value)),
+            _ => assert!(self.ours.extract_if(|_, value| !keep(value)).eq(theirs)),
+        }
+    }
+
+    fn change(&mut self, divisor: u32, now: u32) {
+        let divided: Vec<V> = (0..=now).step_by(divisor as usize).map(V::make).collect();
+        let ours = (&mut self.ours).into_iter().map(|(_, value)| value);
+        let theirs = self.model.entries.iter_mut().map(|entry| &mut entry.value);
+        let changed = ours.chain(theirs).filter(|value| divided.contains(value));
+        changed.for_each(|value| *value = V::make(now));
     }
 }
 
@@ -349,6 +362,7 @@ where
             Step::GetBatch(names) | Step::GetBatchMut(names) => self.get_batch_mut(names, now),
             Step::PeekBatch(_) | Step::Replace(_) => {}
             Step::Retain(divisor) => self.retain(*divisor, now),
+            Step::Change(divisor) => self.change(*divisor, now),
             Step::Clear => {
                 self.ours.clear();
                 self.model.retain(|_| false);

@@ -108,6 +108,25 @@ impl<K: Clone + PartialEq, V: Clone> SetsModel<K, V> {
         Some(self.set(index).remove(position).value)
     }
 
+    /// Removes the entries whose values are picked, and returns them, sorted.
+    fn extract(&mut self, mut is_removed: impl FnMut(&mut V) -> bool) -> Vec<(K, V)>
+    where
+        K: Ord,
+        V: Ord,
+    {
+        let mut removed = Vec::new();
+        for set in &mut self.sets {
+            for mut entry in core::mem::take(set) {
+                match is_removed(&mut entry.value) {
+                    true => removed.push((entry.key, entry.value)),
+                    false => set.push(entry),
+                }
+            }
+        }
+        removed.sort();
+        removed
+    }
+
     fn sorted(&self) -> Vec<(K, V)>
     where
         K: Ord,
@@ -249,11 +268,16 @@ where
                     *value = V::make(now);
                     keep
                 };
-                ours.retain(|_, value| keep(value));
-                for set in &mut model.sets {
-                    set.retain_mut(|entry| keep(&mut entry.value));
+                let theirs = model.extract(|value| !keep(value));
+                if now % 2 == 0 {
+                    ours.retain(|_, value| keep(value));
+                } else {
+                    let mut removed: Vec<_> = ours.extract_if(|_, value| !keep(value)).collect();
+                    removed.sort();
+                    assert_eq!(removed, theirs);
                 }
             }
+            Step::Change(_) => {}
             Step::Clear => {
                 ours.clear();
                 model.sets.iter_mut().for_each(Vec::clear);
@@ -275,6 +299,7 @@ where
         entries.sort();
         assert_eq!(entries, theirs);
         assert_eq!((ours.len(), ours.is_empty()), (theirs.len(), theirs.is_empty()));
+        assert!(ours.eq(ours) && ours.into_iter().len() == ours.len());
         assert_eq!(ours.statistics(), model.statistics);
         assert_eq!(ours.capacity(), model.sets.len() * WAYS);
         assert!(ours.len() <= ours.capacity());

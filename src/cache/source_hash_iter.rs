@@ -1,0 +1,160 @@
+//! Iteration over a `SourceHashCache`, removal of the entries that a predicate picks, and equality.
+
+use core::fmt;
+use core::iter::{self, FusedIterator};
+use core::ops::Range;
+
+use super::source_hash::SourceHashCache;
+use crate::hash::source_index::SourceIndex;
+use crate::memory::{Allocator, Global};
+
+/// An iterator over the entries of a [`SourceHashCache`], in no particular order.
+pub struct SourceHashIter<'a, K, V, const WAYS: usize = 1, A: Allocator + Clone = Global> {
+    cache: &'a SourceHashCache<K, V, WAYS, A>,
+    /// The ways that remain, those of one set after the other.
+    ways: Range<usize>,
+    /// The entries that remain.
+    len: usize,
+}
+
+impl<K, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WAYS, A> {
+    /// Iterates over the entries in no particular order. O(sets).
+    #[must_use]
+    pub fn iter(&self) -> SourceHashIter<'_, K, V, WAYS, A> {
+        SourceHashIter { cache: self, ways: 0..self.capacity(), len: self.len() }
+    }
+
+    /// Retains the entries for which `keep` returns true. O(sets).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::SourceHashCache;
+    /// use flowtable::hash::source_index::SourceIndex;
+    ///
+    /// let mut cache: SourceHashCache<u16, char> = SourceHashCache::new(4)?;
+    /// for (port, action) in [(1, 'a'), (2, 'b'), (3, 'a')] {
+    ///     _ = cache.insert(SourceIndex::new(port.into()), port, action);
+    /// }
+    /// cache.retain(|_, action| *action == 'a');
+    /// assert_eq!(cache.iter().map(|(port, _)| port).sum::<u16>(), 1 + 3);
+    /// assert_eq!(cache.remove(SourceIndex::new(3), &3), Some('a'));
+    /// assert!(!cache.contains_key(SourceIndex::new(3), &3));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
+        self.extract_if(|key, value| !keep(key, value)).for_each(drop);
+    }
+
+    /// Returns an iterator that removes the entries for which `is_removed` returns true. Entries
+    /// that it has not visited when it is dropped stay. O(sets) if it is run to its end.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::SourceHashCache;
+    /// use flowtable::hash::source_index::SourceIndex;
+    ///
+    /// let mut cache: SourceHashCache<u16, u32> = SourceHashCache::new(16)?;
+    /// for port in 0..10 {
+    ///     _ = cache.insert(SourceIndex::new(port.into()), port, 1 << port);
+    /// }
+    /// let large = cache.extract_if(|_, bytes| *bytes > 100).map(|(port, _)| port);
+    /// assert_eq!(large.sum::<u16>(), 7 + 8 + 9);
+    /// assert_eq!((cache.len(), (&cache).into_iter().len()), (7, 7));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    pub fn extract_if(
+        &mut self,
+        mut is_removed: impl FnMut(&K, &mut V) -> bool,
+    ) -> impl Iterator<Item = (K, V)> {
+        let mut ways = 0..self.capacity();
+        iter::from_fn(move || {
+            ways.find_map(|way| {
+                let (set, way) = (self.sets.get_mut(way / WAYS), way % WAYS);
+                let (key, value) = match set.generation == self.generation {
+                    true => set.entry_mut(way)?,
+                    false => return None,
+                };
+                if !is_removed(key, value) {
+                    return None;
+                }
+                self.len -= 1;
+                set.remove(way)
+            })
+        })
+    }
+}
+
+impl<'a, K, V, const WAYS: usize, A: Allocator + Clone> Iterator
+    for SourceHashIter<'a, K, V, WAYS, A>
+{
+    type Item = (&'a K, &'a V);
+
+    fn next(&mut self) -> Option<(&'a K, &'a V)> {
+        let SourceHashCache { sets, generation, .. } = self.cache;
+        let entry = self.ways.find_map(|way| {
+            let set = sets.get(way / WAYS);
+            set.entry(way % WAYS).filter(|_| set.generation == *generation)
+        })?;
+        self.len = self.len.saturating_sub(1);
+        Some(entry)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.len, Some(self.len))
+    }
+}
+
+impl<K, V, const WAYS: usize, A: Allocator + Clone> ExactSizeIterator
+    for SourceHashIter<'_, K, V, WAYS, A>
+{
+}
+
+impl<K, V, const WAYS: usize, A: Allocator + Clone> FusedIterator
+    for SourceHashIter<'_, K, V, WAYS, A>
+{
+}
+
+impl<K, V, const WAYS: usize, A: Allocator + Clone> Clone for SourceHashIter<'_, K, V, WAYS, A> {
+    fn clone(&self) -> Self {
+        Self { cache: self.cache, ways: self.ways.clone(), len: self.len }
+    }
+}
+
+impl<K: fmt::Debug, V: fmt::Debug, const WAYS: usize, A: Allocator + Clone> fmt::Debug
+    for SourceHashIter<'_, K, V, WAYS, A>
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.clone()).finish()
+    }
+}
+
+impl<'a, K, V, const WAYS: usize, A: Allocator + Clone> IntoIterator
+    for &'a SourceHashCache<K, V, WAYS, A>
+{
+    type Item = (&'a K, &'a V);
+    type IntoIter = SourceHashIter<'a, K, V, WAYS, A>;
+
+    fn into_iter(self) -> SourceHashIter<'a, K, V, WAYS, A> {
+        self.iter()
+    }
+}
+
+/// Equal keys with equal values under equal indices: neither uses, counters nor capacities count.
+impl<K: Eq, V: PartialEq, const WAYS: usize, A: Allocator + Clone> PartialEq
+    for SourceHashCache<K, V, WAYS, A>
+{
+    fn eq(&self, other: &Self) -> bool {
+        let is_in_other = |way: usize| {
+            let (number, way) = (way / WAYS, way % WAYS);
+            let set = self.sets.get(number);
+            let is_current = set.generation == self.generation;
+            let Some((key, value)) = set.entry(way).filter(|_| is_current) else { return true };
+            // The number of the set has the low bits of the index.
+            let index = SourceIndex::new(set.index(way) | number as u32);
+            other.peek(index, key).is_some_and(|other| value == other)
+        };
+        self.len() == other.len() && (0..self.capacity()).all(is_in_other)
+    }
+}
