@@ -133,9 +133,9 @@ impl Batch {
                 Block::Segment(segment) => unsafe { segment::free(segment) },
                 // SAFETY: by the contract.
                 Block::Directory(directory) => unsafe { directory.free() },
-                // SAFETY: by the contract.
                 Block::Whole(segment) => {
-                    forget_panic(unsafe { free_whole(segment, index, &mut ids) })
+                    // SAFETY: by the contract.
+                    forget_panic(unsafe { free_whole(segment, index, &mut ids) });
                 }
             }
         }

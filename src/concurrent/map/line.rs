@@ -59,7 +59,7 @@ pub(super) struct Tags([u64; 2]);
 impl Tags {
     #[inline(always)]
     fn slots(self, mask: Mask) -> impl Iterator<Item = usize> {
-        let bytes = mask.below(TAGS).filter(|byte| byte % STEP == 0);
+        let bytes = mask.below(TAGS).filter(|byte| !IS_CHECKED || byte % 8 == 0);
         bytes.map(|byte| byte / STEP)
     }
 

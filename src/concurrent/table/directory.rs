@@ -1,5 +1,5 @@
-//! The directories of a table: [`directory`](crate::concurrent::directory) with segments for types
-//! of keys and values.
+//! The directories of a table: those of `concurrent/directory.rs`, with segments for types of keys
+//! and values.
 #![allow(unsafe_code)]
 
 use core::marker::PhantomData;
