@@ -19,10 +19,25 @@
 
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
+use core::ptr;
 
 use super::memory::{ALIGN, allocate, free};
 use super::sync::{AtomicPtr, Ordering};
 use crate::table::error::TryReserveError;
+
+/// The least number of entries that are allocated: so the address of a directory with a shift is
+/// still within it, and leak detectors, which search for such addresses, find it.
+const LEAST: usize = 64 / size_of::<usize>();
+
+/// Returns the number of entries that are allocated for a directory of a depth.
+const fn allocated(depth: u32) -> usize {
+    if 1 << depth < LEAST { LEAST } else { 1 << depth }
+}
+
+/// Returns the allocated bytes of a directory of a depth.
+pub(super) const fn bytes(depth: u32) -> usize {
+    allocated(depth) * size_of::<usize>()
+}
 
 /// The root of a shard: an atomic pointer to its directory.
 pub(super) struct Root<P>(AtomicPtr<AtomicPtr<P>>);
@@ -56,9 +71,10 @@ impl<P> DirectoryBox<P> {
         depth: u32,
         segment: impl Fn(usize) -> *mut P,
     ) -> Result<Self, TryReserveError> {
-        const { assert!(ALIGN > DirectoryPtr::<P>::SHIFT) };
+        const { assert!(ALIGN > DirectoryPtr::<P>::SHIFT && bytes(1) > DirectoryPtr::<P>::SHIFT) };
         debug_assert!(depth > 0, "D1");
-        let first = allocate(1 << depth, |index| AtomicPtr::new(segment(index)))?.as_ptr();
+        let entry = |index| if index >> depth == 0 { segment(index) } else { ptr::null_mut() };
+        let first = allocate(allocated(depth), |index| AtomicPtr::new(entry(index)))?.as_ptr();
         let shift = 64 - depth as usize;
         Ok(Self(DirectoryPtr(first.map_addr(|address| address | shift))))
     }
@@ -95,7 +111,7 @@ impl<P> DirectoryPtr<P> {
 
     /// Returns the allocated bytes.
     pub(super) fn allocation_size(self) -> usize {
-        size_of::<usize>() << self.depth()
+        bytes(self.depth())
     }
 
     /// Frees the directory without its segments.
@@ -105,7 +121,7 @@ impl<P> DirectoryPtr<P> {
     /// It is not used any more, and is freed once.
     pub(super) unsafe fn free(self) {
         // SAFETY: by the contract; allocated in `DirectoryBox::new` with this length.
-        unsafe { free(self.first(), 1 << self.depth()) };
+        unsafe { free(self.first(), allocated(self.depth())) };
     }
 }
 

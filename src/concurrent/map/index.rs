@@ -15,7 +15,7 @@ use crossbeam_epoch::Guard;
 use super::line::{Line, tag};
 use super::segment::{Segment, SegmentBox, SlotId};
 use super::store::Store;
-use crate::concurrent::directory::{Directory, DirectoryBox, Root};
+use crate::concurrent::directory::{self, Directory, DirectoryBox, Root};
 use crate::concurrent::policy::{SHARDS, shard_of};
 use crate::invariant::InvariantError;
 
@@ -71,7 +71,7 @@ impl<'p, T> Entry<'p, T> {
 }
 
 /// The bytes of a directory of depth 1.
-pub(super) const EMPTY_DIRECTORY_BYTES: usize = 2 * size_of::<*mut Segment>();
+pub(super) const EMPTY_DIRECTORY_BYTES: usize = directory::bytes(1);
 
 /// Returns a directory of depth 1 with one segment.
 fn directory_of(segment: &SegmentBox) -> DirectoryBox<Segment> {

@@ -146,7 +146,7 @@
 //! # Cost
 //!
 //! Eight bytes of index for a slot, 1.5 to 2.2 slots for an entry, and the entry itself in a chunk
-//! of up to 1024; 23 KiB for an empty map, and a hundred more for the first hundred entries, as
+//! of up to 1024; 26 KiB for an empty map, and a hundred more for the first hundred entries, as
 //! each shard has a segment then. For entries of 24 bytes that is 36 to 41 bytes each, from 100,000
 //! on. The slots of freed entries are reused by their shard, but not released before the map is
 //! dropped. The index shrinks by removals, while there is less garbage than the limit.

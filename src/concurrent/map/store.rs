@@ -72,8 +72,8 @@ struct WriterPart<T> {
 struct Growth<T> {
     /// All tables, the one in use last.
     tables: Vec<*mut [Chunk<T>]>,
-    /// Number of chunks, all of them in the table in use.
-    chunks: usize,
+    /// The first entries of all chunks. All chunks are in the table in use.
+    chunks: Vec<*mut MaybeUninit<T>>,
     /// Ids from here on were never allocated.
     next: usize,
 }
@@ -135,7 +135,7 @@ impl<T> Store<T> {
             has_returned: AtomicBool::new(false),
             retired: AtomicUsize::new(0),
         });
-        let growth = Mutex::new(Growth { tables: Vec::new(), chunks: 0, next: 0 });
+        let growth = Mutex::new(Growth { tables: Vec::new(), chunks: Vec::new(), next: 0 });
         let writer = WriterPart { growth, shards, bytes: AtomicUsize::new(0) };
         Self { table: AtomicPtr::new(ptr::null_mut()), writer: Box::new(writer) }
     }
@@ -244,7 +244,7 @@ impl<T> Store<T> {
     pub(super) fn reserve(&self, entries: usize) {
         let ids = entries.saturating_add(SHARDS * Self::RUN).min(MAX_ENTRIES);
         let mut growth = locked(&self.writer.growth);
-        while growth.chunks * Self::LEN < ids {
+        while growth.chunks.len() * Self::LEN < ids {
             self.add_chunk(&mut growth);
         }
     }
@@ -255,7 +255,7 @@ impl<T> Store<T> {
         let mut growth = locked(&self.writer.growth);
         let run = growth.next..growth.next + Self::RUN;
         assert!(run.end <= MAX_ENTRIES, "a map has 2^31 entries");
-        if run.start == growth.chunks * Self::LEN {
+        if run.start == growth.chunks.len() * Self::LEN {
             self.add_chunk(&mut growth);
         }
         growth.next = run.end;
@@ -267,7 +267,7 @@ impl<T> Store<T> {
     }
 
     fn add_chunk(&self, growth: &mut Growth<T>) {
-        let nth = growth.chunks;
+        let nth = growth.chunks.len();
         if nth == growth.tables.last().map_or(0, |table| table.len()) {
             self.add_table(growth);
         }
@@ -279,10 +279,10 @@ impl<T> Store<T> {
         let element = unsafe { table.add(nth) };
         // SAFETY: tables are not freed (E2).
         let element = unsafe { &*element };
-        let origin = Box::into_raw(chunk).cast::<T>().wrapping_sub(nth << Self::BITS);
+        let first = Box::into_raw(chunk).cast::<MaybeUninit<T>>();
+        growth.chunks.push(first);
         // Relaxed: see `address`.
-        element.store(origin, Ordering::Relaxed);
-        growth.chunks += 1;
+        element.store(first.cast::<T>().wrapping_sub(nth << Self::BITS), Ordering::Relaxed);
     }
 
     /// Allocates a table of twice the length with the present chunks. The former one is kept, as
@@ -291,7 +291,7 @@ impl<T> Store<T> {
         // Relaxed: it was stored under the lock that this thread holds.
         let old = self.table.load(Ordering::Relaxed);
         let chunk = |nth| {
-            if nth >= growth.chunks {
+            if nth >= growth.chunks.len() {
                 return AtomicPtr::new(ptr::null_mut());
             }
             // SAFETY: the index is less than the length of the table in use.
@@ -300,9 +300,12 @@ impl<T> Store<T> {
             let element = unsafe { &*element };
             AtomicPtr::new(element.load(Ordering::Relaxed))
         };
-        let len = (2 * growth.chunks).max(FIRST_TABLE);
+        let len = (2 * growth.chunks.len()).max(FIRST_TABLE);
         let table: Box<[Chunk<T>]> = (0..len).map(chunk).collect();
-        self.add_bytes(size_of_val(&*table));
+        let before = growth.chunks.capacity();
+        growth.chunks.reserve_exact(len - growth.chunks.len());
+        let more = growth.chunks.capacity() - before;
+        self.add_bytes(size_of_val(&*table) + more * size_of::<*mut T>());
         let table = Box::into_raw(table);
         growth.tables.push(table);
         // Release: pairs with the Acquire in `address`.
@@ -340,19 +343,14 @@ impl<T> Drop for Store<T> {
     /// Frees chunks and tables. Entries have been dropped before.
     fn drop(&mut self) {
         let growth = locked(&self.writer.growth);
-        let last = growth.tables.len().saturating_sub(1);
-        for (nth, &table) in growth.tables.iter().enumerate() {
+        for &table in &growth.tables {
             // SAFETY: allocated in `add_table` as a box; the store is not used any more.
-            let table = unsafe { Box::from_raw(table) };
-            let used = if nth == last { growth.chunks } else { 0 };
-            for (chunk, element) in table.iter().take(used).enumerate() {
-                let origin = element.load(Ordering::Relaxed);
-                let first = origin.wrapping_add(chunk << Self::BITS).cast::<MaybeUninit<T>>();
-                let chunk = ptr::slice_from_raw_parts_mut(first, Self::LEN);
-                // SAFETY: allocated in `add_chunk` as a box of this length, and once in the last
-                // table. The entries are not dropped.
-                drop(unsafe { Box::from_raw(chunk) });
-            }
+            drop(unsafe { Box::from_raw(table) });
+        }
+        for &first in &growth.chunks {
+            let chunk = ptr::slice_from_raw_parts_mut(first, Self::LEN);
+            // SAFETY: allocated in `add_chunk` as a box of this length. Entries are not dropped.
+            drop(unsafe { Box::from_raw(chunk) });
         }
     }
 }

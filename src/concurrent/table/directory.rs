@@ -25,7 +25,7 @@ pub(super) struct Root<K, V>(directory::Root<AtomicU64>, PhantomData<AtomicPtr<(
 
 impl<K, V> Root<K, V> {
     /// Bytes of a directory with one empty segment.
-    pub(super) const EMPTY_BYTES: usize = 2 * size_of::<usize>() + SegmentPtr::bytes::<K, V>(1);
+    pub(super) const EMPTY_BYTES: usize = directory::bytes(1) + SegmentPtr::bytes::<K, V>(1);
 
     /// Creates a directory with one empty segment.
     pub(super) fn new() -> Result<Self, TryReserveError> {
