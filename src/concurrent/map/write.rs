@@ -390,9 +390,11 @@ where
         entry: &mut Option<(K, V)>,
         expected: Expected,
     ) -> Insertion<'p, (K, V)> {
-        self.write(shard_of(mix(hash)), |writer| {
+        let mixed = mix(hash);
+        self.prefetch(mixed);
+        self.write(shard_of(mixed), |writer| {
             writer.insert(
-                hash,
+                mixed,
                 entry,
                 expected,
                 |new, own| new.0 == own.0,
@@ -410,16 +412,24 @@ where
     ) -> Option<Entry<'p, (K, V)>> {
         // Shrinking allocates first.
         let may_shrink = !self.map.garbage.is_above_limit();
-        self.write(shard_of(mix(hash)), |writer| {
+        let mixed = mix(hash);
+        self.prefetch(mixed);
+        self.write(shard_of(mixed), |writer| {
             let is = |(own, _): &(K, V)| key.equivalent(own);
-            writer.remove(hash, expected, is, may_shrink, |(key, _)| self.hash_of(key))
+            writer.remove(mixed, expected, is, may_shrink, |(key, _)| self.hash_of(key))
         })
+    }
+
+    /// Prefetches what a writer needs for a mixed hash, before it waits for the lock.
+    #[inline]
+    fn prefetch(&self, mixed: u64) {
+        self.map.index.segment(mixed, self.epoch()).prefetch(mixed);
     }
 
     /// Runs `work` on a shard under its lock.
     fn write<'p, R>(&'p self, shard: usize, work: impl FnOnce(&mut Writer<'p, (K, V)>) -> R) -> R {
-        let index = &self.map.indices[shard];
-        let (result, full) = self.map.shards[shard].write(index, self.epoch(), work);
+        let index = &self.map.index;
+        let (result, full) = self.map.shards[shard].write(shard, index, self.epoch(), work);
         if let Some(batch) = full {
             self.defer(shard, batch);
         }
@@ -427,10 +437,10 @@ where
     }
 
     fn defer(&self, shard: usize, batch: Batch) {
-        let (garbage, indices) = (&self.map.garbage, &self.map.indices);
+        let (garbage, index) = (&self.map.garbage, &self.map.index);
         // SAFETY: it is of this shard, and its contents cannot be reached by later pins; all guards
         // are of one collector. `K` and `V` are `Send` and 'static.
-        unsafe { batch.defer(garbage, indices, shard, self.epoch()) };
+        unsafe { batch.defer(garbage, index, shard, self.epoch()) };
     }
 
     /// Admits an insertion under a hash, unless there is too much garbage.
@@ -449,6 +459,6 @@ where
     /// allocate slots for the limit.
     fn has_too_much(&self, shard: usize) -> bool {
         let garbage = &self.map.garbage;
-        garbage.is_above_limit() || self.map.indices[shard].store.retired() > garbage.limit / SHARE
+        garbage.is_above_limit() || self.map.index.store.retired(shard) > garbage.limit / SHARE
     }
 }
