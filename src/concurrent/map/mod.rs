@@ -95,7 +95,7 @@
 //! - **E4** An insertion splits at most one segment, of 135 to 162 entries, and doubles at most the
 //!   directory of its shard, which has two to four directory entries for a segment. With colliding
 //!   hashes a segment may be larger. One insertion in 1024 allocates a chunk for entries, of 32 KiB
-//!   at most, or of one entry.
+//!   at most, or of one entry, and may double the list of chunks.
 //!
 //! # What does not compile
 //!
@@ -149,7 +149,8 @@
 //! of up to 1024; 26 KiB for an empty map, and a hundred more for the first hundred entries, as
 //! each shard has a segment then. For entries of 24 bytes that is 36 to 41 bytes each, from 100,000
 //! on. The slots of freed entries are reused by their shard, but not released before the map is
-//! dropped. The index shrinks by removals, while there is less garbage than the limit.
+//! dropped. The index shrinks by removals, while there is less garbage than the limit. There
+//! are at most 2^31 slots: above that, insertions are refused.
 //!
 //! A map that is dropped helps the collector to free its garbage. If other pins delay that, the
 //! chunks of its entries are freed after these pins have ended and a thread pins again.

@@ -65,6 +65,8 @@ pub(super) enum Insertion<'p, T> {
     Done { old: Option<Entry<'p, T>>, new: Entry<'p, T> },
     /// The precondition was false: this is the present entry.
     Unexpected(Option<Entry<'p, T>>),
+    /// The map has the maximum number of entries.
+    Full,
 }
 
 impl Shard {
@@ -156,7 +158,7 @@ impl<'p, T> Writer<'p, T> {
         if found.is_none() && !segment.has_room(mixed) {
             self.make_room(mixed, hasher);
         }
-        let id = self.state.ids.allocate(&self.index.store);
+        let Some(id) = self.state.ids.allocate(&self.index.store) else { return Insertion::Full };
         let entry = entry.take().expect(NOTHING);
         // SAFETY: it has just been allocated.
         unsafe { self.index.store.write(id, entry) };
@@ -200,7 +202,7 @@ impl<'p, T> Writer<'p, T> {
 
     /// Removes all entries. Returns them, in a batch for each segment.
     pub(super) fn clear(&mut self) -> Vec<Batch> {
-        if self.shard.len() == 0 {
+        if self.state.slots == 0 {
             return Vec::new();
         }
         let directory = self.directory();

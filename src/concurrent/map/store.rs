@@ -249,17 +249,19 @@ impl<T> Store<T> {
         }
     }
 
-    /// Allocates a run of ids that were never allocated before.
+    /// Allocates a run of ids that were never allocated before, if there are some.
     #[cold]
-    fn run(&self) -> Range<usize> {
+    fn run(&self) -> Option<Range<usize>> {
         let mut growth = locked(&self.writer.growth);
         let run = growth.next..growth.next + Self::RUN;
-        assert!(run.end <= MAX_ENTRIES, "a map has 2^31 entries");
+        if run.end > MAX_ENTRIES {
+            return None;
+        }
         if run.start == growth.chunks.len() * Self::LEN {
             self.add_chunk(&mut growth);
         }
         growth.next = run.end;
-        run
+        Some(run)
     }
 
     fn add_bytes(&self, bytes: usize) {
@@ -318,24 +320,22 @@ impl IdAllocator {
         Self { shard, free: Vec::new(), run: 0..0 }
     }
 
-    /// Allocates an id.
-    ///
-    /// # Panics
-    ///
-    /// If the map has 2^31 entries.
-    pub(super) fn allocate<T>(&mut self, store: &Store<T>) -> u32 {
+    /// Allocates an id, unless all are.
+    pub(super) fn allocate<T>(&mut self, store: &Store<T>) -> Option<u32> {
         let shard = &store.writer.shards[self.shard];
         if self.free.is_empty() && shard.has_returned.load(Ordering::Relaxed) {
-            mem::swap(&mut self.free, &mut locked(&shard.returned));
+            let mut returned = locked(&shard.returned);
+            mem::swap(&mut self.free, &mut returned);
             shard.has_returned.store(false, Ordering::Relaxed);
         }
-        self.free.pop().unwrap_or_else(|| {
-            if self.run.is_empty() {
-                self.run = store.run();
-            }
-            self.run.start += 1;
-            (self.run.start - 1) as u32
-        })
+        if let Some(id) = self.free.pop() {
+            return Some(id);
+        }
+        if self.run.is_empty() {
+            self.run = store.run()?;
+        }
+        self.run.start += 1;
+        Some((self.run.start - 1) as u32)
     }
 }
 
@@ -352,5 +352,40 @@ impl<T> Drop for Store<T> {
             // SAFETY: allocated in `add_chunk` as a box of this length. Entries are not dropped.
             drop(unsafe { Box::from_raw(chunk) });
         }
+    }
+}
+
+#[cfg(all(test, not(any(crossbeam_loom, shuttle))))]
+mod tests {
+    use alloc::string::ToString;
+    use std::thread::yield_now;
+
+    use super::super::{Compute, ConcurrentMap};
+    use super::*;
+
+    #[test]
+    fn a_full_map_refuses_insertions_until_slots_are_freed() {
+        let map: ConcurrentMap<u64, u64> = (0..10_000).map(|key| (key, key)).collect();
+        locked(&map.index.store.writer.growth).next = MAX_ENTRIES;
+        let pin = map.pin();
+        // Each shard finishes the run that it has begun.
+        let full = (10_000..).find_map(|key| pin.insert(key, 1).err()).expect("the map is full");
+        let (len, key) = (map.len(), full.refused.0);
+        assert!(full.is_full && full.to_string().contains("2^31"), "{full:?}");
+        assert!((10_000..10_000 + 64 * RUN).contains(&len), "{len} entries");
+        assert!(pin.get_or_insert(key, 2).is_err_and(|full| full.refused == (key, 2)));
+        assert!(pin.get_or_insert_with(key, || 2).is_err_and(|full| full.refused == key));
+        let computed = pin.compute(key, |_| Compute::Insert(2));
+        assert!(computed.is_err_and(|full| full.refused == key && full.is_full));
+        assert!(!pin.contains_key(&key) && map.len() == len);
+        pin.clear();
+        drop(pin);
+        let mut tries = 0..1_000_000;
+        assert!(tries.any(|_| {
+            yield_now();
+            map.pin().flush();
+            map.pin().insert(key, 3).is_ok()
+        }));
+        assert_eq!(map.pin().get(&key), Some(&3));
     }
 }

@@ -66,7 +66,8 @@ where
     ///
     /// # Errors
     ///
-    /// If there is more garbage than the limit allows: the error contains key and value.
+    /// If there is more garbage than the limit allows, or the map has 2^31 entries: the error
+    /// contains key and value.
     ///
     /// # Panics
     ///
@@ -107,10 +108,11 @@ where
         key: K,
         value: V,
     ) -> Result<Option<&V>, WouldExceed<(K, V)>> {
-        let entry = self.admit(hash, (key, value))?;
-        match self.insert_expected(hash, &mut Some(entry), Expected::Anything) {
+        let mut entry = Some(self.admit(hash, (key, value))?);
+        match self.insert_expected(hash, &mut entry, Expected::Anything) {
             Insertion::Done { old, .. } => Ok(old.map(self::value)),
             Insertion::Unexpected(_) => unreachable!("anything was expected"),
+            Insertion::Full => Err(self.full(entry)),
         }
     }
 
@@ -118,7 +120,7 @@ where
     ///
     /// # Errors
     ///
-    /// If the key is absent and there is more garbage than the limit allows.
+    /// If the key is absent, as for [`insert`](Self::insert).
     ///
     /// # Example
     ///
@@ -135,7 +137,7 @@ where
             return Ok(self::value(found));
         }
         let entry = self.admit(hash, (key, value))?;
-        Ok(self.insert_if_absent(hash, entry))
+        self.insert_if_absent(hash, entry)
     }
 
     /// Returns the value of `key`, after inserting it with the result of `make` if it is absent.
@@ -145,7 +147,8 @@ where
     ///
     /// # Errors
     ///
-    /// If the key is absent and there is more garbage than the limit allows.
+    /// If the key is absent, as for [`insert`](Self::insert): the error contains the key; a value
+    /// that was made is dropped.
     ///
     /// # Example
     ///
@@ -166,7 +169,7 @@ where
             return Ok(value(found));
         }
         let key = self.admit(hash, key)?;
-        Ok(self.insert_if_absent(hash, (key, make())))
+        self.insert_if_absent(hash, (key, make())).map_err(|full| full.map(|(key, _)| key))
     }
 
     /// Removes `key`, and returns its value.
@@ -216,7 +219,7 @@ where
     ///
     /// # Errors
     ///
-    /// If there is more garbage than the limit allows.
+    /// As for [`insert`](Self::insert): the error contains the key.
     ///
     /// # Example
     ///
@@ -248,8 +251,8 @@ where
     ///
     /// # Errors
     ///
-    /// If a value is to be inserted, and there is more garbage than the limit allows: the error
-    /// contains the key; the value is dropped.
+    /// If a value is to be inserted, as for [`insert`](Self::insert): the error contains the key;
+    /// the value is dropped.
     ///
     /// # Panics
     ///
@@ -295,6 +298,7 @@ where
                         Insertion::Unexpected(_) => {
                             key = entry.expect("the entry was not inserted").0;
                         }
+                        Insertion::Full => return Err(self.full(entry).map(|(key, _)| key)),
                     }
                 }
                 Compute::Remove => match found {
@@ -376,11 +380,23 @@ where
         help(self.epoch());
     }
 
-    fn insert_if_absent(&self, hash: u64, entry: (K, V)) -> &V {
-        match self.insert_expected(hash, &mut Some(entry), Expected::Nothing) {
-            Insertion::Done { new: there, .. } | Insertion::Unexpected(Some(there)) => value(there),
+    fn insert_if_absent(&self, hash: u64, entry: (K, V)) -> Result<&V, WouldExceed<(K, V)>> {
+        let mut entry = Some(entry);
+        match self.insert_expected(hash, &mut entry, Expected::Nothing) {
+            Insertion::Done { new: there, .. } | Insertion::Unexpected(Some(there)) => {
+                Ok(value(there))
+            }
             Insertion::Unexpected(None) => unreachable!("nothing was expected"),
+            Insertion::Full => Err(self.full(entry)),
         }
+    }
+
+    /// The error of an insertion into a map that has the maximum number of entries.
+    #[cold]
+    fn full(&self, entry: Option<(K, V)>) -> WouldExceed<(K, V)> {
+        let refused = entry.expect("the entry was not inserted");
+        let (retired, limit) = (self.map.garbage(), self.map.garbage.limit);
+        WouldExceed { refused, retired, limit, is_full: true }
     }
 
     /// Inserts an entry, if the present one is as expected.
@@ -449,7 +465,7 @@ where
         let has_too_much = || self.has_too_much(shard);
         if has_too_much() && !self.map.garbage.reduce(self.epoch(), has_too_much) {
             let (retired, limit) = (self.map.garbage(), self.map.garbage.limit);
-            return Err(WouldExceed { refused, retired, limit });
+            return Err(WouldExceed { refused, retired, limit, is_full: false });
         }
         Ok(refused)
     }
