@@ -499,3 +499,39 @@ impl<K, V, S> Drop for ConcurrentMap<K, V, S> {
         panic.unwrap_or_else(|panic| resume_unwind(panic));
     }
 }
+
+#[cfg(all(test, not(any(crossbeam_loom, shuttle))))]
+mod tests {
+    use alloc::string::ToString;
+    use std::thread::yield_now;
+
+    use super::store::Store;
+
+    use super::*;
+
+    #[test]
+    fn a_full_map_refuses_insertions_until_slots_are_freed() {
+        let map: ConcurrentMap<u64, u64> = (0..10_000).map(|key| (key, key)).collect();
+        map.index.store.exhaust();
+        let pin = map.pin();
+        // Each shard finishes the run that it has begun.
+        let full = (10_000..).find_map(|key| pin.insert(key, 1).err()).expect("the map is full");
+        let (len, key) = (map.len(), full.refused.0);
+        assert!(full.is_full && full.to_string().contains("2^31"), "{full:?}");
+        assert!((10_000..10_000 + Store::<(u64, u64)>::BEGUN).contains(&len), "{len} entries");
+        assert!(pin.get_or_insert(key, 2).is_err_and(|full| full.refused == (key, 2)));
+        assert!(pin.get_or_insert_with(key, || 2).is_err_and(|full| full.refused == key));
+        let computed = pin.compute(key, |_| Compute::Insert(2));
+        assert!(computed.is_err_and(|full| full.refused == key && full.is_full));
+        assert!(!pin.contains_key(&key) && map.len() == len);
+        pin.clear();
+        drop(pin);
+        let mut tries = 0..1_000_000;
+        assert!(tries.any(|_| {
+            yield_now();
+            map.pin().flush();
+            map.pin().insert(key, 3).is_ok()
+        }));
+        assert_eq!(map.pin().get(&key), Some(&3));
+    }
+}
