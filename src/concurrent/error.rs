@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-/// The refusal of a write: readers delay the reclamation of more garbage than the limit allows, or a
-/// map is full.
+/// The refusal of a write: readers delay the reclamation of more garbage than the limit allows, or
+/// a map is full.
 ///
 /// Nothing has changed. A thread that receives this error and holds a pin should repin it before it
 /// tries again.
