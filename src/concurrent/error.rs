@@ -1,8 +1,9 @@
-//! The error of a write above the limit on garbage.
+//! The error of a write above the limit on garbage, or into a full map.
 
 use core::fmt;
 
-/// The refusal of a write: readers delay the reclamation of more garbage than the limit allows.
+/// The refusal of a write: readers delay the reclamation of more garbage than the limit allows, or
+/// a map is full.
 ///
 /// Nothing has changed. A thread that receives this error and holds a pin should repin it before it
 /// tries again.
@@ -26,19 +27,25 @@ pub struct WouldExceed<T> {
     pub retired: usize,
     /// The limit, in bytes.
     pub limit: usize,
+    /// Whether the reason is that a map has its maximum number of entries, 2^31, with the removed
+    /// ones that are not freed yet.
+    pub is_full: bool,
 }
 
 impl<T> WouldExceed<T> {
     /// Applies a function to what was refused.
     pub(super) fn map<U>(self, map: impl FnOnce(T) -> U) -> WouldExceed<U> {
-        let Self { refused, retired, limit } = self;
-        WouldExceed { refused: map(refused), retired, limit }
+        let Self { refused, retired, limit, is_full } = self;
+        WouldExceed { refused: map(refused), retired, limit, is_full }
     }
 }
 
 impl<T> fmt::Display for WouldExceed<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { retired, limit, .. } = self;
+        if self.is_full {
+            return f.write_str("the map has 2^31 entries, the most that are possible");
+        }
         write!(f, "readers delay the reclamation of {retired} bytes, and the limit is {limit}")
     }
 }
@@ -48,7 +55,8 @@ impl<T> fmt::Debug for WouldExceed<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { retired, limit, .. } = self;
         let mut fields = f.debug_struct("WouldExceed");
-        fields.field("retired", retired).field("limit", limit).finish_non_exhaustive()
+        fields.field("retired", retired).field("limit", limit).field("is_full", &self.is_full);
+        fields.finish_non_exhaustive()
     }
 }
 

@@ -72,6 +72,7 @@
 //! garbage; these structures do: above a limit, writers help the collector, and then return what
 //! they were to insert, with [`WouldExceed`] or [`table::Refused`].
 
+mod directory;
 pub mod ephemeral;
 mod error;
 mod garbage;
@@ -80,6 +81,7 @@ mod lock;
 #[cfg(all(test, crossbeam_loom))]
 mod loom_hasher;
 pub mod map;
+mod memory;
 mod policy;
 pub mod routes;
 mod sync;

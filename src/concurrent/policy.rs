@@ -21,6 +21,9 @@ pub(super) const DEEPEST: u32 = 24;
 /// double the directory for each few of them.
 const DEEPER: u32 = 3;
 
+/// The lowest limit on the load of a segment, and the range of limits, in 64ths.
+const LIMIT: (usize, usize) = (45, 10);
+
 /// Mixes a hash: its lowest bits select the shard, its upper ones the segment, its lower half the
 /// bucket.
 ///
@@ -66,6 +69,27 @@ pub(super) const fn smaller(size: u32) -> u32 {
 /// Returns whether the load of `entries` in `slots` is above `load`, in 64ths.
 pub(super) const fn is_above(entries: usize, slots: usize, load: usize) -> bool {
     entries * 64 > slots * load
+}
+
+/// Returns the number of used slots above which a segment of `slots` slots should grow; `seed`
+/// distinguishes segments, so that they do not all grow at one size of the table.
+pub(super) fn limit(slots: usize, seed: u64) -> usize {
+    let (lowest, range) = LIMIT;
+    let fraction = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
+    let random = (fraction as usize * range) >> 16;
+    if slots <= 16 { slots - slots.div_ceil(5) } else { slots * (lowest + random) / 64 }
+}
+
+/// Returns what distinguishes the limits of segments: prefix and depth in the directory, and the
+/// number of the shard.
+pub(super) fn seed(mixed: u64, depth: u32, shard: usize) -> u64 {
+    let prefix = mixed.checked_shr(64 - depth).unwrap_or(0);
+    (prefix << 5 | u64::from(depth)) << 6 | shard as u64
+}
+
+/// Returns the bit of a mixed hash that distinguishes the halves of a segment of this depth.
+pub(super) const fn bit_below(depth: u32) -> u64 {
+    1 << (63 - depth)
 }
 
 /// Returns whether a segment of this depth is not much deeper than the number of entries of its

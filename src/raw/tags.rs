@@ -20,14 +20,6 @@ pub(crate) fn matches(word: u64, tags: u64) -> SlotMask {
     SlotMask(differs.wrapping_sub(LOWEST) & !differs & HIGHEST)
 }
 
-/// The tags of a hash, one for each slot: its bytes combined with those of the mixed hash in
-/// reverse order, so that a 32-bit hash has eight tags, too.
-#[cfg(feature = "concurrent")]
-#[inline]
-pub(crate) fn tags(hash: u64, mixed: u64) -> u64 {
-    hash ^ mixed.swap_bytes()
-}
-
 /// The word with the tag of a hash set in `slot`, which was free.
 #[inline]
 pub(crate) fn with(word: u64, slot: usize, tags: u64) -> u64 {

@@ -73,7 +73,7 @@ mod policy;
 mod probe;
 mod remove;
 mod segment;
-mod tags;
+pub(crate) mod tags;
 
 use crate::memory::{Allocator, Global, Vec};
 use directory::Directory;

@@ -115,6 +115,14 @@ mod sse2 {
             Self(unsafe { _mm_load_si128(tags.cast()) })
         }
 
+        /// The 16 tags in two words, the first one in the lowest byte.
+        #[cfg(any(feature = "concurrent", test))]
+        #[inline(always)]
+        pub(crate) fn of_words(words: [u64; 2]) -> Self {
+            // SAFETY: the instruction is part of SSE2.
+            Self(unsafe { core::arch::x86_64::_mm_set_epi64x(words[1] as i64, words[0] as i64) })
+        }
+
         /// The slots with this tag.
         #[inline(always)]
         pub(crate) fn matches(self, tag: u8) -> Bits<0> {
@@ -184,6 +192,15 @@ mod neon {
             Self(unsafe { vld1q_u8(tags) })
         }
 
+        /// The 16 tags in two words, the first one in the lowest byte.
+        #[cfg(any(feature = "concurrent", test))]
+        #[inline(always)]
+        pub(crate) fn of_words(words: [u64; 2]) -> Self {
+            let bytes = words.map(u64::to_le_bytes);
+            // SAFETY: an array of 16 bytes.
+            unsafe { Self::load(bytes.as_ptr().cast()) }
+        }
+
         /// The slots with this tag.
         #[inline(always)]
         pub(crate) fn matches(self, tag: u8) -> Bits<2> {
@@ -251,6 +268,13 @@ mod words {
             Self(words.map(u64::from_le))
         }
 
+        /// The 16 tags in two words, the first one in the lowest byte.
+        #[cfg(any(feature = "concurrent", test))]
+        #[inline(always)]
+        pub(crate) const fn of_words(words: [u64; 2]) -> Self {
+            Self(words)
+        }
+
         /// The slots with this tag.
         #[inline(always)]
         pub(crate) fn matches(self, tag: u8) -> Bits<{ Self::SHIFT }> {
@@ -301,6 +325,11 @@ mod tests {
         let expected = by_byte(tags, |other| other == tag);
         assert_eq!(group.matches(tag).collect::<Vec<_>>(), expected);
         assert_eq!(words.matches(tag).collect::<Vec<_>>(), expected);
+        let in_words = [0, 8].map(|from| {
+            u64::from_le_bytes(tags.0[from..from + 8].try_into().expect("eight bytes"))
+        });
+        assert_eq!(Group::of_words(in_words).matches(tag).collect::<Vec<_>>(), expected);
+        assert_eq!(words::Group::of_words(in_words).matches(tag).collect::<Vec<_>>(), expected);
         let expected = by_byte(tags, |other| other >= 0x80);
         assert_eq!(group.free().collect::<Vec<_>>(), expected);
         assert_eq!(words.free().collect::<Vec<_>>(), expected);

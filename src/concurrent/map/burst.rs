@@ -1,6 +1,6 @@
 //! Bursts: lookups in stages, so that the cache misses of all keys overlap.
 //!
-//! As in [`TrashMap`](crate::TrashMap): all buckets are prefetched, then all candidates, and then
+//! As in [`TrashMap`](crate::TrashMap): all lines are prefetched, then all candidates, and then
 //! keys are compared. Keys that are not the first candidate of their home are looked up singly.
 
 use core::borrow::Borrow;
@@ -8,11 +8,11 @@ use core::hash::{BuildHasher, Hash};
 
 use equivalent::Equivalent;
 
-use super::bucket::Bucket;
 use super::index::Probe;
+use super::line::Line;
 use super::pinned::Pinned;
 use crate::concurrent::guard::Guard;
-use crate::concurrent::policy::{mix, shard_of};
+use crate::concurrent::policy::mix;
 use crate::raw::prefetch::{BURST, prefetch};
 use crate::raw::results::results_for;
 
@@ -127,21 +127,18 @@ impl<K: Eq + Hash, V, S: BuildHasher, G: Borrow<Guard>> Pinned<'_, K, V, S, G> {
         }
     }
 
-    /// The first two stages: prefetches the buckets, then the candidates in them.
+    /// The first two stages: prefetches the lines, then the candidates in them.
     #[inline]
     fn matches(&self, hashes: &[u64]) -> [Probe<'_, (K, V)>; BURST] {
-        let some = self.map.indices[0].home(0, self.epoch());
-        let mut homes: [&Bucket; BURST] = [some; BURST];
+        let (index, epoch) = (&*self.map.index, self.epoch());
+        let mut homes: [&Line; BURST] = [index.home(0, epoch); BURST];
         for (&hash, home) in hashes.iter().zip(&mut homes) {
-            let mixed = mix(hash);
-            *home = self.map.indices[shard_of(mixed)].home(mixed, self.epoch());
+            *home = index.home(mix(hash), epoch);
             prefetch(core::ptr::from_ref(*home));
         }
         let mut matches = [Probe::Absent; BURST];
         for ((&hash, home), entry) in hashes.iter().zip(homes).zip(&mut matches) {
-            let mixed = mix(hash);
-            let index = &self.map.indices[shard_of(mixed)];
-            *entry = index.probe(home, hash, mixed, self.epoch());
+            *entry = index.probe(home, mix(hash), epoch);
         }
         matches
     }
@@ -153,7 +150,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, G: Borrow<Guard>> Pinned<'_, K, V, S, G> {
         Q: Hash + Equivalent<K> + ?Sized,
     {
         match entry {
-            Probe::Candidate(entry) if key.equivalent(&entry.get().0) => Some(&entry.get().1),
+            Probe::Candidate(entry) if key.equivalent(&entry.0) => Some(&entry.1),
             Probe::Absent => None,
             _ => self.get_hashed(hash, key),
         }

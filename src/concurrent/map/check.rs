@@ -5,8 +5,7 @@ use core::hash::{BuildHasher, Hash};
 use crossbeam_epoch::Guard;
 
 use super::ConcurrentMap;
-use super::bucket::Bucket;
-use super::directory::Directory;
+use super::index::{Index, Segments};
 use super::segment::Segment;
 use crate::concurrent::policy::{mix, shard_of};
 use crate::invariant::{InvariantError, ensure};
@@ -29,58 +28,54 @@ impl<K: Hash, V, S: BuildHasher> ConcurrentMap<K, V, S> {
     pub fn validate(&mut self) -> Result<(), InvariantError> {
         let pin = crossbeam_epoch::pin();
         for shard in 0..self.shards.len() {
-            let (len, slots) = self.validate_shard(shard, &pin)?;
+            let (len, slots, bytes) = self.validate_shard(shard, &pin)?;
             ensure(len == self.shards[shard].len(), || "a shard has miscounted its entries")?;
-            let deferred = self.shards[shard].state().slots;
-            ensure(slots == deferred, || "a shard has miscounted its slots")?;
+            let counted = self.shards[shard].state().slots;
+            ensure(slots == counted, || "a shard has miscounted its slots")?;
+            let counted = self.shards[shard].allocation_size();
+            ensure(bytes == counted, || "a shard has miscounted its bytes")?;
         }
         Ok(())
     }
 
-    fn validate_shard(&self, shard: usize, pin: &Guard) -> Result<(usize, usize), InvariantError> {
-        let (mut len, mut slots) = (0, 0);
-        let directory = self.indices[shard].root.directory(pin);
-        for first in directory.firsts() {
-            let span = directory.span(first);
-            let segments = &directory.segments()[first..first + span.len];
-            let is_prefix = span.first == first
-                && segments.iter().all(|segment_ptr| *segment_ptr == segments[0]);
+    /// Checks the directory and the segments of a shard, and returns their entries, slots and
+    /// bytes.
+    fn validate_shard(
+        &self,
+        shard: usize,
+        pin: &Guard,
+    ) -> Result<(usize, usize, usize), InvariantError> {
+        let directory = self.index.directory(shard, pin);
+        let (mut len, mut slots, mut bytes) = (0, 0, directory.ptr().allocation_size());
+        let mut next = 0;
+        for (at, segment) in Index::<(K, V)>::segments(directory) {
+            let is_deeper = segment.depth() > directory.depth();
+            ensure(!is_deeper, || "a segment is deeper than its directory")?;
+            let end = next + (1 << (directory.depth() - segment.depth()));
+            let is_prefix = (next..end).all(|index| directory.at(index) == at);
             ensure(is_prefix, || "the directory entries of a segment are not a prefix")?;
-            let segment = directory.at(first);
-            self.validate_segment(shard, directory, first, segment, pin)?;
+            self.validate_segment(shard, directory, (at, segment), pin)?;
+            next = end;
             len += segment.count();
-            slots += segment.size().slots();
+            if !segment.is_nothing() {
+                slots += Segment::SLOTS;
+                bytes += segment.allocation_size();
+            }
         }
-        Ok((len, slots))
+        Ok((len, slots, bytes))
     }
 
     fn validate_segment(
         &self,
         shard: usize,
-        directory: Directory<'_>,
-        first: usize,
-        segment: Segment<'_>,
+        directory: Segments<'_>,
+        (at, segment): (*mut Segment, &Segment),
         pin: &Guard,
     ) -> Result<(), InvariantError> {
-        let buckets = segment.buckets();
-        let mut overflow = alloc::vec![0_usize; buckets.len()];
-        let mut count = 0;
-        for (id, bucket) in buckets.iter().enumerate() {
-            for entry in self.indices[shard].entries(bucket.header(), pin) {
-                let mixed = mix(self.hasher.hash_one(&entry.get().0));
-                let is_here = directory.span(directory.index(mixed)).first == first;
-                ensure(shard_of(mixed) == shard && is_here, || "an entry is in a wrong segment")?;
-                let home = segment.home(mixed);
-                let distance = (id + buckets.len() - home) % buckets.len();
-                (0..distance).for_each(|nth| overflow[(home + nth) % buckets.len()] += 1);
-                count += 1;
-            }
-        }
-        let is_counted = |(bucket, &overflow): (&Bucket, &usize)| {
-            usize::from(bucket.header().overflow()) >= overflow.min(255)
-        };
-        let is_enough = buckets.iter().zip(&overflow).all(is_counted);
-        ensure(is_enough, || "an overflow count is too low")?;
-        ensure(count == segment.count(), || "a segment has miscounted its entries")
+        let mixed = |(key, _): &(K, V)| mix(self.hasher.hash_one(key));
+        let is_here = |mixed| shard_of(mixed) == shard && directory.segment(mixed) == at;
+        let are_here = self.index.entries(segment, pin).all(|entry| is_here(mixed(entry.get())));
+        ensure(are_here, || "an entry is in a wrong segment")?;
+        self.index.validate(segment, mixed, pin)
     }
 }

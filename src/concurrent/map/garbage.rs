@@ -12,12 +12,10 @@ use core::mem;
 
 use crossbeam_epoch::Guard;
 
-use super::directory::Address;
 use super::index::Index;
-use super::segment::SegmentPtr;
-use super::store::Store;
+use super::segment::{self, Segment};
+use crate::concurrent::directory::DirectoryPtr;
 use crate::concurrent::garbage::{Dropped, Garbage, first_panic, forget_panic};
-use crate::concurrent::policy::SHARDS;
 use crate::concurrent::sync::Arc;
 
 /// Entries of a full batch.
@@ -33,10 +31,10 @@ const OVERHEAD: usize = 2304;
 /// Retired memory of the index.
 enum Block {
     /// A segment without its entries, which are in another one.
-    Segment(SegmentPtr),
+    Segment(*mut Segment),
     /// A segment with its entries.
-    Whole(SegmentPtr),
-    Directory(Address),
+    Whole(*mut Segment),
+    Directory(DirectoryPtr<Segment>),
 }
 
 /// The garbage of a shard.
@@ -61,22 +59,21 @@ impl Batch {
         self.ids.push(id);
     }
 
-    /// Retires a segment without its entries, which are in another one.
-    pub(super) fn segment(&mut self, segment_ptr: SegmentPtr) {
-        self.bytes += segment_ptr.allocation_size();
-        self.blocks.push(Block::Segment(segment_ptr));
+    /// Retires a segment of `bytes` bytes without its entries, which are in others.
+    pub(super) fn segment(&mut self, segment: *mut Segment, bytes: usize) {
+        self.bytes += bytes;
+        self.blocks.push(Block::Segment(segment));
     }
 
-    /// Creates a batch of a segment and its entries, of `entries` bytes. It is not added to another
+    /// Creates a batch of a segment and its entries, of `bytes` bytes. It is not added to another
     /// batch, so that the thread that frees it is delayed little.
-    pub(super) fn whole(segment_ptr: SegmentPtr, entries: usize) -> Self {
-        let bytes = segment_ptr.allocation_size() + entries;
-        Self { ids: Vec::new(), blocks: [Block::Whole(segment_ptr)].into(), bytes }
+    pub(super) fn whole(segment: *mut Segment, bytes: usize) -> Self {
+        Self { ids: Vec::new(), blocks: [Block::Whole(segment)].into(), bytes }
     }
 
-    pub(super) fn directory(&mut self, address: Address) {
-        self.bytes += address.allocation_size();
-        self.blocks.push(Block::Directory(address));
+    pub(super) fn directory(&mut self, directory: DirectoryPtr<Segment>) {
+        self.bytes += directory.allocation_size();
+        self.blocks.push(Block::Directory(directory));
     }
 
     pub(super) fn is_full(&self) -> bool {
@@ -101,19 +98,18 @@ impl Batch {
     pub(super) unsafe fn defer<T>(
         mut self,
         garbage: &Garbage,
-        indices: &Arc<[Index<T>; SHARDS]>,
+        index: &Arc<Index<T>>,
         shard: usize,
         pin: &Guard,
     ) {
         let bytes = self.bytes + OVERHEAD;
-        indices[shard].store.add_retired(bytes);
-        let indices = Arc::clone(indices);
+        index.store.add_retired(shard, bytes);
+        let index = Arc::clone(index);
         let free = move || {
-            let store = &indices[shard].store;
             // SAFETY: the collector calls this when all pins have ended that may have observed the
             // contents.
-            unsafe { self.free(store) };
-            store.subtract_retired(bytes);
+            unsafe { self.free(&index, shard) };
+            index.store.subtract_retired(shard, bytes);
         };
         // SAFETY: by the contract.
         unsafe { garbage.defer(bytes, pin, free) };
@@ -124,66 +120,71 @@ impl Batch {
     ///
     /// # Safety
     ///
-    /// The batch is of the shard of this store, and no thread can access its contents any more.
-    pub(super) unsafe fn free<T>(&mut self, store: &Store<T>) {
+    /// The batch is of this shard of the map, and no thread can access its contents any more.
+    pub(super) unsafe fn free<T>(&mut self, index: &Index<T>, shard: usize) {
         let mut ids = mem::take(&mut self.ids);
         for &id in &ids {
-            // SAFETY: it was removed from a bucket; by the contract.
-            forget_panic(unsafe { store.drop_entry(id) });
+            // SAFETY: it was removed from a line; by the contract.
+            forget_panic(unsafe { index.store.drop_entry(id) });
         }
         for block in self.blocks.drain(..) {
             match block {
                 // SAFETY: by the contract.
-                Block::Segment(segment_ptr) => unsafe { segment_ptr.free() },
+                Block::Segment(segment) => unsafe { segment::free(segment) },
                 // SAFETY: by the contract.
-                Block::Directory(address) => unsafe { address.free() },
-                Block::Whole(segment_ptr) => {
+                Block::Directory(directory) => unsafe { directory.free() },
+                Block::Whole(segment) => {
                     // SAFETY: by the contract.
-                    ids.extend(unsafe { segment_ptr.segment() }.ids());
-                    // SAFETY: by the contract.
-                    forget_panic(unsafe { free_whole(segment_ptr, store) });
+                    forget_panic(unsafe { free_whole(segment, index, &mut ids) });
                 }
             }
         }
-        store.release(&mut ids);
+        index.store.release(shard, &mut ids);
         self.bytes = 0;
     }
 }
 
-/// Frees a segment and drops its entries. Returns the first panic after all are dropped.
+/// Frees a segment and drops its entries, whose ids it adds to `ids`. Returns the first panic after
+/// all are dropped.
 ///
 /// # Safety
 ///
-/// The segment is of the shard of this store, and no thread can access it any more.
-unsafe fn free_whole<T>(segment_ptr: SegmentPtr, store: &Store<T>) -> Dropped {
+/// The segment is of this map, and no thread can access it any more.
+unsafe fn free_whole<T>(segment: *mut Segment, index: &Index<T>, ids: &mut Vec<u32>) -> Dropped {
     let mut result = Ok(());
+    let first = ids.len();
     // SAFETY: by the contract; it is freed below.
-    for id in unsafe { segment_ptr.segment() }.ids() {
+    ids.extend(unsafe { &*segment }.ids());
+    for &id in &ids[first..] {
         // SAFETY: by the contract; each entry is in one slot.
-        let dropped = unsafe { store.drop_entry(id) };
+        let dropped = unsafe { index.store.drop_entry(id) };
         result = first_panic(result, dropped);
     }
     // SAFETY: by the contract.
-    unsafe { segment_ptr.free() };
+    unsafe { segment::free(segment) };
     result
 }
 
-/// Frees a directory and its segments, and drops their entries. Returns the first panic after all
-/// are dropped.
+/// Frees the directory of a shard and its segments, and drops their entries. Returns the first
+/// panic after all are dropped.
 ///
 /// # Safety
 ///
-/// The directory is of the shard of this store, and no thread can access it any more.
-pub(super) unsafe fn free_all<T>(address: Address, store: &Store<T>) -> Dropped {
-    let mut result = Ok(());
+/// No thread can access the shard any more.
+pub(super) unsafe fn free_all<T>(index: &Index<T>, shard: usize) -> Dropped {
+    let (mut result, mut ids) = (Ok(()), Vec::new());
     // SAFETY: by the contract; it is freed below.
-    let directory = unsafe { address.directory() };
-    for first in directory.firsts() {
-        // SAFETY: by the contract; each segment once.
-        let dropped = unsafe { free_whole(directory.segments()[first], store) };
-        result = first_panic(result, dropped);
+    let directory = unsafe { index.root(shard).directory() };
+    // The iterator reads the depth of a segment before it returns that.
+    for (at, segment) in Index::<T>::segments(directory) {
+        if !segment.is_nothing() {
+            // SAFETY: by the contract; each segment once.
+            let dropped = unsafe { free_whole(at, index, &mut ids) };
+            result = first_panic(result, dropped);
+            ids.clear();
+        }
     }
     // SAFETY: by the contract.
-    unsafe { address.free() };
+    unsafe { directory.ptr().free() };
     result
 }

@@ -1,32 +1,43 @@
-//! The readers' part of a shard: its index and its store.
+//! The readers' part of a map: its index and its store.
 //!
-//! - **I1** An id in a bucket is that of an entry of the shard's store. A removed entry is retired
-//!   after its id is cleared from the bucket: a reader that has loaded the id under a pin may use
-//!   the entry while the pin lasts.
+//! - **I1** An id in a line is that of an entry of the store. A removed entry is retired after its
+//!   id is cleared from the line: a reader that has loaded the id under a pin may use the entry
+//!   while the pin lasts.
+//! - **I2** A segment is retired after no directory that can be loaded refers to it, and a
+//!   directory after its root does not: a reader that has loaded one under a pin may use it while
+//!   the pin lasts.
 #![allow(unsafe_code)]
+
+use core::array;
 
 use crossbeam_epoch::Guard;
 
-use super::bucket::{Bucket, Entries, Header};
-use super::directory::Root;
-use super::segment::{Segment, SlotId};
+use super::line::{Line, tag};
+use super::segment::{Segment, SegmentBox, SlotId};
 use super::store::Store;
-use crate::raw::tags::tags;
+use crate::concurrent::directory::{self, Directory, DirectoryBox, Root};
+use crate::concurrent::policy::{SHARDS, shard_of};
+use crate::invariant::InvariantError;
 
-/// The index and the store of a shard: two to a cache line, as they hardly ever change.
-#[repr(align(32))]
+/// A directory of segments that are not freed while it is not.
+pub(super) type Segments<'p> = Directory<'p, Segment>;
+
+/// The index and the store of a map. Nothing in its cache lines is written often.
+#[repr(align(128))]
 pub(super) struct Index<T> {
-    pub(super) root: Root,
+    roots: [Root<Segment>; SHARDS],
     pub(super) store: Store<T>,
+    /// The segment of each shard that has had no entry yet.
+    nothing: SegmentBox,
 }
 
-/// The result of probing the home bucket for a hash.
+/// The result of probing the home line for a hash.
 pub(super) enum Probe<'p, T> {
-    /// A candidate, which is the right entry in all but one of fifty cases.
-    Candidate(Entry<'p, T>),
+    /// A candidate, which is the right entry in all but one of thirty cases.
+    Candidate(&'p T),
     /// No entry has this hash.
     Absent,
-    /// An entry with this hash may be in a later bucket.
+    /// An entry with this hash may be in a later line.
     Overflowed,
 }
 
@@ -53,104 +64,160 @@ impl<T> Clone for Entry<'_, T> {
 impl<T> Copy for Entry<'_, T> {}
 
 impl<'p, T> Entry<'p, T> {
-    #[inline]
+    #[inline(always)]
     pub(super) fn get(self) -> &'p T {
         self.entry
     }
 }
 
+/// The bytes of a directory of depth 1.
+pub(super) const EMPTY_DIRECTORY_BYTES: usize = directory::bytes(1);
+
+/// Returns a directory of depth 1 with one segment.
+fn directory_of(segment: &SegmentBox) -> DirectoryBox<Segment> {
+    DirectoryBox::new(1, |_| segment.ptr()).unwrap_or_else(|error| error.raise())
+}
+
 impl<T> Index<T> {
     pub(super) fn new() -> Self {
-        Self { root: Root::new(), store: Store::new() }
+        let nothing = SegmentBox::new(0, 0);
+        let roots = array::from_fn(|_| Root::new(directory_of(&nothing)));
+        Self { roots, store: Store::new(), nothing }
+    }
+
+    /// Returns the bytes of the index and the store, without directories and segments.
+    pub(super) fn allocation_size(&self) -> usize {
+        size_of::<Self>() + self.nothing.segment().allocation_size() + self.store.allocation_size()
+    }
+
+    /// Returns the root of a shard.
+    #[inline(always)]
+    pub(super) fn root(&self, shard: usize) -> &Root<Segment> {
+        &self.roots[shard]
+    }
+
+    /// Returns a directory for a shard without entries.
+    pub(super) fn empty_directory(&self) -> DirectoryBox<Segment> {
+        directory_of(&self.nothing)
+    }
+
+    /// Returns the directory of a shard.
+    #[inline(always)]
+    pub(super) fn directory<'p>(&'p self, shard: usize, _pin: &'p Guard) -> Segments<'p> {
+        // SAFETY: the pin lasts for 'p (I2).
+        unsafe { self.root(shard).directory() }
+    }
+
+    /// Returns the segment of a mixed hash.
+    #[inline(always)]
+    pub(super) fn segment<'p>(&'p self, mixed: u64, pin: &'p Guard) -> &'p Segment {
+        // SAFETY: loaded under the pin from a directory, which contains no null (I2).
+        unsafe { &*self.directory(shard_of(mixed), pin).segment(mixed) }
     }
 
     /// Returns the entry with an id.
     ///
     /// # Safety
     ///
-    /// The id was loaded from a bucket of this shard under this pin, or inserted under it.
-    #[inline]
+    /// The id was loaded from a line of this map under this pin, or inserted under it.
+    #[inline(always)]
     pub(super) unsafe fn entry<'p>(&'p self, id: u32, _pin: &'p Guard) -> Entry<'p, T> {
         // SAFETY: by the contract; the pin lasts for 'p.
         Entry { id, entry: unsafe { self.store.get(id) } }
     }
 
     /// Returns the entry with this hash for which `is` returns true.
-    #[inline]
+    #[inline(always)]
     pub(super) fn find<'p>(
         &'p self,
-        hash: u64,
         mixed: u64,
         is: impl Fn(&T) -> bool,
         pin: &'p Guard,
     ) -> Option<Entry<'p, T>> {
-        let segment = self.root.segment(mixed, pin);
-        segment.find(hash, mixed, |id| {
-            // SAFETY: the number is in a bucket (I1).
+        self.segment(mixed, pin).find(mixed, |id| {
+            // SAFETY: the id is in a line (I1).
             let entry = unsafe { self.entry(id, pin) };
             is(entry.get()).then_some(entry)
         })
     }
 
-    /// Returns the entry with this hash for which `is` returns true, with its slot and segment.
+    /// Returns the entry with this hash for which `is` returns true, with its slot.
     pub(super) fn locate<'p>(
         &'p self,
-        hash: u64,
+        segment: &'p Segment,
         mixed: u64,
         is: impl Fn(&T) -> bool,
         pin: &'p Guard,
-    ) -> Option<(Segment<'p>, SlotId, Entry<'p, T>)> {
-        let segment = self.root.segment(mixed, pin);
-        // SAFETY: the number is in a bucket (I1).
+    ) -> Option<(SlotId<'p>, Entry<'p, T>)> {
+        // SAFETY: the id is in a line (I1).
         let entry = |id| unsafe { self.entry(id, pin) };
-        let slot_id = segment.locate(hash, mixed, |id| is(entry(id).get()))?;
-        Some((segment, slot_id, entry(slot_id.id)))
+        let slot_id = segment.locate(mixed, |id| is(entry(id).get()))?;
+        Some((slot_id, entry(slot_id.id)))
     }
 
-    /// Returns the bucket in which a search for this mixed hash begins.
-    #[inline]
-    pub(super) fn home<'p>(&'p self, mixed: u64, pin: &'p Guard) -> &'p Bucket {
-        self.root.segment(mixed, pin).home_bucket(mixed)
+    /// Returns the line in which a search for this mixed hash begins.
+    #[inline(always)]
+    pub(super) fn home<'p>(&'p self, mixed: u64, pin: &'p Guard) -> &'p Line {
+        self.segment(mixed, pin).home_line(mixed)
     }
 
-    /// Probes a home bucket of this shard for a hash; prefetches the candidate.
-    #[inline]
-    pub(super) fn probe<'p>(
-        &'p self,
-        home: &'p Bucket,
-        hash: u64,
-        mixed: u64,
-        pin: &'p Guard,
-    ) -> Probe<'p, T> {
-        let home = home.header();
-        let Some((_, id)) = home.matches(tags(hash, mixed)).next() else {
-            return if home.overflow() == 0 { Probe::Absent } else { Probe::Overflowed };
+    /// Probes a home line for a hash; prefetches the candidate.
+    #[inline(always)]
+    pub(super) fn probe<'p>(&'p self, home: &'p Line, mixed: u64, pin: &'p Guard) -> Probe<'p, T> {
+        let tags = home.tags();
+        let Some(slot) = tags.matches(tag(mixed)).next() else {
+            return if tags.overflow() == 0 { Probe::Absent } else { Probe::Overflowed };
         };
-        // SAFETY: the number is in a bucket (I1).
-        unsafe { self.store.prefetch(id) };
-        // SAFETY: as above.
-        Probe::Candidate(unsafe { self.entry(id, pin) })
+        // SAFETY: the id is in a line (I1).
+        let entry = unsafe { self.entry(home.id(slot), pin) };
+        Store::prefetch(entry.get());
+        Probe::Candidate(entry.get())
     }
 
-    /// Iterates over the entries of a bucket of this shard.
-    pub(super) fn entries<'p>(&'p self, bucket: Header<'p>, pin: &'p Guard) -> InBucket<'p, T> {
-        InBucket { ids: bucket.full(), index: self, pin }
+    /// Iterates over the entries of a segment of this map.
+    pub(super) fn entries<'p>(
+        &'p self,
+        segment: &'p Segment,
+        pin: &'p Guard,
+    ) -> impl Iterator<Item = Entry<'p, T>> {
+        // SAFETY: the id is in a line (I1).
+        segment.ids().map(move |id| unsafe { self.entry(id, pin) })
     }
-}
 
-/// An iterator over the entries of a bucket.
-pub(super) struct InBucket<'p, T> {
-    ids: Entries<'p>,
-    index: &'p Index<T>,
-    pin: &'p Guard,
-}
+    /// Returns the entry of a slot of a line of this map whose tag has been loaded.
+    pub(super) fn at_slot<'p>(
+        &'p self,
+        line: &'p Line,
+        slot: usize,
+        pin: &'p Guard,
+    ) -> Entry<'p, T> {
+        // SAFETY: the id is in a line (I1).
+        unsafe { self.entry(line.id(slot), pin) }
+    }
 
-impl<'p, T> Iterator for InBucket<'p, T> {
-    type Item = Entry<'p, T>;
+    /// Checks a segment of this map; `mixed` returns the mixed hash of an entry.
+    pub(super) fn validate(
+        &self,
+        segment: &Segment,
+        mixed: impl Fn(&T) -> u64,
+        pin: &Guard,
+    ) -> Result<(), InvariantError> {
+        // SAFETY: the id is in a line (I1).
+        segment.validate(|id| mixed(unsafe { self.entry(id, pin) }.get()))
+    }
 
-    fn next(&mut self) -> Option<Entry<'p, T>> {
-        let (_, id) = self.ids.next()?;
-        // SAFETY: the number is in a bucket (I1).
-        Some(unsafe { self.index.entry(id, self.pin) })
+    /// Iterates over the segments of a directory.
+    pub(super) fn segments<'p>(
+        directory: Segments<'p>,
+    ) -> impl Iterator<Item = (*mut Segment, &'p Segment)> {
+        // SAFETY: the segments of a live directory are not freed (I2).
+        let segment = |at: *mut Segment| unsafe { &*at };
+        directory.segments(move |at| segment(at).depth()).map(move |at| (at, segment(at)))
+    }
+
+    /// Returns the segment of an entry of a directory.
+    pub(super) fn at<'p>(directory: Segments<'p>, index: usize) -> &'p Segment {
+        // SAFETY: the segments of a live directory are not freed (I2).
+        unsafe { &*directory.at(index) }
     }
 }

@@ -1,18 +1,19 @@
 //! Traversals, concurrent with writers.
 //!
-//! A shard is visited with its directory at that time, and each of the segments bucket by bucket.
-//! An entry does not move in a segment, and belongs to one segment of a directory: so an entry that
-//! stays in the map is visited once.
+//! A shard is visited with its directory at that time, and each of the segments line by line. An
+//! entry does not move in a segment, and belongs to one segment of a directory. If a segment is
+//! split meanwhile, either that is visited or both halves: see G1 and G2 in `growth.rs`. So an
+//! entry that stays in the map is visited once.
 
 use core::borrow::Borrow;
 use core::iter::FusedIterator;
 use core::slice;
 
 use super::ConcurrentMap;
-use super::bucket::Bucket;
-use super::directory::Directory;
-use super::index::{Entry, InBucket, Index};
+use super::index::{Entry, Index, Segments};
+use super::line::{Full, Line};
 use super::pinned::Pinned;
+use super::segment::Segment;
 use crate::concurrent::guard::Guard;
 
 impl<K, V, S, G: Borrow<Guard>> Pinned<'_, K, V, S, G> {
@@ -56,9 +57,9 @@ impl<K, V, S, G: Borrow<Guard>> Pinned<'_, K, V, S, G> {
     }
 
     pub(super) fn entries(&self) -> Entries<'_, K, V, S> {
-        let (index, directory, buckets) = (None, None, [].iter());
-        let (map, epoch, entries) = (self.map, self.epoch(), None);
-        Entries { map, epoch, shard: 0, index, directory, next_entry: 0, buckets, entries }
+        let (map, epoch) = (self.map, self.epoch());
+        let (directory, link, lines, line) = (None, None, [].iter(), None);
+        Entries { map, epoch, shard: 0, directory, next_entry: 0, link, lines, line }
     }
 }
 
@@ -68,32 +69,35 @@ pub(super) struct Entries<'p, K, V, S> {
     epoch: &'p crossbeam_epoch::Guard,
     /// The next shard.
     shard: usize,
-    /// The shard before it, in progress.
-    index: Option<&'p Index<(K, V)>>,
-    directory: Option<Directory<'p>>,
+    /// The directory of the shard before it, in progress.
+    directory: Option<Segments<'p>>,
     /// The next entry of the directory.
     next_entry: usize,
-    /// The remaining buckets of the segment.
-    buckets: slice::Iter<'p, Bucket>,
-    entries: Option<InBucket<'p, (K, V)>>,
+    /// The link of a segment in progress.
+    link: Option<&'p Segment>,
+    /// Its remaining lines.
+    lines: slice::Iter<'p, Line>,
+    /// The line in progress, and its remaining slots.
+    line: Option<(&'p Line, Full)>,
 }
 
 impl<'p, K, V, S> Entries<'p, K, V, S> {
-    /// Advances to the next segment. Returns false if there is none.
-    fn next_segment(&mut self) -> bool {
+    /// Returns the next link of the segment in progress, or else the next segment.
+    fn next_link(&mut self) -> Option<&'p Segment> {
+        if let Some(link) = self.link.and_then(Segment::next) {
+            return Some(link);
+        }
         loop {
-            if let Some(directory) = self.directory {
-                if self.next_entry < directory.segments().len() {
-                    self.buckets = directory.at(self.next_entry).buckets().iter();
-                    let span = directory.span(self.next_entry);
-                    self.next_entry = span.first + span.len;
-                    return true;
-                }
+            if let Some(directory) = self.directory.filter(|all| self.next_entry < all.len()) {
+                let segment = Index::<(K, V)>::at(directory, self.next_entry);
+                self.next_entry += 1 << (directory.depth() - segment.depth());
+                return Some(segment);
             }
-            let Some(index) = self.map.indices.get(self.shard) else { return false };
-            self.shard += 1;
-            (self.directory, self.next_entry) = (Some(index.root.directory(self.epoch)), 0);
-            self.index = Some(index);
+            if self.shard == self.map.shards.len() {
+                return None;
+            }
+            self.directory = Some(self.map.index.directory(self.shard, self.epoch));
+            (self.shard, self.next_entry) = (self.shard + 1, 0);
         }
     }
 }
@@ -103,15 +107,15 @@ impl<'p, K, V, S> Iterator for Entries<'p, K, V, S> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(entry) = self.entries.as_mut().and_then(Iterator::next) {
-                return Some(entry);
-            }
-            match self.buckets.next().zip(self.index) {
-                Some((bucket, index)) => {
-                    self.entries = Some(index.entries(bucket.header(), self.epoch));
+            if let Some((line, slots)) = &mut self.line {
+                if let Some(slot) = slots.next() {
+                    return Some(self.map.index.at_slot(line, slot, self.epoch));
                 }
-                None if self.next_segment() => {}
-                None => return None,
+            }
+            self.line = self.lines.next().map(|line| (line, line.tags().full()));
+            if self.line.is_none() {
+                self.link = self.next_link();
+                self.lines = self.link?.lines().iter();
             }
         }
     }

@@ -1,37 +1,36 @@
 //! A concurrent hash table: TRASH with wait-free readers.
 //!
 //! ```text
-//!     hash × c   ┌─────────┬───────────── … ────────┬─────────┐
-//!                └────┬────┴───────────── … ──┬─────┴────┬────┘
-//!                     │ upper bits            │          │ 6 bits
-//!                     │                       │          ▼
-//!                     │             lower half│   shards ┌───┬───┬───┬──
-//!                     ▼                       │          │   │ ● │   │  …   one word each
-//!     directory ┌───┬───┬───┬───┐◄────────────┼──────────┼───┴───┴───┴──
-//!     of a shard│   │ ● │ ● │   │             │          │
-//!               └───┴─┬─┴───┴───┘             │          │
-//!                     ▼ segment               ▼          │
-//!                ┌────────┬────────┬────────┬────────┬───┼
-//!                │ bucket │ bucket │ bucket │ bucket │ … │
-//!                └────────┴────────┴────────┴──┬─────┴───┘  tags and ids: half a cache line
-//!                                              ▼ id
-//!                              store ┌───────┬───────┬───────┬──
-//!                                    │ entry │ entry │ entry │ …    never moves
-//!                                    └───────┴───────┴───────┴──
+//!     hash × c   ┌────────────┬─── … ──┬────────┬─── … ──┬────────┬─────────┐
+//!                └─────┬──────┴─── … ──┴───┬────┴─── … ──┴───┬────┴────┬────┘
+//!                      │ upper bits        │ 8 bits          │ 4 bits  │ 6 bits
+//!                      ▼                   │                 │         ▼
+//!     directory ┌───┬───┬───┬───┐          │ tag             │  roots ┌───┬───┬───┬──
+//!     of a shard│ ● │ ● │ ● │ ● │◄─────────┼─────────────────┼────────┤   │ ● │   │  …
+//!               └───┴─┬─┴───┴───┘          │                 │        └───┴───┴───┴──
+//!                     ▼ segment            ▼                 ▼
+//!                ┌────────┬─ … ─┬────────────────────────────────┬─ … ─┬────────┐
+//!                │  line  │     │  twelve tags      twelve ids   │     │  line  │
+//!                └────────┴─ … ─┴─────────────────────┬──────────┴─ … ─┴────────┘
+//!                                                     ▼
+//!                                      store ┌───────┬───────┬───────┬──
+//!                                            │ entry │ entry │ entry │ …    never moves
+//!                                            └───────┴───────┴───────┴──
 //! ```
 //!
 //! It is the trie of [`TrashMap`](crate::TrashMap), with shards for the writers as a top level, and
 //! with entries stored apart from the index, so that a value never moves:
 //!
 //! - **A lookup** loads one word for the directory and one directory entry for the segment,
-//!   compares the six tags of a bucket at once, and then the key of the entry. Two cache lines are
-//!   not in L1 or L2; `get_batch` prefetches those of 32 keys at a time. See `bucket.rs`,
+//!   compares the twelve tags of a line at once, and then the key of the entry. Two cache lines are
+//!   not in L1 or L2; `get_batch` prefetches those of 32 keys at a time. See `line.rs`,
 //!   `segment.rs`.
 //! - **A write** takes the lock of one shard of 64. It writes the entry to the store and then its
-//!   id to a bucket: one store instruction publishes it. So does the replacement of a value. See
-//!   `shard.rs`.
-//! - **Growth** copies one segment, of ids and not of entries, and publishes the copy with a new
-//!   directory. Readers of the old one find its entries of that time. See `growth.rs`.
+//!   id and its tag to a line: one store instruction publishes it. So does the replacement of a
+//!   value. See `shard.rs`.
+//! - **Growth** copies one segment, of ids and not of entries, to two that are published in the
+//!   directory. It hashes no key: the writers note the necessary bits of each hash in the segment.
+//!   Readers of the old one find its entries of that time. See `growth.rs`.
 //! - **Removed entries** are retired in batches; an id is reused when all earlier pins have ended.
 //!   See `garbage.rs`, `store.rs`.
 //!
@@ -88,14 +87,15 @@
 //! Progress:
 //!
 //! - **E1** Reads are wait-free: no lock, no store to shared memory, and at most as many steps as
-//!   the segment has buckets; nearly all reads probe one.
+//!   the segment has lines, which are 16 if few hashes collide; nearly all reads probe one.
 //! - **E2** A writer holds one lock at a time. No code of a caller runs under it except [`Hash`]
 //!   and [`Eq`] of keys, which panic if they write to a map themselves, and must not take a lock
 //!   that a writer may hold: no deadlock is possible.
 //! - **E3** No call waits for a reader without bound.
-//! - **E4** An insertion grows or splits at most one segment, of 576 or 864 entries, and copies the
-//!   directory of its shard, one or two directory entries for each segment. With colliding hashes a
-//!   segment may be larger.
+//! - **E4** An insertion splits at most one segment, of 135 to 162 entries, and doubles at most the
+//!   directory of its shard, which has two to four directory entries for a segment. With colliding
+//!   hashes a segment may be larger. One insertion in 1024 allocates a chunk for entries, of 32 KiB
+//!   at most, or of one entry, and may double the list of chunks.
 //!
 //! # What does not compile
 //!
@@ -145,46 +145,54 @@
 //!
 //! # Cost
 //!
-//! Five and a half bytes of index for a slot, 1.3 to 2 slots for an entry, and the entry itself in
-//! a chunk of up to 64; 35 KiB for an empty map. For entries of 24 bytes that is 32 to 35 bytes
-//! each, from 100,000 on. The slots of freed entries are reused by their shard, but not released
-//! before the map is dropped. The index shrinks by removals, while there is less garbage than the
-//! limit.
+//! Eight bytes of index for a slot, 1.5 to 2.2 slots for an entry, and the entry itself in a chunk
+//! of up to 1024; 26 KiB for an empty map, and a hundred more for the first hundred entries, as
+//! each shard has a segment then. For entries of 24 bytes that is 36 to 41 bytes each, from 100,000
+//! on. The slots of freed entries are reused by their shard, but not released before the map is
+//! dropped. The index shrinks by removals, while there is less garbage than the limit. There
+//! are at most 2^31 slots: above that, insertions are refused.
 //!
 //! A map that is dropped helps the collector to free its garbage. If other pins delay that, the
 //! chunks of its entries are freed after these pins have ended and a thread pins again.
 //!
-//! When a segment grows, the keys of its entries are rehashed: three times per entry until a table
-//! has its final size. A replaced value is a new entry: the old one, of 24 bytes in the example, is
-//! retired. A counter that many packets increment should be an atomic.
+//! When a segment is split, no key is hashed, except at every twelfth doubling of a directory, the
+//! first of which comes at some 30 million entries. A replaced value is a new entry: the old one,
+//! of 24 bytes in the example, is retired. A counter that many packets increment should be an
+//! atomic.
 //!
 //! # Papers
 //!
 //! Olsson and Nilsson, *TRASH: a dynamic LC-trie and hash data structure* (2006), for the trie and
 //! its readers under RCU. McKenney and Slingwine, *Read-copy update* (1998); Fraser, *Practical
-//! lock-freedom* (2004), for epochs. Growth by thirds and halves is partial expansion (Larson
-//! 1980), with the directory of extendible hashing (Fagin et al. 1979).
+//! lock-freedom* (2004), for epochs. Fagin et al., *Extendible hashing* (1979), for the directory
+//! whose segments are split one by one. A cache line of tags and numbers of entries, which are
+//! stored apart, is as in the hash library of DPDK.
 //!
 //! # What was tried
 //!
 //! With 16-byte keys, 8-byte values and a million entries, medians in one process:
 //!
-//! - A box for each entry and its pointer in the bucket, seven to a cache line: single lookups took
-//!   1.1 times as long, bursts 1.2 times, filling 1.3 times, nine reads and a write 1.2 times; 5
-//!   bytes more for an entry, and the overhead of the allocator.
-//! - The size of a segment and the depth of a directory as bits of their pointers: a tenth more
-//!   instructions.
-//! - Entries in the segment, moved when it grows: would save one cache line of two, and lose writes
-//!   to a value that has moved under its reader.
+//! - Buckets of six slots in half a cache line, in segments that grow by thirds and halves, with
+//!   rehashed keys and a copied directory: single lookups took 1.2 to 1.5 times as long, bursts 1.3
+//!   to 1.6 times, one insertion in a thousand 30 µs instead of 4; 4 bytes less for an entry.
+//! - A box for each entry and its pointer in the line, seven to a cache line: single lookups took
+//!   1.1 times as long, nine reads and a write 1.06 times; 4 bytes more for an entry, and the
+//!   overhead of the allocator.
+//! - Twenty tags and ids of two bytes in a line: single lookups took 1.7 times as long, as more
+//!   tags are those of other keys.
+//! - Writers without prefetches before they take the lock: half of the insertions took 310 ns
+//!   instead of 220, most of it for the notes of the segment.
+//! - Entries in the segment, moved when it is split: saves one cache line of two, and loses writes
+//!   to a value that has moved under its reader. So it is another type, for plain data:
+//!   [`ConcurrentTable`](crate::ConcurrentTable).
 
-mod bucket;
 mod burst;
 mod check;
-mod directory;
 mod garbage;
 mod growth;
 mod index;
 mod iter;
+mod line;
 #[cfg(all(test, crossbeam_loom))]
 mod loom_models;
 mod pinned;
@@ -205,7 +213,7 @@ use super::sync::Arc;
 use crate::hash::DefaultHashBuilder;
 use garbage::free_all;
 use index::Index;
-use shard::Shard;
+use shard::{Shard, Writer};
 
 pub use iter::Iter;
 pub use pinned::Pinned;
@@ -218,12 +226,12 @@ pub use write::{Compute, Computed};
 ///
 /// Costs of the methods of a pin:
 ///
-/// - `get`, `get_key_value`, `contains_key`: the cache lines of a bucket and of an entry; no store
-///   to shared memory.
+/// - `get`, `get_key_value`, `contains_key`: the cache line of the index and those of an entry; no
+///   store to shared memory.
 /// - `get_batch`, `get_many`: those of `get`, with the misses of 32 keys overlapping.
 /// - `insert`, `get_or_insert`, `get_or_insert_with`, `remove`, `remove_entry`, `update`,
-///   `compute`: the lock of one shard of 64, the cache lines of `get`, and at most one segment of
-///   864 entries.
+///   `compute`: the lock of one shard of 64, the cache lines of `get`, and at most one split of a
+///   segment of 162 entries.
 /// - `iter`, `keys`, `values`, `retain`, `clear`: O(slots).
 /// - `len`, `is_empty`, `allocation_size`: a sum over 64 shards.
 /// - `garbage`, `repin`: O(1).
@@ -248,10 +256,10 @@ pub use write::{Compute, Computed};
 /// ```
 #[doc(alias("DashMap", "lock-free map", "rcu"))]
 pub struct ConcurrentMap<K, V, S = DefaultHashBuilder> {
-    /// The readers' part of each shard.
-    indices: Arc<[Index<(K, V)>; SHARDS]>,
+    /// The readers' part.
+    index: Arc<Index<(K, V)>>,
     /// The writers' part of each shard.
-    shards: Box<[Shard<(K, V)>]>,
+    shards: Box<[Shard]>,
     hasher: S,
     garbage: Garbage,
 }
@@ -312,12 +320,9 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
     /// ```
     #[must_use]
     pub fn with_hasher(hasher: S) -> Self {
-        Self {
-            indices: Arc::new(core::array::from_fn(|_| Index::new())),
-            shards: (0..SHARDS).map(|_| Shard::new()).collect(),
-            hasher,
-            garbage: Garbage::new(),
-        }
+        let index = Arc::new(Index::new());
+        let shards = (0..SHARDS).map(Shard::new).collect();
+        Self { index, shards, hasher, garbage: Garbage::new() }
     }
 
     /// Creates an empty map with a hasher and capacity for at least `capacity` entries.
@@ -340,13 +345,15 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
         let map = Self::with_hasher(hasher);
         let pin = crossbeam_epoch::pin();
         if capacity > 0 {
-            for (shard, index) in map.shards.iter().zip(&*map.indices) {
+            map.index.store.reserve(capacity);
+            for (nth, shard) in map.shards.iter().enumerate() {
                 let entries = capacity.div_ceil(SHARDS);
-                let ((), full) = shard.write(index, &pin, |writer| writer.reserve(entries));
+                let reserve = |writer: &mut Writer<'_, _>| writer.reserve(entries);
+                let ((), full) = shard.write(nth, &map.index, &pin, reserve);
                 // No other thread has access to the map yet.
                 full.into_iter().for_each(|mut batch| {
                     // SAFETY: it is of this shard, and no pin can have observed it.
-                    unsafe { batch.free(&index.store) };
+                    unsafe { batch.free(&map.index, nth) };
                 });
             }
         }
@@ -427,7 +434,7 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
     /// what keys and values own.
     #[must_use]
     pub fn allocation_size(&self) -> usize {
-        let own = size_of_val(&*self.indices) + size_of_val(&*self.shards);
+        let own = self.index.allocation_size() + size_of_val(&*self.shards);
         own + self.shards.iter().map(Shard::allocation_size).sum::<usize>()
     }
 }
@@ -481,14 +488,50 @@ impl<K, V, S> Drop for ConcurrentMap<K, V, S> {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
         let mut panic = Ok(());
-        for (shard, index) in self.shards.iter_mut().zip(&*self.indices) {
+        for (nth, shard) in self.shards.iter_mut().enumerate() {
             // SAFETY: no pin of the map exists any more.
-            unsafe { shard.state().batch.free(&index.store) };
+            unsafe { shard.state().batch.free(&self.index, nth) };
             // SAFETY: no pin of the map exists any more, and the map is not used again.
-            let dropped = unsafe { free_all(index.root.load(), &index.store) };
+            let dropped = unsafe { free_all(&self.index, nth) };
             panic = first_panic(panic, dropped);
         }
         self.garbage.reduce_at_drop();
         panic.unwrap_or_else(|panic| resume_unwind(panic));
+    }
+}
+
+#[cfg(all(test, not(any(crossbeam_loom, shuttle))))]
+mod tests {
+    use alloc::string::ToString;
+    use std::thread::yield_now;
+
+    use super::store::Store;
+
+    use super::*;
+
+    #[test]
+    fn a_full_map_refuses_insertions_until_slots_are_freed() {
+        let map: ConcurrentMap<u64, u64> = (0..10_000).map(|key| (key, key)).collect();
+        map.index.store.exhaust();
+        let pin = map.pin();
+        // Each shard finishes the run that it has begun.
+        let full = (10_000..).find_map(|key| pin.insert(key, 1).err()).expect("the map is full");
+        let (len, key) = (map.len(), full.refused.0);
+        assert!(full.is_full && full.to_string().contains("2^31"), "{full:?}");
+        assert!((10_000..10_000 + Store::<(u64, u64)>::BEGUN).contains(&len), "{len} entries");
+        assert!(pin.get_or_insert(key, 2).is_err_and(|full| full.refused == (key, 2)));
+        assert!(pin.get_or_insert_with(key, || 2).is_err_and(|full| full.refused == key));
+        let computed = pin.compute(key, |_| Compute::Insert(2));
+        assert!(computed.is_err_and(|full| full.refused == key && full.is_full));
+        assert!(!pin.contains_key(&key) && map.len() == len);
+        pin.clear();
+        drop(pin);
+        let mut tries = 0..1_000_000;
+        assert!(tries.any(|_| {
+            yield_now();
+            map.pin().flush();
+            map.pin().insert(key, 3).is_ok()
+        }));
+        assert_eq!(map.pin().get(&key), Some(&3));
     }
 }

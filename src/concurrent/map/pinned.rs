@@ -8,7 +8,7 @@ use equivalent::Equivalent;
 use super::ConcurrentMap;
 use super::index::Entry;
 use crate::concurrent::guard::{Guard, pin};
-use crate::concurrent::policy::{mix, shard_of};
+use crate::concurrent::policy::mix;
 use crate::hash::DefaultHashBuilder;
 
 /// A pinned [`ConcurrentMap`], with the methods of a map: see [`pin`](ConcurrentMap::pin).
@@ -172,8 +172,6 @@ impl<K: Eq + Hash, V, S: BuildHasher, G: Borrow<Guard>> Pinned<'_, K, V, S, G> {
         hash: u64,
         key: &Q,
     ) -> Option<Entry<'_, (K, V)>> {
-        let mixed = mix(hash);
-        let index = &self.map.indices[shard_of(mixed)];
-        index.find(hash, mixed, |(own, _)| key.equivalent(own), self.epoch())
+        self.map.index.find(mix(hash), |(own, _)| key.equivalent(own), self.epoch())
     }
 }

@@ -1,218 +1,296 @@
-//! Segments: arrays of buckets with some hundred entries.
+//! Segments: 16 lines with some hundred entries, and notes of the writers about each.
 //!
 //! ```text
-//!     segment ──→ ┌────────┬────────┬────────┬────────┬─────┬───────┐
-//!                 │ bucket │ bucket │ bucket │ bucket │  …  │ count │
-//!                 └────────┴────────┴────────┴────────┴─────┴───────┘
-//!                     cache line        cache line
+//!     segment ──→ ┌──────┬──────┬──────┬─ … ─┬──────────────────┬──────────────────────────────┐
+//!                 │ line │ line │ line │     │ notes, two bytes │ count, limit, depth, next    │
+//!                 └──────┴──────┴──────┴─ … ─┴──────────────────┴──────────────────────────────┘
+//!     note        12 bits of the mixed hash for the directory │ 4 bits: distance from home
 //! ```
 //!
-//! An entry has a *home*: the bucket that its mixed hash selects. It is there, or in the first
-//! later bucket that had a free slot, modulo the number of buckets. Every bucket from its home to
-//! the one before its own has counted it in its *overflow count*, and a search continues with the
-//! next bucket while that count is not zero.
+//! An entry has a *home*: the line that its mixed hash selects. It is there, or in the first later
+//! line that had a free slot, modulo the number of lines; or, if the segment is full of keys that a
+//! split does not separate, in the *next link* of the segment, which is searched from the same line
+//! on. Every line from its home to the one before its own has counted it in its *overflow count*,
+//! and a search continues with the next line while that count is not zero.
 //!
-//! - **S1** An entry stays in its slot while it is in the segment. So a probe of consecutive
-//!   buckets cannot miss it.
-//! - **S2** A segment that grows is copied, and the copy published; the old one is not written any
-//!   more. So its readers find its entries of that time.
+//! - **S1** An entry stays in its slot while it is in the segment. So a probe of consecutive lines
+//!   cannot miss it.
+//! - **S2** A segment that is split or merged is copied, and the copies are published; the old one
+//!   is not written any more. So its readers find its entries of that time.
 //! - **S3** An insertion writes the slot first and increments the overflow counts then; a removal
 //!   clears the slot first and decrements then. So a count is never less than the number of
 //!   overflowed entries.
+//! - **S4** The note of an entry has its distance from its home, and the bits of its mixed hash
+//!   that follow those in which the segment agrees, up to a multiple of 12. So a split hashes no
+//!   key, except at these depths, and of entries with a greater distance than a note can store.
 #![allow(unsafe_code)]
 
 use alloc::boxed::Box;
-use core::marker::PhantomData;
+use core::array;
+use core::iter::successors;
+use core::mem::ManuallyDrop;
 use core::ptr;
+use core::sync::atomic::{AtomicU16, AtomicU32};
 
-use super::bucket::{Bucket, SLOTS};
-use crate::concurrent::policy;
-use crate::raw::tags::tags;
+use super::line::{Line, SLOTS, tag};
+use crate::concurrent::sync::{AtomicPtr, IS_CHECKED, Ordering};
+use crate::invariant::{InvariantError, ensure};
+use crate::raw::prefetch::prefetch;
 
-/// A cache line: two buckets.
-#[repr(C, align(64))]
-pub(super) struct CacheLine([Bucket; 2]);
+/// Lines of a segment: a power of two.
+pub(super) const LINES: usize = if IS_CHECKED { 2 } else { 16 };
 
-impl CacheLine {
-    fn new() -> Self {
-        Self([Bucket::new(), Bucket::new()])
+/// Bits of the mixed hash in a note.
+const WINDOW: u32 = if IS_CHECKED { 2 } else { 12 };
+
+/// A greater distance of an entry from its home makes its segment split, if that is half full.
+const REACH: usize = 8;
+
+/// Returns the home of a mixed hash. The six bits below are those of the shard.
+#[inline(always)]
+fn home(mixed: u64) -> usize {
+    (mixed >> 6) as usize % LINES
+}
+
+/// What a segment stores of an entry for the lock holder. Not an atomic of a checker, so that the
+/// interleavings of readers are not multiplied.
+struct Note(AtomicU16);
+
+impl Note {
+    /// This distance, or a greater one.
+    const FAR: usize = 15;
+
+    fn set(&self, bits: u16, distance: usize) {
+        // Relaxed, here and below: for the lock holder.
+        self.0.store(bits << 4 | distance.min(Self::FAR) as u16, Ordering::Relaxed);
+    }
+
+    fn bits(&self) -> u16 {
+        self.0.load(Ordering::Relaxed) >> 4
+    }
+
+    /// Returns the distance of an entry from its home, if it is known.
+    fn distance(&self) -> Option<usize> {
+        let distance = usize::from(self.0.load(Ordering::Relaxed) & 15);
+        (distance < Self::FAR).then_some(distance)
     }
 }
 
-/// The size of a segment in cache lines of buckets: 1, 2, 3, 4, 6, 8, 12 and so on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Size(u32);
-
-impl Size {
-    pub(super) const ONE: Self = Self(1);
-    /// The greatest size whose buckets the low half of a mixed hash can distinguish.
-    const LARGEST: Self = Self(1 << 29);
-
-    /// Returns the size of `1 << log` cache lines.
-    pub(super) const fn power(log: u32) -> Self {
-        Self(1 << log)
-    }
-
-    /// Returns the bytes of a segment.
-    pub(super) const fn bytes(self) -> usize {
-        (self.0 as usize + 1) * size_of::<CacheLine>()
-    }
-
-    fn buckets(self) -> usize {
-        2 * self.0 as usize
-    }
-
-    pub(super) fn slots(self) -> usize {
-        SLOTS * self.buckets()
-    }
-
-    /// Returns the next size: 1.33 or 1.5 times this one, or twice if it is one cache line.
-    pub(super) fn larger(self) -> Option<Self> {
-        let Self(lines) = self;
-        (self < Self::LARGEST).then(|| Self(policy::larger(lines)))
-    }
-
-    /// Returns the previous size, if there is one.
-    pub(super) fn smaller(self) -> Option<Self> {
-        let Self(lines) = self;
-        (lines > 1).then(|| Self(policy::smaller(lines)))
-    }
-}
-
-/// An owning pointer to a segment, with its size, as directories store it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct SegmentPtr {
-    first: *mut CacheLine,
-    size: Size,
-}
-
-impl SegmentPtr {
-    /// A null pointer.
-    pub(super) const NULL: Self = Self { first: ptr::null_mut(), size: Size(0) };
-
-    /// Allocates a segment without entries, not published yet.
-    pub(super) fn new(size: Size) -> Self {
-        let lines: Box<[CacheLine]> = (0..=size.0).map(|_| CacheLine::new()).collect();
-        Self { first: Box::into_raw(lines).cast(), size }
-    }
-
-    /// Allocates a segment with these entries: hash, mixed hash, id.
-    pub(super) fn filled(size: Size, entries: impl Iterator<Item = (u64, u64, u32)>) -> Self {
-        let segment_ptr = Self::new(size);
-        // SAFETY: it is not freed here.
-        let segment = unsafe { segment_ptr.segment() };
-        entries.for_each(|(hash, mixed, id)| segment.insert(hash, mixed, id));
-        segment_ptr
-    }
-
-    pub(super) fn size(self) -> Size {
-        self.size
-    }
-
-    /// Returns the allocated bytes.
-    pub(super) fn allocation_size(self) -> usize {
-        self.size.bytes()
-    }
-
-    /// Returns the segment.
-    ///
-    /// # Safety
-    ///
-    /// The pointer is not null, and the segment is not freed during `'p`.
-    #[inline]
-    pub(super) unsafe fn segment<'p>(self) -> Segment<'p> {
-        Segment { first: self.first.cast(), len: self.size.buckets(), pin: PhantomData }
-    }
-
-    /// Frees the segment without its entries.
-    ///
-    /// # Safety
-    ///
-    /// The pointer is not null, the segment is not used any more, and it is freed once.
-    pub(super) unsafe fn free(self) {
-        let lines = ptr::slice_from_raw_parts_mut(self.first, self.size.0 as usize + 1);
-        // SAFETY: allocated in `new` as a box of this length; not used any more.
-        drop(unsafe { Box::from_raw(lines) });
-    }
-}
-
-/// A segment under a pin.
+/// What is inserted: an entry and the parts of its mixed hash that a segment uses.
 #[derive(Clone, Copy)]
-pub(super) struct Segment<'p> {
-    /// The first bucket. The header of an extra one after the last counts the entries.
-    first: *const Bucket,
-    /// Number of buckets.
-    len: usize,
-    pin: PhantomData<&'p Bucket>,
+pub(super) struct Item {
+    id: u32,
+    tag: u8,
+    home: usize,
+    /// The bits of a note in a segment of the depth for which this was made.
+    bits: u16,
+    /// The last bit before these: the half of a segment that was split.
+    pub(super) is_high: bool,
+}
+
+impl Item {
+    /// Returns the item of an entry for a segment of a depth.
+    pub(super) fn new(mixed: u64, depth: u32, id: u32) -> Self {
+        let is_high = depth > 0 && mixed << (depth - 1) >> 63 != 0;
+        Self { id, tag: tag(mixed), home: home(mixed), bits: bits(mixed, depth), is_high }
+    }
+}
+
+/// Returns the bits of a note in a segment of a depth.
+fn bits(mixed: u64, depth: u32) -> u16 {
+    (mixed << (depth / WINDOW * WINDOW) >> (64 - WINDOW)) as u16
+}
+
+/// A segment, or a further link of one.
+#[repr(C, align(64))]
+pub(super) struct Segment {
+    lines: [Line; LINES],
+    notes: [[Note; SLOTS]; LINES],
+    /// The number of entries, those of further links included. For the lock holder.
+    count: AtomicU32,
+    /// The number of entries above which it should split; zero for a segment that stands for none.
+    limit: u32,
+    /// The number of bits of a mixed hash that all entries share.
+    depth: u32,
+    /// The next link, or null.
+    next: AtomicPtr<Segment>,
 }
 
 /// The position of an entry in a segment.
 #[derive(Clone, Copy)]
-pub(super) struct SlotId {
+pub(super) struct SlotId<'p> {
     pub(super) id: u32,
-    home: usize,
-    /// Number of buckets after its home.
-    distance: usize,
+    line: &'p Line,
     slot: usize,
+    home: usize,
+    /// Number of lines after its home.
+    distance: usize,
 }
 
-impl<'p> Segment<'p> {
-    pub(super) fn size(self) -> Size {
-        Size((self.len / 2) as u32)
+impl SlotId<'_> {
+    /// Replaces the entry by another one with the same key.
+    pub(super) fn replace(self, id: u32) {
+        self.line.replace(self.slot, id);
+    }
+}
+
+/// A segment that is not published yet. Frees it.
+pub(super) struct SegmentBox(*mut Segment);
+
+impl Drop for SegmentBox {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new`, and not published.
+        unsafe { free(self.0) };
+    }
+}
+
+impl SegmentBox {
+    /// Allocates a segment without entries.
+    pub(super) fn new(depth: u32, limit: usize) -> Self {
+        Self(Segment::boxed(depth, limit))
     }
 
+    pub(super) fn segment(&self) -> &Segment {
+        // SAFETY: it is freed when it is dropped.
+        unsafe { &*self.0 }
+    }
+
+    pub(super) fn ptr(&self) -> *mut Segment {
+        self.0
+    }
+
+    /// Returns the pointer, for publication.
+    pub(super) fn into_ptr(self) -> *mut Segment {
+        ManuallyDrop::new(self).0
+    }
+}
+
+/// Frees a segment without its entries.
+///
+/// # Safety
+///
+/// It is not used any more, and is freed once.
+pub(super) unsafe fn free(first: *mut Segment) {
+    let mut link = first;
+    while !link.is_null() {
+        // SAFETY: allocated in `Segment::boxed`; by the contract.
+        let segment = unsafe { Box::from_raw(link) };
+        link = segment.next.load(Ordering::Relaxed);
+    }
+}
+
+impl Segment {
+    /// Slots of one link.
+    pub(super) const SLOTS: usize = LINES * SLOTS;
+
+    /// The load below which a segment is merged, in entries.
+    pub(super) const LOW: usize = Self::SLOTS * 20 / 64;
+
+    /// The maximum load of a merged segment, in entries.
+    pub(super) const MERGED: usize = Self::SLOTS / 2;
+
+    fn boxed(depth: u32, limit: usize) -> *mut Self {
+        let lines = array::from_fn(|_| Line::new());
+        let note = |_| Note(AtomicU16::new(0));
+        let notes = array::from_fn(|_| array::from_fn(note));
+        let next = AtomicPtr::new(ptr::null_mut());
+        let (count, limit) = (AtomicU32::new(0), limit as u32);
+        Box::into_raw(Box::new(Self { lines, notes, count, limit, depth, next }))
+    }
+
+    /// Returns the number of bits of a mixed hash that all entries share.
+    pub(super) fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// Returns whether it stands for no segment: it never has entries.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.limit == 0
+    }
+
+    /// Returns the number of entries, for the lock holder.
+    pub(super) fn count(&self) -> usize {
+        // Relaxed: for the lock holder.
+        self.count.load(Ordering::Relaxed) as usize
+    }
+
+    fn add_to_count(&self, difference: i32) {
+        let count = self.count.load(Ordering::Relaxed).wrapping_add_signed(difference);
+        // Relaxed: for the lock holder.
+        self.count.store(count, Ordering::Relaxed);
+    }
+
+    /// Returns the allocated bytes.
+    pub(super) fn allocation_size(&self) -> usize {
+        self.links().count() * size_of::<Self>()
+    }
+
+    /// Returns the next link.
+    pub(super) fn next(&self) -> Option<&Self> {
+        // Acquire: pairs with the Release in `add_link`.
+        let next = self.next.load(Ordering::Acquire);
+        // SAFETY: null, or a link that is freed with the first one.
+        unsafe { next.as_ref() }
+    }
+
+    /// Iterates over all links.
+    fn links(&self) -> impl Iterator<Item = &Self> {
+        successors(Some(self), |link| link.next())
+    }
+
+    /// Returns the lines of this link.
+    pub(super) fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
+    /// Iterates over all lines from a home on, cyclically in each link: links and indices.
+    fn around(&self, home: usize) -> impl Iterator<Item = (&Self, usize)> {
+        let lines = move |link| (home..LINES).chain(0..home).map(move |line| (link, line));
+        self.links().flat_map(lines)
+    }
+
+    /// Returns the line in which a search for this mixed hash begins.
+    #[inline(always)]
+    pub(super) fn home_line(&self, mixed: u64) -> &Line {
+        &self.lines[home(mixed)]
+    }
+
+    /// Prefetches the cache lines that a writer needs for a mixed hash: the home, the notes of its
+    /// entries, and the count.
     #[inline]
-    pub(super) fn home(self, mixed: u64) -> usize {
-        policy::home(mixed, self.len)
+    pub(super) fn prefetch(&self, mixed: u64) {
+        let home = home(mixed);
+        prefetch(&raw const self.lines[home]);
+        prefetch(&raw const self.notes[home]);
+        prefetch(&raw const self.count);
     }
 
-    /// Returns the bucket in which a search for this mixed hash begins.
-    #[inline]
-    pub(super) fn home_bucket(self, mixed: u64) -> &'p Bucket {
-        self.bucket(self.home(mixed))
-    }
-
-    /// Returns a bucket, or that with the count.
-    #[inline]
-    fn bucket(self, id: usize) -> &'p Bucket {
-        debug_assert!(id <= self.len);
-        // SAFETY: a segment has `len` buckets, and one more.
-        let bucket = unsafe { self.first.add(id) };
-        // SAFETY: it is not freed during 'p: see `SegmentPtr::segment`.
-        unsafe { &*bucket }
-    }
-
-    /// Iterates over all buckets from a home on, cyclically.
-    fn around(self, home: usize) -> impl Iterator<Item = &'p Bucket> {
-        let (before, from) = self.buckets().split_at(home);
-        from.iter().chain(before)
-    }
-
-    /// Returns the bucket at a distance from a home.
-    fn at(self, home: usize, distance: usize) -> &'p Bucket {
-        self.bucket((home + distance) % self.len)
-    }
-
-    /// Returns the first result of `is` for the ids of candidates for this hash.
-    #[inline]
-    pub(super) fn find<R>(self, hash: u64, mixed: u64, is: impl Fn(u32) -> Option<R>) -> Option<R> {
-        let home = self.home_bucket(mixed).header();
-        let found = home.matches(tags(hash, mixed)).find_map(|(_, id)| is(id));
-        if found.is_some() || home.overflow() == 0 {
-            return found;
+    /// Returns the first result of `is` for the ids of candidates for this mixed hash.
+    #[inline(always)]
+    pub(super) fn find<R>(&self, mixed: u64, is: impl Fn(u32) -> Option<R>) -> Option<R> {
+        let line = self.home_line(mixed);
+        let tags = line.tags();
+        for slot in tags.matches(tag(mixed)) {
+            let found = is(line.id(slot));
+            if found.is_some() {
+                return found;
+            }
         }
-        self.find_overflowed(hash, mixed, is)
+        if tags.overflow() == 0 {
+            return None;
+        }
+        self.find_overflowed(mixed, is)
     }
 
-    /// Searches the buckets after the home.
+    /// Searches the lines after the home.
     #[cold]
     #[inline(never)]
-    fn find_overflowed<R>(self, hash: u64, mixed: u64, is: impl Fn(u32) -> Option<R>) -> Option<R> {
-        let tags = tags(hash, mixed);
-        for bucket in self.around(self.home(mixed)).skip(1) {
-            let header = bucket.header();
-            let found = header.matches(tags).find_map(|(_, id)| is(id));
-            if found.is_some() || header.overflow() == 0 {
+    fn find_overflowed<R>(&self, mixed: u64, is: impl Fn(u32) -> Option<R>) -> Option<R> {
+        for (link, line) in self.around(home(mixed)).skip(1) {
+            let line = &link.lines[line];
+            let tags = line.tags();
+            let found = tags.matches(tag(mixed)).find_map(|slot| is(line.id(slot)));
+            if found.is_some() || tags.overflow() == 0 {
                 return found;
             }
         }
@@ -220,72 +298,154 @@ impl<'p> Segment<'p> {
     }
 
     /// Returns the slot of the candidate for which `is` returns true.
-    pub(super) fn locate(self, hash: u64, mixed: u64, is: impl Fn(u32) -> bool) -> Option<SlotId> {
-        let (tags, home) = (tags(hash, mixed), self.home(mixed));
-        for (distance, bucket) in self.around(home).enumerate() {
-            let header = bucket.header();
-            if let Some((slot, id)) = header.matches(tags).find(|&(_, id)| is(id)) {
-                return Some(SlotId { id, home, slot, distance });
+    pub(super) fn locate(&self, mixed: u64, is: impl Fn(u32) -> bool) -> Option<SlotId<'_>> {
+        let home = home(mixed);
+        for (distance, (link, line)) in self.around(home).enumerate() {
+            let line = &link.lines[line];
+            let tags = line.tags();
+            let mut candidates = tags.matches(tag(mixed)).map(|slot| (slot, line.id(slot)));
+            if let Some((slot, id)) = candidates.find(|&(_, id)| is(id)) {
+                return Some(SlotId { id, line, slot, home, distance });
             }
-            if header.overflow() == 0 {
+            if tags.overflow() == 0 {
                 return None;
             }
         }
         None
     }
 
-    /// Returns the number of entries, for the lock holder.
-    pub(super) fn count(self) -> usize {
-        self.bucket(self.len).count()
+    /// Returns whether another entry with this mixed hash is acceptable without a split.
+    pub(super) fn has_room(&self, mixed: u64) -> bool {
+        let count = self.count();
+        if count >= self.limit as usize {
+            return false;
+        }
+        let is_near = || self.vacancy(home(mixed)).is_some_and(|found| found.distance <= REACH);
+        2 * count < Self::SLOTS || is_near()
     }
 
-    fn set_count(self, count: usize) {
-        self.bucket(self.len).set_count(count);
+    /// Returns the first free slot from a home on.
+    fn vacancy(&self, home: usize) -> Option<Vacancy<'_>> {
+        let free = |link: &Self, line: usize| link.lines[line].tags().free().next();
+        if let Some(slot) = free(self, home) {
+            return Some(Vacancy { link: self, line: home, slot, distance: 0 });
+        }
+        self.around(home).enumerate().find_map(|(distance, (link, line))| {
+            free(link, line).map(|slot| Vacancy { link, line, slot, distance })
+        })
     }
 
-    /// Returns the distance from its home at which an entry would be inserted, or `None` if the
-    /// segment is full.
-    pub(super) fn distance_to_free(self, mixed: u64) -> Option<usize> {
-        self.around(self.home(mixed)).position(|bucket| bucket.header().free().count() > 0)
+    /// Adds a link after the last one.
+    #[cold]
+    fn add_link(&self) {
+        if let Some(last) = self.links().last() {
+            // Release: pairs with the Acquire in `next`.
+            last.next.store(Self::boxed(self.depth, Self::SLOTS), Ordering::Release);
+        }
     }
 
-    /// Inserts an entry, whose key must be absent.
-    ///
-    /// # Panics
-    ///
-    /// If all slots are occupied, which would be a bug in this crate.
-    pub(super) fn insert(self, hash: u64, mixed: u64, id: u32) {
-        let home = self.home(mixed);
-        let distance = self.distance_to_free(mixed).expect("the segment has a free slot");
-        let bucket = self.at(home, distance);
-        let slot = bucket.header().free().next().expect("the bucket has a free slot");
+    /// Inserts an entry, whose key must be absent. Adds a link if there is no free slot; returns
+    /// the bytes that this has allocated.
+    pub(super) fn insert(&self, item: &Item) -> usize {
+        let mut added = 0;
+        let vacancy = self.vacancy(item.home).or_else(|| {
+            self.add_link();
+            added = size_of::<Self>();
+            self.vacancy(item.home)
+        });
+        let Vacancy { link, line, slot, distance } = vacancy.expect("a new link has free slots");
+        // S4.
+        link.notes[line][slot].set(item.bits, distance);
         // S3.
-        bucket.write(slot, tags(hash, mixed), id);
-        self.around(home).take(distance).for_each(Bucket::increment_overflow);
-        self.set_count(self.count() + 1);
+        link.lines[line].write(slot, item.tag, item.id);
+        self.passed(item.home, distance).for_each(Line::increment_overflow);
+        self.add_to_count(1);
+        added
     }
 
-    /// Replaces an entry by another one with the same key.
-    pub(super) fn replace(self, slot_id: SlotId, id: u32) {
-        self.at(slot_id.home, slot_id.distance).replace(slot_id.slot, id);
+    /// Iterates over the lines that an entry has overflowed.
+    fn passed(&self, home: usize, distance: usize) -> impl Iterator<Item = &Line> {
+        self.around(home).take(distance).map(|(link, line)| &link.lines[line])
     }
 
     /// Removes an entry.
-    pub(super) fn remove(self, slot_id: SlotId) {
+    pub(super) fn remove(&self, slot_id: SlotId<'_>) {
         // S3.
-        self.at(slot_id.home, slot_id.distance).free(slot_id.slot);
-        self.around(slot_id.home).take(slot_id.distance).for_each(Bucket::decrement_overflow);
-        self.set_count(self.count() - 1);
+        slot_id.line.free(slot_id.slot);
+        self.passed(slot_id.home, slot_id.distance).for_each(Line::decrement_overflow);
+        self.add_to_count(-1);
     }
 
     /// Iterates over the ids of all entries.
-    pub(super) fn ids(self) -> impl Iterator<Item = u32> {
-        self.buckets().iter().flat_map(|bucket| bucket.header().full().map(|(_, id)| id))
+    pub(super) fn ids(&self) -> impl Iterator<Item = u32> {
+        let lines = self.links().flat_map(|link| &link.lines);
+        lines.flat_map(|line| line.tags().full().map(|slot| line.id(slot)))
     }
 
-    /// Returns the buckets.
-    pub(super) fn buckets(self) -> &'p [Bucket] {
-        // SAFETY: a segment has `len` buckets, not freed during 'p: see `SegmentPtr::segment`.
-        unsafe { core::slice::from_raw_parts(self.first, self.len) }
+    /// Iterates over the entries, as items for a segment of a depth: that of this one, or one more
+    /// or less. Hashes only those whose notes do not suffice.
+    pub(super) fn items(
+        &self,
+        depth: u32,
+        mixed: impl Fn(u32) -> u64,
+    ) -> impl Iterator<Item = Item> {
+        let has_bits = depth / WINDOW == self.depth / WINDOW;
+        // The position of the bit in a note that distinguishes the halves of this segment.
+        let half = WINDOW - 1 - self.depth % WINDOW;
+        let item = move |link: &Self, line: usize, slot: usize, tag| {
+            let (id, note) = (link.lines[line].id(slot), &link.notes[line][slot]);
+            match note.distance().filter(|_| has_bits) {
+                Some(distance) => {
+                    // The number of lines is a power of two.
+                    let (home, bits) = (line.wrapping_sub(distance) % LINES, note.bits());
+                    Item { id, tag, home, bits, is_high: bits >> half & 1 != 0 }
+                }
+                None => Item::new(mixed(id), depth, id),
+            }
+        };
+        let lines = self.around(0).flat_map(|(link, line)| {
+            let tags = link.lines[line].tags();
+            tags.full().map(move |slot| (link, line, slot, tags.tag(slot)))
+        });
+        lines.map(move |(link, line, slot, tag)| item(link, line, slot, tag))
     }
+
+    /// Checks the entries, whose mixed hashes `mixed` returns, and the counts.
+    pub(super) fn validate(&self, mixed: impl Fn(u32) -> u64) -> Result<(), InvariantError> {
+        let mut overflow = alloc::vec![0_usize; self.links().count() * LINES];
+        let links = || self.links().enumerate();
+        for (nth, link) in links() {
+            for (line, tags) in link.lines.iter().map(Line::tags).enumerate() {
+                for slot in tags.full() {
+                    let mixed = mixed(link.lines[line].id(slot));
+                    let home = home(mixed);
+                    let distance = nth * LINES + (line + LINES - home) % LINES;
+                    let passed = self.around(home).take(distance).enumerate();
+                    passed.for_each(|(at, (_, line))| overflow[at / LINES * LINES + line] += 1);
+                    ensure(tags.tag(slot) == tag(mixed), || "a tag is not that of its entry")?;
+                    let note = &link.notes[line][slot];
+                    let is_noted = note.bits() == bits(mixed, self.depth)
+                        && note.distance() == (distance < Note::FAR).then_some(distance);
+                    ensure(is_noted, || "a note is not that of its entry")?;
+                }
+            }
+        }
+        let counted = links().flat_map(|(_, link)| &link.lines).map(|line| line.tags().overflow());
+        let is_enough = counted
+            .zip(&overflow)
+            .all(|(counted, passed)| usize::from(counted) >= *passed.min(&255));
+        ensure(is_enough, || "an overflow count is too low")?;
+        let is_counted =
+            self.ids().count() == self.count() && (self.count() == 0 || self.limit > 0);
+        ensure(is_counted, || "a segment has miscounted its entries")
+    }
+}
+
+/// A free slot for an entry.
+struct Vacancy<'p> {
+    link: &'p Segment,
+    line: usize,
+    slot: usize,
+    /// Number of lines after its home.
+    distance: usize,
 }

@@ -1,4 +1,4 @@
-//! Stores: the entries of a shard, in chunks that never move, with ids of four bytes.
+//! The store: the entries of a map, in chunks that never move, with ids of four bytes.
 //!
 //! ```text
 //!     id        chunk │ slot             table  ┌───┬───┬───┬──
@@ -10,8 +10,8 @@
 //! ```
 //!
 //! So a value has one address for its lifetime, and a value with interior mutability, such as an
-//! atomic counter, is shared by all readers. The buckets need four bytes for an entry instead of a
-//! pointer's eight, so that more of them fit into the cache.
+//! atomic counter, is shared by all readers. The lines need four bytes for an entry instead of a
+//! pointer's eight, so that more of them fit into the cache. A shard allocates ids in runs of 16.
 //!
 //! - **E1** The id of an entry is *allocated* from its insertion until all pins have ended that may
 //!   have observed it. Only then is it free, and may be reused.
@@ -20,33 +20,39 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::marker::PhantomData;
 use core::mem::{self, MaybeUninit};
+use core::ops::Range;
 use core::panic::AssertUnwindSafe;
 use core::ptr;
 use std::panic::catch_unwind;
 use std::sync::PoisonError;
 
 use crate::concurrent::garbage::Dropped;
+use crate::concurrent::policy::SHARDS;
 use crate::concurrent::sync::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, MutexGuard, Ordering};
 use crate::raw::prefetch::prefetch;
 
-/// Maximum number of entries of a chunk: a small map has one chunk per shard.
-const CHUNK: usize = 64;
+/// Maximum number of entries of a chunk: with 24 bytes each, the table of a million entries has 8
+/// KiB.
+const CHUNK: usize = 1024;
 
-/// Maximum number of bytes of a chunk, unless four entries need more.
-const CHUNK_BYTES: usize = 4096;
+/// Maximum number of bytes of a chunk with several entries.
+const CHUNK_BYTES: usize = 32 << 10;
 
-/// Maximum number of entries of a shard.
+/// Maximum number of ids that a shard allocates at once.
+const RUN: usize = 16;
+
+/// Maximum number of ids.
 const MAX_ENTRIES: usize = 1 << 31;
 
 /// Length of the first table.
-const FIRST_TABLE: usize = 4;
+const FIRST_TABLE: usize = 16;
 
-/// A chunk: the address of its first entry.
+/// A chunk: the address that an entry with id 0 would have in it. So an id is added to it without
+/// being reduced to the index in the chunk.
 type Chunk<T> = AtomicPtr<T>;
 
-/// The store of a shard.
+/// The store of a map.
 pub(super) struct Store<T> {
     /// The first element of the table in use.
     table: AtomicPtr<Chunk<T>>,
@@ -56,8 +62,25 @@ pub(super) struct Store<T> {
 
 /// The writers' part of a store.
 struct WriterPart<T> {
-    /// All tables, the one in use last. An element without a chunk is null.
-    tables: Mutex<Vec<*mut [Chunk<T>]>>,
+    growth: Mutex<Growth<T>>,
+    shards: [ShardPart; SHARDS],
+    /// Allocated bytes.
+    bytes: AtomicUsize,
+}
+
+/// The chunks and tables of a store.
+struct Growth<T> {
+    /// All tables, the one in use last.
+    tables: Vec<*mut [Chunk<T>]>,
+    /// The first entries of all chunks. All chunks are in the table in use.
+    chunks: Vec<*mut MaybeUninit<T>>,
+    /// Ids from here on were never allocated.
+    next: usize,
+}
+
+/// What a store has for a shard.
+#[repr(align(64))]
+struct ShardPart {
     /// Ids that were freed, and not fetched by the lock holder yet.
     returned: Mutex<Vec<u32>>,
     /// Whether there are some. A hint, which saves the lock while a map is filled.
@@ -66,14 +89,12 @@ struct WriterPart<T> {
     retired: AtomicUsize,
 }
 
-/// The allocator of ids, for the lock holder.
-pub(super) struct IdAllocator<T> {
+/// The ids that a shard has, for the lock holder.
+pub(super) struct IdAllocator {
+    shard: usize,
     free: Vec<u32>,
-    /// Ids from here on were never allocated.
-    next: usize,
-    /// Length of the table in use.
-    table_len: usize,
-    entries: PhantomData<T>,
+    /// A run, of which these were never used.
+    run: Range<usize>,
 }
 
 /// Locks a mutex under which only code of this crate runs, which does not panic.
@@ -93,8 +114,8 @@ impl<T> Store<T> {
         let fitting = CHUNK_BYTES / size;
         (if fitting > CHUNK {
             CHUNK
-        } else if fitting < 4 {
-            4
+        } else if fitting == 0 {
+            1
         } else {
             fitting
         })
@@ -104,24 +125,27 @@ impl<T> Store<T> {
     /// Number of entries of a chunk.
     const LEN: usize = 1 << Self::BITS;
 
+    /// Number of ids that a shard allocates at once.
+    const RUN: usize = if RUN < Self::LEN { RUN } else { Self::LEN };
+
     /// Creates a store without chunks.
     pub(super) fn new() -> Self {
-        let table = AtomicPtr::new(ptr::null_mut());
-        let writer = WriterPart {
-            tables: Mutex::new(Vec::new()),
+        let shards = core::array::from_fn(|_| ShardPart {
             returned: Mutex::new(Vec::new()),
             has_returned: AtomicBool::new(false),
             retired: AtomicUsize::new(0),
-        };
-        Self { table, writer: Box::new(writer) }
+        });
+        let growth = Mutex::new(Growth { tables: Vec::new(), chunks: Vec::new(), next: 0 });
+        let writer = WriterPart { growth, shards, bytes: AtomicUsize::new(0) };
+        Self { table: AtomicPtr::new(ptr::null_mut()), writer: Box::new(writer) }
     }
 
     /// Returns the address of an entry.
     ///
     /// # Safety
     ///
-    /// The id is allocated, and this thread has loaded it from a bucket or has allocated it.
-    #[inline]
+    /// The id is allocated, and this thread has loaded it from a line or has allocated it.
+    #[inline(always)]
     unsafe fn address(&self, id: u32) -> *mut T {
         // Acquire: pairs with the Release in `add_table`: the table may be a later one than that of
         // the id.
@@ -130,21 +154,21 @@ impl<T> Store<T> {
         let chunk = unsafe { table.add((id >> Self::BITS) as usize) };
         // SAFETY: tables are not freed (E2).
         let chunk = unsafe { &*chunk };
-        // Relaxed: stored before the id was stored (Release, in `bucket.rs`) and loaded with
-        // Acquire.
-        let first = chunk.load(Ordering::Relaxed);
-        // SAFETY: a chunk has `LEN` elements.
-        unsafe { first.add(id as usize % Self::LEN) }
+        // Relaxed: stored before the id was stored (Release, in `line.rs`) and loaded with Acquire;
+        // if another shard has stored it, then before the lock of `growth` was passed on.
+        let origin = chunk.load(Ordering::Relaxed);
+        // The address is in the chunk, which has the ids that agree in the upper bits.
+        origin.wrapping_add(id as usize)
     }
 
     /// Returns an entry.
     ///
     /// # Safety
     ///
-    /// Its id was loaded from a bucket of this shard under a pin that lasts for `'p`.
-    #[inline]
+    /// Its id was loaded from a line of this map under a pin that lasts for `'p`.
+    #[inline(always)]
     pub(super) unsafe fn get<'p>(&self, id: u32) -> &'p T {
-        // SAFETY: it is allocated, as it was in a bucket.
+        // SAFETY: it is allocated, as it was in a line.
         let entry = unsafe { self.address(id) };
         // SAFETY: the entry was live when the pin began or later, and is not dropped before that
         // ends (E1).
@@ -152,14 +176,9 @@ impl<T> Store<T> {
     }
 
     /// Prefetches the cache lines of an entry.
-    ///
-    /// # Safety
-    ///
-    /// As for [`get`](Self::get).
-    #[inline]
-    pub(super) unsafe fn prefetch(&self, id: u32) {
-        // SAFETY: it is allocated, as it was in a bucket.
-        let entry = unsafe { self.address(id) }.cast_const();
+    #[inline(always)]
+    pub(super) fn prefetch(entry: &T) {
+        let entry = ptr::from_ref(entry);
         prefetch(entry);
         prefetch(entry.wrapping_byte_add(size_of::<T>().saturating_sub(1)));
     }
@@ -168,69 +187,15 @@ impl<T> Store<T> {
     ///
     /// # Safety
     ///
-    /// It was in a bucket, no thread can access it any more, and it is dropped once.
+    /// It was in a line, no thread can access it any more, and it is dropped once.
     pub(super) unsafe fn drop_entry(&self, id: u32) -> Dropped {
         if !mem::needs_drop::<T>() {
             return Ok(());
         }
-        // SAFETY: it was in a bucket, so it is allocated.
+        // SAFETY: it was in a line, so it is allocated.
         let entry = unsafe { self.address(id) };
         // SAFETY: by the contract.
         catch_unwind(AssertUnwindSafe(|| unsafe { entry.drop_in_place() }))
-    }
-
-    /// Returns the bytes that the shard has retired, and that are not freed yet.
-    pub(super) fn retired(&self) -> usize {
-        // Relaxed, here and below: a statistic that is compared with a limit, which publishes
-        // nothing.
-        self.writer.retired.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn add_retired(&self, bytes: usize) {
-        self.writer.retired.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    pub(super) fn subtract_retired(&self, bytes: usize) {
-        self.writer.retired.fetch_sub(bytes, Ordering::Relaxed);
-    }
-
-    /// Frees ids whose entries have been dropped.
-    pub(super) fn release(&self, ids: &mut Vec<u32>) {
-        let mut returned = locked(&self.writer.returned);
-        returned.append(ids);
-        // Relaxed, here and where it is loaded: a hint only.
-        self.writer.has_returned.store(!returned.is_empty(), Ordering::Relaxed);
-    }
-}
-
-impl<T> IdAllocator<T> {
-    pub(super) const fn new() -> Self {
-        Self { free: Vec::new(), next: 0, table_len: 0, entries: PhantomData }
-    }
-
-    /// Returns the number of entries for which memory is allocated.
-    fn capacity(&self) -> usize {
-        self.next.next_multiple_of(Store::<T>::LEN)
-    }
-
-    /// Returns the bytes of chunks and tables, and of the rest of the store.
-    pub(super) fn allocation_size(&self) -> usize {
-        // Each table is twice as long as the one before.
-        let tables = 2 * self.table_len * size_of::<Chunk<T>>();
-        self.capacity() * size_of::<T>() + tables + size_of::<WriterPart<T>>()
-    }
-
-    /// Allocates an id.
-    ///
-    /// # Panics
-    ///
-    /// If the shard has 2^31 entries.
-    pub(super) fn allocate(&mut self, store: &Store<T>) -> u32 {
-        if self.free.is_empty() && store.writer.has_returned.load(Ordering::Relaxed) {
-            mem::swap(&mut self.free, &mut locked(&store.writer.returned));
-            store.writer.has_returned.store(false, Ordering::Relaxed);
-        }
-        self.free.pop().unwrap_or_else(|| self.bump(store))
     }
 
     /// Writes an entry that is not published yet.
@@ -238,46 +203,97 @@ impl<T> IdAllocator<T> {
     /// # Safety
     ///
     /// The id has just been allocated.
-    pub(super) unsafe fn write(&self, store: &Store<T>, id: u32, entry: T) {
+    pub(super) unsafe fn write(&self, id: u32, entry: T) {
         // SAFETY: it is allocated.
-        let element = unsafe { store.address(id) };
+        let element = unsafe { self.address(id) };
         // SAFETY: no thread accesses the entry (E1).
         unsafe { element.write(entry) };
     }
 
-    /// Allocates an id that was never allocated before.
-    fn bump(&mut self, store: &Store<T>) -> u32 {
-        assert!(self.next < MAX_ENTRIES, "a shard has 2^31 entries");
-        if self.next % Store::<T>::LEN == 0 {
-            self.add_chunk(store);
-        }
-        self.next += 1;
-        (self.next - 1) as u32
+    /// Returns the bytes that a shard has retired, and that are not freed yet.
+    pub(super) fn retired(&self, shard: usize) -> usize {
+        // Relaxed, here and below: a statistic that is compared with a limit, which publishes
+        // nothing.
+        self.writer.shards[shard].retired.load(Ordering::Relaxed)
     }
 
-    fn add_chunk(&mut self, store: &Store<T>) {
-        let nth = self.next >> Store::<T>::BITS;
-        if nth == self.table_len {
-            self.add_table(store);
+    pub(super) fn add_retired(&self, shard: usize, bytes: usize) {
+        self.writer.shards[shard].retired.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn subtract_retired(&self, shard: usize, bytes: usize) {
+        self.writer.shards[shard].retired.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Returns the bytes of chunks and tables, and of the rest of the store.
+    pub(super) fn allocation_size(&self) -> usize {
+        // Relaxed: a statistic that publishes nothing.
+        size_of::<WriterPart<T>>() + self.writer.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Frees ids of a shard whose entries have been dropped.
+    pub(super) fn release(&self, shard: usize, ids: &mut Vec<u32>) {
+        let shard = &self.writer.shards[shard];
+        let mut returned = locked(&shard.returned);
+        returned.append(ids);
+        // Relaxed, here and where it is loaded: a hint only.
+        shard.has_returned.store(!returned.is_empty(), Ordering::Relaxed);
+    }
+
+    /// Allocates chunks for `entries` entries, and for the runs that the shards have begun.
+    pub(super) fn reserve(&self, entries: usize) {
+        let ids = entries.saturating_add(SHARDS * Self::RUN).min(MAX_ENTRIES);
+        let mut growth = locked(&self.writer.growth);
+        while growth.chunks.len() * Self::LEN < ids {
+            self.add_chunk(&mut growth);
         }
-        let chunk: Box<[MaybeUninit<T>]> = Box::new_uninit_slice(Store::<T>::LEN);
+    }
+
+    /// Allocates a run of ids that were never allocated before, if there are some.
+    #[cold]
+    fn run(&self) -> Option<Range<usize>> {
+        let mut growth = locked(&self.writer.growth);
+        let run = growth.next..growth.next + Self::RUN;
+        if run.end > MAX_ENTRIES {
+            return None;
+        }
+        if run.start == growth.chunks.len() * Self::LEN {
+            self.add_chunk(&mut growth);
+        }
+        growth.next = run.end;
+        Some(run)
+    }
+
+    fn add_bytes(&self, bytes: usize) {
+        self.writer.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn add_chunk(&self, growth: &mut Growth<T>) {
+        let nth = growth.chunks.len();
+        if nth == growth.tables.last().map_or(0, |table| table.len()) {
+            self.add_table(growth);
+        }
+        let chunk: Box<[MaybeUninit<T>]> = Box::new_uninit_slice(Self::LEN);
+        self.add_bytes(Self::LEN * size_of::<T>());
         // Relaxed: it was stored under the lock that this thread holds.
-        let table = store.table.load(Ordering::Relaxed);
+        let table = self.table.load(Ordering::Relaxed);
         // SAFETY: the table in use is longer than the number of chunks.
         let element = unsafe { table.add(nth) };
         // SAFETY: tables are not freed (E2).
         let element = unsafe { &*element };
-        // Relaxed: see `Store::address`.
-        element.store(Box::into_raw(chunk).cast(), Ordering::Relaxed);
+        let first = Box::into_raw(chunk).cast::<MaybeUninit<T>>();
+        growth.chunks.push(first);
+        // Relaxed: see `address`.
+        element.store(first.cast::<T>().wrapping_sub(nth << Self::BITS), Ordering::Relaxed);
     }
 
     /// Allocates a table of twice the length with the present chunks. The former one is kept, as
     /// readers may access it.
-    fn add_table(&mut self, store: &Store<T>) {
+    fn add_table(&self, growth: &mut Growth<T>) {
         // Relaxed: it was stored under the lock that this thread holds.
-        let old = store.table.load(Ordering::Relaxed);
+        let old = self.table.load(Ordering::Relaxed);
         let chunk = |nth| {
-            if nth >= self.table_len {
+            if nth >= growth.chunks.len() {
                 return AtomicPtr::new(ptr::null_mut());
             }
             // SAFETY: the index is less than the length of the table in use.
@@ -286,36 +302,66 @@ impl<T> IdAllocator<T> {
             let element = unsafe { &*element };
             AtomicPtr::new(element.load(Ordering::Relaxed))
         };
-        let table_len = (2 * self.table_len).max(FIRST_TABLE);
-        let table: Box<[Chunk<T>]> = (0..table_len).map(chunk).collect();
-        self.table_len = table_len;
+        let len = (2 * growth.chunks.len()).max(FIRST_TABLE);
+        let table: Box<[Chunk<T>]> = (0..len).map(chunk).collect();
+        let before = growth.chunks.capacity();
+        growth.chunks.reserve_exact(len - growth.chunks.len());
+        let more = growth.chunks.capacity() - before;
+        self.add_bytes(size_of_val(&*table) + more * size_of::<*mut T>());
         let table = Box::into_raw(table);
-        locked(&store.writer.tables).push(table);
-        // Release: pairs with the Acquire in `Store::address`.
-        store.table.store(table.cast(), Ordering::Release);
+        growth.tables.push(table);
+        // Release: pairs with the Acquire in `address`.
+        self.table.store(table.cast(), Ordering::Release);
+    }
+}
+
+impl IdAllocator {
+    pub(super) const fn new(shard: usize) -> Self {
+        Self { shard, free: Vec::new(), run: 0..0 }
+    }
+
+    /// Allocates an id, unless all are.
+    pub(super) fn allocate<T>(&mut self, store: &Store<T>) -> Option<u32> {
+        let shard = &store.writer.shards[self.shard];
+        if self.free.is_empty() && shard.has_returned.load(Ordering::Relaxed) {
+            let mut returned = locked(&shard.returned);
+            mem::swap(&mut self.free, &mut returned);
+            shard.has_returned.store(false, Ordering::Relaxed);
+        }
+        if let Some(id) = self.free.pop() {
+            return Some(id);
+        }
+        if self.run.is_empty() {
+            self.run = store.run()?;
+        }
+        self.run.start += 1;
+        Some((self.run.start - 1) as u32)
     }
 }
 
 impl<T> Drop for Store<T> {
     /// Frees chunks and tables. Entries have been dropped before.
     fn drop(&mut self) {
-        let tables = mem::take(&mut *locked(&self.writer.tables));
-        let last = tables.len().saturating_sub(1);
-        for (nth, table) in tables.into_iter().enumerate() {
+        let growth = locked(&self.writer.growth);
+        for &table in &growth.tables {
             // SAFETY: allocated in `add_table` as a box; the store is not used any more.
-            let table = unsafe { Box::from_raw(table) };
-            if nth < last {
-                continue;
-            }
-            for chunk in table {
-                let first = chunk.load(Ordering::Relaxed);
-                if !first.is_null() {
-                    let chunk = ptr::slice_from_raw_parts_mut(first, Self::LEN);
-                    // SAFETY: allocated in `add_chunk` as a box of this length, and once in the
-                    // last table. The entries are not dropped.
-                    drop(unsafe { Box::from_raw(chunk as *mut [MaybeUninit<T>]) });
-                }
-            }
+            drop(unsafe { Box::from_raw(table) });
+        }
+        for &first in &growth.chunks {
+            let chunk = ptr::slice_from_raw_parts_mut(first, Self::LEN);
+            // SAFETY: allocated in `add_chunk` as a box of this length. Entries are not dropped.
+            drop(unsafe { Box::from_raw(chunk) });
         }
     }
+}
+
+#[cfg(all(test, not(any(crossbeam_loom, shuttle))))]
+impl<T> Store<T> {
+    /// Makes all ids allocated, but for those of the runs that the shards have begun.
+    pub(super) fn exhaust(&self) {
+        locked(&self.writer.growth).next = MAX_ENTRIES;
+    }
+
+    /// Number of ids of the runs that all shards have begun, at most.
+    pub(super) const BEGUN: usize = SHARDS * Self::RUN;
 }

@@ -66,7 +66,8 @@ where
     ///
     /// # Errors
     ///
-    /// If there is more garbage than the limit allows: the error contains key and value.
+    /// If there is more garbage than the limit allows, or the map has 2^31 entries: the error
+    /// contains key and value.
     ///
     /// # Panics
     ///
@@ -107,10 +108,11 @@ where
         key: K,
         value: V,
     ) -> Result<Option<&V>, WouldExceed<(K, V)>> {
-        let entry = self.admit(hash, (key, value))?;
-        match self.insert_expected(hash, &mut Some(entry), Expected::Anything) {
+        let mut entry = Some(self.admit(hash, (key, value))?);
+        match self.insert_expected(hash, &mut entry, Expected::Anything) {
             Insertion::Done { old, .. } => Ok(old.map(self::value)),
             Insertion::Unexpected(_) => unreachable!("anything was expected"),
+            Insertion::Full => Err(self.full(entry)),
         }
     }
 
@@ -118,7 +120,7 @@ where
     ///
     /// # Errors
     ///
-    /// If the key is absent and there is more garbage than the limit allows.
+    /// If the key is absent, as for [`insert`](Self::insert).
     ///
     /// # Example
     ///
@@ -135,7 +137,7 @@ where
             return Ok(self::value(found));
         }
         let entry = self.admit(hash, (key, value))?;
-        Ok(self.insert_if_absent(hash, entry))
+        self.insert_if_absent(hash, entry)
     }
 
     /// Returns the value of `key`, after inserting it with the result of `make` if it is absent.
@@ -145,7 +147,8 @@ where
     ///
     /// # Errors
     ///
-    /// If the key is absent and there is more garbage than the limit allows.
+    /// If the key is absent, as for [`insert`](Self::insert): the error contains the key; a value
+    /// that was made is dropped.
     ///
     /// # Example
     ///
@@ -166,7 +169,7 @@ where
             return Ok(value(found));
         }
         let key = self.admit(hash, key)?;
-        Ok(self.insert_if_absent(hash, (key, make())))
+        self.insert_if_absent(hash, (key, make())).map_err(|full| full.map(|(key, _)| key))
     }
 
     /// Removes `key`, and returns its value.
@@ -216,7 +219,7 @@ where
     ///
     /// # Errors
     ///
-    /// If there is more garbage than the limit allows.
+    /// As for [`insert`](Self::insert): the error contains the key.
     ///
     /// # Example
     ///
@@ -248,8 +251,8 @@ where
     ///
     /// # Errors
     ///
-    /// If a value is to be inserted, and there is more garbage than the limit allows: the error
-    /// contains the key; the value is dropped.
+    /// If a value is to be inserted, as for [`insert`](Self::insert): the error contains the key;
+    /// the value is dropped.
     ///
     /// # Panics
     ///
@@ -295,6 +298,7 @@ where
                         Insertion::Unexpected(_) => {
                             key = entry.expect("the entry was not inserted").0;
                         }
+                        Insertion::Full => return Err(self.full(entry).map(|(key, _)| key)),
                     }
                 }
                 Compute::Remove => match found {
@@ -376,11 +380,23 @@ where
         help(self.epoch());
     }
 
-    fn insert_if_absent(&self, hash: u64, entry: (K, V)) -> &V {
-        match self.insert_expected(hash, &mut Some(entry), Expected::Nothing) {
-            Insertion::Done { new: there, .. } | Insertion::Unexpected(Some(there)) => value(there),
+    fn insert_if_absent(&self, hash: u64, entry: (K, V)) -> Result<&V, WouldExceed<(K, V)>> {
+        let mut entry = Some(entry);
+        match self.insert_expected(hash, &mut entry, Expected::Nothing) {
+            Insertion::Done { new: there, .. } | Insertion::Unexpected(Some(there)) => {
+                Ok(value(there))
+            }
             Insertion::Unexpected(None) => unreachable!("nothing was expected"),
+            Insertion::Full => Err(self.full(entry)),
         }
+    }
+
+    /// The error of an insertion into a map that has the maximum number of entries.
+    #[cold]
+    fn full(&self, entry: Option<(K, V)>) -> WouldExceed<(K, V)> {
+        let refused = entry.expect("the entry was not inserted");
+        let (retired, limit) = (self.map.garbage(), self.map.garbage.limit);
+        WouldExceed { refused, retired, limit, is_full: true }
     }
 
     /// Inserts an entry, if the present one is as expected.
@@ -390,9 +406,11 @@ where
         entry: &mut Option<(K, V)>,
         expected: Expected,
     ) -> Insertion<'p, (K, V)> {
-        self.write(shard_of(mix(hash)), |writer| {
+        let mixed = mix(hash);
+        self.prefetch(mixed);
+        self.write(shard_of(mixed), |writer| {
             writer.insert(
-                hash,
+                mixed,
                 entry,
                 expected,
                 |new, own| new.0 == own.0,
@@ -410,16 +428,24 @@ where
     ) -> Option<Entry<'p, (K, V)>> {
         // Shrinking allocates first.
         let may_shrink = !self.map.garbage.is_above_limit();
-        self.write(shard_of(mix(hash)), |writer| {
+        let mixed = mix(hash);
+        self.prefetch(mixed);
+        self.write(shard_of(mixed), |writer| {
             let is = |(own, _): &(K, V)| key.equivalent(own);
-            writer.remove(hash, expected, is, may_shrink, |(key, _)| self.hash_of(key))
+            writer.remove(mixed, expected, is, may_shrink, |(key, _)| self.hash_of(key))
         })
+    }
+
+    /// Prefetches what a writer needs for a mixed hash, before it waits for the lock.
+    #[inline]
+    fn prefetch(&self, mixed: u64) {
+        self.map.index.segment(mixed, self.epoch()).prefetch(mixed);
     }
 
     /// Runs `work` on a shard under its lock.
     fn write<'p, R>(&'p self, shard: usize, work: impl FnOnce(&mut Writer<'p, (K, V)>) -> R) -> R {
-        let index = &self.map.indices[shard];
-        let (result, full) = self.map.shards[shard].write(index, self.epoch(), work);
+        let index = &self.map.index;
+        let (result, full) = self.map.shards[shard].write(shard, index, self.epoch(), work);
         if let Some(batch) = full {
             self.defer(shard, batch);
         }
@@ -427,10 +453,10 @@ where
     }
 
     fn defer(&self, shard: usize, batch: Batch) {
-        let (garbage, indices) = (&self.map.garbage, &self.map.indices);
+        let (garbage, index) = (&self.map.garbage, &self.map.index);
         // SAFETY: it is of this shard, and its contents cannot be reached by later pins; all guards
         // are of one collector. `K` and `V` are `Send` and 'static.
-        unsafe { batch.defer(garbage, indices, shard, self.epoch()) };
+        unsafe { batch.defer(garbage, index, shard, self.epoch()) };
     }
 
     /// Admits an insertion under a hash, unless there is too much garbage.
@@ -439,7 +465,7 @@ where
         let has_too_much = || self.has_too_much(shard);
         if has_too_much() && !self.map.garbage.reduce(self.epoch(), has_too_much) {
             let (retired, limit) = (self.map.garbage(), self.map.garbage.limit);
-            return Err(WouldExceed { refused, retired, limit });
+            return Err(WouldExceed { refused, retired, limit, is_full: false });
         }
         Ok(refused)
     }
@@ -449,6 +475,6 @@ where
     /// allocate slots for the limit.
     fn has_too_much(&self, shard: usize) -> bool {
         let garbage = &self.map.garbage;
-        garbage.is_above_limit() || self.map.indices[shard].store.retired() > garbage.limit / SHARE
+        garbage.is_above_limit() || self.map.index.store.retired(shard) > garbage.limit / SHARE
     }
 }

@@ -47,7 +47,7 @@ impl<A: Address, V: Clone, M: Allocator + Clone> ConcurrentRoutes<A, V, M> {
         let (count, limit) = (updates.as_ref().len(), self.limit);
         let (pin, mut writer, is_free) = self.lock_for_update(count, &mut garbage);
         if let Err(retired) = writer.log().admit(count, is_free, limit) {
-            return Err(WouldExceed { refused: updates, retired, limit });
+            return Err(WouldExceed { refused: updates, retired, limit, is_full: false });
         }
         writer.log().extend(updates);
         let caught_up = if is_free { catch_up(&pin, &mut writer, &mut garbage) } else { Ok(()) };
@@ -74,7 +74,7 @@ impl<A: Address, V: Clone, M: Allocator + Clone> ConcurrentRoutes<A, V, M> {
         let mut table = table;
         let retired = writer.log().bytes();
         let Some((spare, log)) = writer.spare() else {
-            return Err(WouldExceed { refused: table, retired, limit: self.limit });
+            return Err(WouldExceed { refused: table, retired, limit: self.limit, is_full: false });
         };
         core::mem::swap(spare, &mut table);
         garbage.tables.push(table);

@@ -19,7 +19,7 @@ use super::plan::{LARGEST, Plan, size_for};
 use super::retired::Retired;
 use super::segment::{Segment, SegmentBox, SegmentPtr};
 use super::shard::Writer;
-use crate::concurrent::policy::mix;
+use crate::concurrent::policy::{bit_below, mix, seed};
 use crate::table::error::TryReserveError;
 
 /// The greatest number of entries of a segment: seven to a group.
@@ -56,17 +56,6 @@ impl Hashes {
             }
         }
     }
-}
-
-/// Returns the bit of a mixed hash that distinguishes the halves of a segment of this depth.
-const fn bit_below(depth: u32) -> u64 {
-    1 << (63 - depth)
-}
-
-/// Returns what distinguishes the limits of segments.
-fn seed(mixed: u64, depth: u32, nth: usize) -> u64 {
-    let prefix = mixed.checked_shr(64 - depth).unwrap_or(0);
-    (prefix << 5 | u64::from(depth)) << 6 | nth as u64
 }
 
 impl<K, V, S> Writer<'_, K, V, S> {

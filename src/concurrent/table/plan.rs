@@ -21,9 +21,6 @@ const WHOLE: u32 = larger(SPLIT);
 /// The greatest size of a segment, for keys that a split does not separate.
 pub(super) const LARGEST: u32 = if IS_CHECKED { 4 } else { 96 };
 
-/// The lowest limit on the load of a segment, and the range of limits, in 64ths.
-const LIMIT: (usize, usize) = (45, 10);
-
 /// The maximum load of a segment that was copied, in 64ths.
 const COPIED: usize = 42;
 
@@ -58,14 +55,6 @@ pub(super) struct Load {
     pub(super) live: usize,
     /// The number of used slots above which the segment should grow.
     pub(super) limit: usize,
-}
-
-/// Returns the limit of a segment of `slots` slots; `seed` distinguishes segments.
-pub(super) fn limit(slots: usize, seed: u64) -> usize {
-    let (lowest, range) = LIMIT;
-    let fraction = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
-    let random = (fraction as usize * range) >> 16;
-    if slots <= 16 { slots - slots.div_ceil(5) } else { slots * (lowest + random) / 64 }
 }
 
 /// Returns the size of a segment for a number of entries, with some more to come.
@@ -127,6 +116,7 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
+    use crate::concurrent::policy::limit;
 
     fn load(size: u32, used: usize, live: usize, seed: u64) -> Load {
         let slots = 5;

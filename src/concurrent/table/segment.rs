@@ -30,8 +30,8 @@ use core::marker::PhantomData;
 use bytemuck::NoUninit;
 
 use super::group::{Group, Shape};
-use super::memory::{ALIGN, allocate, free};
-use super::plan::{self, LARGEST, Load};
+use super::plan::{LARGEST, Load};
+use crate::concurrent::memory::{ALIGN, allocate, free};
 use crate::concurrent::policy;
 use crate::concurrent::sync::{AtomicU64, Ordering};
 use crate::raw::prefetch::prefetch;
@@ -118,7 +118,7 @@ impl<K, V> SegmentBox<K, V> {
         debug_assert!(size > 0 && size <= LARGEST);
         let size = size as usize;
         let words = SegmentPtr::words::<K, V>(size);
-        let limit = plan::limit(size * Shape::<K, V>::SLOTS, seed) as u64;
+        let limit = policy::limit(size * Shape::<K, V>::SLOTS, seed) as u64;
         let first = allocate(words, |word| {
             AtomicU64::new(match (word + COUNTS).checked_sub(words) {
                 Some(LIMIT) => limit,

@@ -152,7 +152,7 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
         let (garbage, epoch) = (&self.trie.garbage, self.guard.borrow().epoch());
         if garbage.is_above_limit() && !garbage.reduce(epoch, || garbage.is_above_limit()) {
             let (retired, limit) = (garbage.retired(), garbage.limit);
-            return Err(WouldExceed { refused: (key, value), retired, limit });
+            return Err(WouldExceed { refused: (key, value), retired, limit, is_full: false });
         }
         // If a method of the key panics, the value is dropped without the lock.
         let mut value = Some(value);

@@ -257,18 +257,20 @@ fn e3_no_call_waits_for_readers() {
 #[cfg_attr(miri, ignore = "slow; others do as much")]
 fn e4_an_insertion_allocates_at_most_one_segment() {
     let map: Map<u64, u64> = map(Weak::Mixed);
-    let (many, mut growths) = (if cfg!(miri) { 100 } else { 50_000 }, 0);
+    let (many, mut growths, mut chunks) = (if cfg!(miri) { 100 } else { 50_000 }, 0, 0);
     let mut before = map.allocation_size();
     for key in 0..many {
         map.pin().insert(key, key).unwrap();
         let size = map.allocation_size();
-        // Twice the size of the segment that it replaces; segments have about equal numbers of
-        // entries.
-        let segment = 4 * before / 128 + 4096;
-        assert!(size < before + segment, "{size} bytes after {before} at {key}");
+        // The second half of a segment that is split, and a directory; or a chunk of entries, for
+        // all shards, and a table of chunks.
+        let (segment, chunk) = (1472 + 512, 1024 * 16 + 2048);
+        assert!(size < before + segment + chunk, "{size} bytes after {before} at {key}");
+        chunks += usize::from(size > before + segment);
         growths += usize::from(size > before + 256);
         before = size;
     }
+    assert!(chunks <= many as usize / 1024 + 2, "{chunks} insertions allocated a chunk");
     assert!(
         growths >= if cfg!(miri) { 1 } else { 128 },
         "{growths} insertions allocated a segment"

@@ -5,13 +5,15 @@ use flowtable::{ConcurrentTable, DefaultHashBuilder};
 type Flows = ConcurrentTable<[u64; 2], u64>;
 
 fn flows() -> Flows {
-    ConcurrentTable::with_hasher(DefaultHashBuilder::with_seed(2006))
+    let table = ConcurrentTable::with_hasher(DefaultHashBuilder::with_seed(2006));
+    // Other tests of this process hold pins.
+    table.with_garbage_limit(usize::MAX, 0)
 }
 
 #[test]
-fn an_empty_table_takes_22_kilobytes() {
+fn an_empty_table_takes_25_kilobytes() {
     let bytes = flows().allocation_size();
-    assert!((21 << 10..23 << 10).contains(&bytes), "{bytes} bytes");
+    assert!((24 << 10..26 << 10).contains(&bytes), "{bytes} bytes");
 }
 
 #[test]
