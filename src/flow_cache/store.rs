@@ -131,6 +131,14 @@ pub(super) fn set_tenant<A: Allocator + Clone>(
     own.map_or(Tenant::default(), |own| core::mem::replace(own, tenant))
 }
 
+impl<K, V, A: Allocator + Clone> Rest<K, V, A> {
+    /// The tenant of the flow in a slot.
+    #[inline]
+    pub(super) fn tenant(&self, slot: u32) -> Tenant {
+        self.tenants.get(slot).copied().unwrap_or_default()
+    }
+}
+
 impl<K, V, A: Allocator + Clone> Store<K, V, A> {
     /// Creates an empty store of at most `limit` flows, whose memory will be from `memory`.
     pub(super) fn new_in(limit: usize, memory: A) -> Self {
@@ -312,7 +320,7 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
     /// The tenant of the flow in a slot.
     #[inline]
     pub(super) fn tenant(&self, slot: u32) -> Tenant {
-        self.rest.tenants.get(slot).copied().unwrap_or_default()
+        self.rest.tenant(slot)
     }
 
     /// What the accounts of the flow in a slot depend on, if there is a flow.

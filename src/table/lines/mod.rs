@@ -536,6 +536,16 @@ impl<A: Allocator + Clone> Lines<A> {
         (first..=first + self.wrap()).for_each(|line| change(self.line_mut(line)));
     }
 
+    /// Moves an entry that is not in its home line there, if that has a free slot by now. So do
+    /// lookups that find it beyond, and those after them are short.
+    #[inline(never)]
+    pub(crate) fn bring_home(&mut self, hash: u32, number: u32) {
+        let home = self.home(hash);
+        if !self.line(home).free().is_empty() && self.remove_further(home, hash, number) {
+            self.insert_reserved(hash, number);
+        }
+    }
+
     /// Removes all entries, and frees the memory.
     pub(crate) fn clear(&mut self) {
         *self = Self::new_in(self.allocator().clone());
