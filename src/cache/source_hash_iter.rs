@@ -24,6 +24,12 @@ impl<K, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WAYS, 
         SourceHashIter { cache: self, ways: 0..self.capacity(), len: self.len() }
     }
 
+    /// Returns the entry of a way, those of one set after the other, if there is one.
+    fn entry_at(&self, way: usize) -> Option<(&K, &V)> {
+        let set = self.sets.get(way / WAYS);
+        set.entry(way % WAYS).filter(|_| set.generation == self.generation)
+    }
+
     /// Retains the entries for which `keep` returns true. O(sets).
     ///
     /// # Example
@@ -72,10 +78,10 @@ impl<K, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WAYS, 
         iter::from_fn(move || {
             ways.find_map(|way| {
                 let (set, way) = (self.sets.get_mut(way / WAYS), way % WAYS);
-                let (key, value) = match set.generation == self.generation {
-                    true => set.entry_mut(way)?,
-                    false => return None,
-                };
+                if set.generation != self.generation {
+                    return None;
+                }
+                let (key, value) = set.entry_mut(way)?;
                 if !is_removed(key, value) {
                     return None;
                 }
@@ -92,12 +98,8 @@ impl<'a, K, V, const WAYS: usize, A: Allocator + Clone> Iterator
     type Item = (&'a K, &'a V);
 
     fn next(&mut self) -> Option<(&'a K, &'a V)> {
-        let SourceHashCache { sets, generation, .. } = self.cache;
-        let entry = self.ways.find_map(|way| {
-            let set = sets.get(way / WAYS);
-            set.entry(way % WAYS).filter(|_| set.generation == *generation)
-        })?;
-        self.len = self.len.saturating_sub(1);
+        let entry = self.ways.find_map(|way| self.cache.entry_at(way))?;
+        self.len -= 1;
         Some(entry)
     }
 
@@ -147,12 +149,10 @@ impl<K: Eq, V: PartialEq, const WAYS: usize, A: Allocator + Clone> PartialEq
 {
     fn eq(&self, other: &Self) -> bool {
         let is_in_other = |way: usize| {
-            let (number, way) = (way / WAYS, way % WAYS);
-            let set = self.sets.get(number);
-            let is_current = set.generation == self.generation;
-            let Some((key, value)) = set.entry(way).filter(|_| is_current) else { return true };
+            let Some((key, value)) = self.entry_at(way) else { return true };
+            let number = way / WAYS;
             // The number of the set has the low bits of the index.
-            let index = SourceIndex::new(set.index(way) | number as u32);
+            let index = SourceIndex::new(self.sets.get(number).index(way % WAYS) | number as u32);
             other.peek(index, key).is_some_and(|other| value == other)
         };
         self.len() == other.len() && (0..self.capacity()).all(is_in_other)

@@ -54,7 +54,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         let new = New { marks, hash, tenant: packet.tenant(), direction };
         let seen = match before {
             Some(before) => self.replace_flow((before, reason), new, carried, value),
-            None => self.append_flow(new, carried, value),
+            None => Some(self.append_flow(new, carried, value)),
         };
         match seen {
             Some(_) => self.accounting.metrics.created += 1,
@@ -63,18 +63,17 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         seen.ok_or(Refused::Memory)
     }
 
-    /// Inserts a flow, and its name into the index. Returns the packet in the flow, or `None`
-    /// without memory.
+    /// Inserts a flow for which memory is [reserved](Self::reserve_flow), and its name into the
+    /// index. Returns the packet in the flow.
     #[inline(never)]
-    fn append_flow(&mut self, new: New, carried: Carried<K>, value: V) -> Option<Seen<V>> {
-        self.reserve_flow(new.hash, new.tenant).ok()?;
+    fn append_flow(&mut self, new: New, carried: Carried<K>, value: V) -> Seen<V> {
         let slot = self.store.flows.next_index();
-        self.index.insert(new.hash, Target::slot(slot), &self.store).ok()?;
+        self.index.insert_reserved(new.hash, Target::slot(slot));
         let (name, version, now) = (carried.name, self.version, self.clock.now());
         let flow = Flow { name, marks: new.marks, last_seen: now, version, value };
         let cold = Cold { first_seen: now, reported: now, hash: new.hash, ..Cold::FREE };
         self.insert_flow(flow, cold, new.tenant);
-        Some(Seen::first(&mut self.store.flows[slot], slot, new.direction))
+        Seen::first(&mut self.store.flows[slot], slot, new.direction)
     }
 
     /// Ends the flow in a slot, and inserts another one there, with its name. Returns the packet in
@@ -193,7 +192,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     }
 
     /// Selects the flow to evict, if a new flow of the tenant, whose name has this hash, requires
-    /// it. Allocates memory for it otherwise.
+    /// it. [Reserves](Self::reserve_flow) memory for it otherwise.
     #[inline]
     fn make_room(&mut self, hash: u32, tenant: Tenant) -> Result<Option<u32>, Refused> {
         let is_due = self.accounting.policy.is_due(self.store.len());
@@ -217,8 +216,11 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         };
         let victim = self.victim(of);
         self.prefetch_next();
-        match refusal {
-            Some(refusal) if victim.is_none() => Err(refusal),
+        match (victim, refusal) {
+            (None, Some(refusal)) => Err(refusal),
+            (None, None) => {
+                self.reserve_flow(hash, tenant).map(|()| None).map_err(|_| Refused::Memory)
+            }
             _ => Ok(victim),
         }
     }

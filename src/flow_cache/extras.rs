@@ -323,7 +323,7 @@ impl<K: FlowName, A: Allocator + Clone> Extras<K, A> {
         }
     }
 
-    /// Reserves memory for another expected flow.
+    /// Allocates memory for another expected flow.
     ///
     /// # Errors
     ///
@@ -333,14 +333,15 @@ impl<K: FlowName, A: Allocator + Clone> Extras<K, A> {
         self.by_pattern.try_reserve(1).map_err(|_| AllocError)
     }
 
-    /// Adds an expected flow to those of the parent in a slot, which has an extra.
+    /// Adds an expected flow, for which there is [memory](Self::reserve_pending), to those of the
+    /// parent in a slot, which has an extra.
     ///
     /// # Errors
     ///
-    /// If memory cannot be allocated. Nothing more is expected then.
+    /// If patterns violate the contract of `Hash`, and memory cannot be allocated. Nothing more is
+    /// expected then.
     pub(super) fn expect(&mut self, slot: u32, pending: Pending<K>) -> Result<(), AllocError> {
         let next = self.get(slot).map_or(OptIndex::NONE, |extra| extra.expected);
-        self.pending.try_reserve_one()?;
         let (pattern, at) = (pending.pattern.clone(), self.pending.next_index());
         self.by_pattern.try_insert(pattern, at).map_err(|_| AllocError)?;
         self.pending.insert(Pending { next, ..pending });

@@ -23,7 +23,6 @@ use super::state::{EndReason, Tenant};
 use super::store::Target;
 use super::timeouts;
 use crate::eviction::Eviction;
-use crate::hash::DefaultHashBuilder;
 use crate::key::flow::FlowName;
 use crate::memory::Allocator;
 use crate::timestamp::Timestamp;
@@ -227,8 +226,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         let hash = self.index_hash(self.index.first_hash(&name), &name);
         self.reserve_flow(hash, saved.tenant).map_err(|_| NameError::Memory)?;
         let slot = self.store.flows.next_index();
-        let is_inserted = self.index.insert(hash, Target::slot(slot), &self.store);
-        is_inserted.map_err(|_| NameError::Memory)?;
+        self.index.insert_reserved(hash, Target::slot(slot));
         self.next_version();
         let mut marks = Marks::new(saved.connection, initiator);
         marks.set(Marks::UNREPORTED, saved.has_unreported);
@@ -260,7 +258,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         }
         self.check_shares(image)?;
         // In the memory of the program, as the image is: that of the cache is for its flows.
-        let mut names = TrashMap::with_hasher(DefaultHashBuilder::new());
+        let mut names = TrashMap::new();
         for (flow, saved) in image.flows.iter().enumerate() {
             if saved.silent.max(saved.unreported) > saved.age || saved.age > OLDEST {
                 return Err(ImageError::Ages { flow });
@@ -287,7 +285,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     }
 
     fn check_shares(&self, image: &Image<K, V>) -> Result<(), ImageError> {
-        let mut flows = TrashMap::with_hasher(DefaultHashBuilder::new());
+        let mut flows = TrashMap::new();
         for (flow, saved) in image.flows.iter().enumerate() {
             let Some((has, share)) = self.accounting.tenants.usage(saved.tenant) else { continue };
             let tenant = saved.tenant.0;

@@ -31,10 +31,10 @@ impl Lines {
 }
 
 impl<A: Allocator + Clone> Lines<A> {
-    /// Whether the next insertion grows the table.
+    /// Whether the next insertion grows the table, if there are `removed` entries less by then.
     #[inline(always)]
-    pub(super) fn is_growth_due(&self) -> bool {
-        self.len >= policy::limit(self.count)
+    pub(super) fn is_growth_due(&self, removed: usize) -> bool {
+        self.len.saturating_sub(removed) >= policy::limit(self.count)
     }
 
     /// Grows by one step. Without memory, the table stays as it is if it has lines.
@@ -143,7 +143,7 @@ impl<A: Allocator + Clone> Lines<A> {
     /// An upper bound of the bytes that an insertion allocates before it frees any, if there are
     /// `removed` entries less by then.
     pub(crate) fn growth(&self, removed: usize) -> usize {
-        let is_due = self.len.saturating_sub(removed) >= policy::limit(self.count);
+        let is_due = self.is_growth_due(removed);
         let lines = if is_due { self.chunks.growth(policy::more(self.count)) } else { 0 };
         lines + 2 * self.stash.capacity().max(2) * size_of::<(u32, u32)>()
     }

@@ -199,7 +199,7 @@ impl<A: Allocator + Clone> Lines<A> {
     /// not because there was no memory to grow.
     #[inline]
     pub(crate) fn is_flooded(&self) -> bool {
-        !self.stash.is_empty() && !self.is_growth_due()
+        !self.stash.is_empty() && !self.is_growth_due(0)
     }
 
     /// The home line of a hash.
@@ -342,14 +342,10 @@ impl<A: Allocator + Clone> Lines<A> {
         number: u32,
         hash_of: impl Fn(u32) -> u32,
     ) -> Result<(), TryReserveError> {
-        if self.is_growth_due() {
+        if self.is_growth_due(0) {
             self.grow(hash_of)?;
         }
-        if !self.place(hash, number) {
-            self.insert_stashed(hash, number)?;
-        }
-        self.len += 1;
-        Ok(())
+        self.add(hash, number)
     }
 
     /// Makes room for an entry: if nothing changes but that an entry with the hash `instead` is
@@ -366,7 +362,7 @@ impl<A: Allocator + Clone> Lines<A> {
         instead: Option<u32>,
         hash_of: impl Fn(u32) -> u32,
     ) -> Result<(), TryReserveError> {
-        if self.len > policy::limit(self.count) || self.count == 0 {
+        if self.is_growth_due(usize::from(instead.is_some())) {
             self.grow(hash_of)?;
         }
         let home = self.home(hash);
@@ -406,7 +402,7 @@ impl<A: Allocator + Clone> Lines<A> {
         &mut self,
         hash_of: impl Fn(u32) -> u32,
     ) -> Result<(), TryReserveError> {
-        if self.len > policy::limit(self.count) { self.grow(hash_of) } else { Ok(()) }
+        if self.is_growth_due(1) { self.grow(hash_of) } else { Ok(()) }
     }
 
     /// Gives a number another hash: that of the entry whose place it takes is the former one.
@@ -421,16 +417,11 @@ impl<A: Allocator + Clone> Lines<A> {
         number: u32,
     ) -> Result<(), TryReserveError> {
         let was_there = self.remove(before, number);
-        let mut is_inserted = Ok(());
-        if !self.place(hash, number) {
-            is_inserted = self.insert_stashed(hash, number);
-            if is_inserted.is_err() && was_there {
-                // Its former place is free, be it in the stash.
-                self.insert_reserved(before, number);
-                return is_inserted;
-            }
+        let is_inserted = self.add(hash, number);
+        if is_inserted.is_err() && was_there {
+            // Its former place is free, be it in the stash.
+            self.insert_reserved(before, number);
         }
-        self.len += usize::from(is_inserted.is_ok());
         is_inserted
     }
 
@@ -438,10 +429,17 @@ impl<A: Allocator + Clone> Lines<A> {
     /// [room](Self::reserve_place).
     #[inline]
     pub(crate) fn insert_reserved(&mut self, hash: u32, number: u32) {
+        self.add(hash, number).unwrap_or_else(|error| error.raise());
+    }
+
+    /// Inserts an entry without growing.
+    #[inline(always)]
+    fn add(&mut self, hash: u32, number: u32) -> Result<(), TryReserveError> {
         if !self.place(hash, number) {
-            self.insert_stashed(hash, number).unwrap_or_else(|error| error.raise());
+            self.insert_stashed(hash, number)?;
         }
         self.len += 1;
+        Ok(())
     }
 
     /// Inserts an entry into the first free slot from its home on. Returns false if its segment has
