@@ -140,7 +140,7 @@ impl ConnectionState {
     pub(crate) const fn from_bits(bits: u16) -> Self {
         let is_tcp = bits & 3 << 2 == 0;
         Self {
-            class: Class::ALL[(bits & 3) as usize],
+            class: Class::of(bits as u64),
             protocol: PROTOCOLS[(bits >> 2 & 31) as usize],
             is_replied: bits & Self::REPLIED != 0,
             progress: (bits >> Self::PROGRESS & 7) as u8,

@@ -165,37 +165,34 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             entries += 1;
             self.is_named(*slot, &carried.name)
         });
-        match flow.filter(|slot| !self.is_reuse(*slot, packet)) {
-            Some(slot) => {
-                self.version += 1;
-                if entries > 1 {
-                    // Not a quick hit.
-                    self.accounting.slow_changes += 1;
-                    self.accounting.metrics.record_lookup(Probes { nodes: 1, entries }, true);
-                }
-                let initiator = self.store.flow(slot).marks.initiator();
-                Ok(self.on_packet(Hit { slot, name: 0, initiator }, packet, carried.direction))
+        if let Some(slot) = flow.filter(|slot| !self.is_reuse(*slot, packet)) {
+            self.version += 1;
+            if entries > 1 {
+                // Not a quick hit.
+                self.accounting.slow_changes += 1;
+                self.accounting.metrics.record_lookup(Probes { nodes: 1, entries }, true);
             }
-            None if entries > 0 || line.has_overflowed() || self.index.is_reseeded() => {
-                self.observe_searched(carried, key, packet, new)
-            }
-            None => {
-                let probes = Probes { nodes: u32::from(self.index.has_lines()), entries };
-                self.accounting.metrics.record_lookup(probes, false);
-                self.observe_new(key, carried, None, packet, new)
-            }
+            let initiator = self.store.flow(slot).marks.initiator();
+            return Ok(self.on_packet(Hit { slot, name: 0, initiator }, packet, carried.direction));
         }
+        let mut over = None;
+        if entries > 0 || line.has_overflowed() || self.index.is_reseeded() {
+            over = match self.search(&carried, packet) {
+                Ok(hit) => return Ok(self.on_packet(hit, packet, carried.direction)),
+                Err(over) => over,
+            };
+        } else {
+            let probes = Probes { nodes: u32::from(self.index.has_lines()), entries };
+            self.accounting.metrics.record_lookup(probes, false);
+        }
+        self.observe_new(key, carried, over, packet, new)
     }
 
-    /// Processes a packet whose flow is not in its home line, or has an alias of this name.
+    /// Searches for the flow of a packet, which is not in its home line, or has an alias of this
+    /// name, and counts the search. Returns the slot of a flow that has ended instead, if its
+    /// sockets are those of the packet.
     #[inline(never)]
-    fn observe_searched<E>(
-        &mut self,
-        carried: Carried<K>,
-        key: &K,
-        packet: Packet,
-        new: impl FnOnce(Option<Handle>) -> Result<V, E>,
-    ) -> Result<Seen<V>, ObserveError<E>> {
+    fn search(&mut self, carried: &Carried<K>, packet: Packet) -> Result<Hit, Option<u32>> {
         let mut probes = Probes::default();
         let target = self.find_observed(carried.hash, &carried.name, &mut probes);
         let hit = target.and_then(|target| self.store.follow(target));
@@ -207,9 +204,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
                     self.index.bring_home(carried.hash, target);
                 }
                 self.next_version();
-                Ok(self.on_packet(hit, packet, carried.direction))
+                Ok(hit)
             }
-            over => self.observe_new(key, carried, over.map(|hit| hit.slot), packet, new),
+            over => Err(over.map(|hit| hit.slot)),
         }
     }
 
@@ -223,11 +220,14 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         packet: Packet,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Seen<V>, ObserveError<E>> {
-        if self.store.rest.extras.expects() {
-            return self.begin_expected(key, carried, over, packet, new);
+        let child = if self.store.rest.extras.expects() { self.expected(key) } else { None };
+        let value = new(child.map(|child| child.parent)).map_err(ObserveError::New)?;
+        if child.is_some() && !self.has_room_for_child() {
+            self.accounting.metrics.refused += 1;
+            return Err(ObserveError::Refused(Refused::Memory));
         }
-        let value = new(None).map_err(ObserveError::New)?;
-        self.begin(key, carried, over, packet, value).map_err(ObserveError::Refused)
+        let seen = self.begin(key, carried, over, packet, value).map_err(ObserveError::Refused)?;
+        Ok(if let Some(child) = child { self.adopt(seen, child) } else { seen })
     }
 
     /// Processes a packet of the flow in a slot, unless it opens another connection.
@@ -359,8 +359,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     }
 
     /// Creates a flow for a packet without one, whose key may be that of a flow that has ended.
-    #[inline]
-    pub(super) fn begin(
+    #[inline(never)]
+    fn begin(
         &mut self,
         key: &K,
         carried: Carried<K>,
