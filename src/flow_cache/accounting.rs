@@ -5,8 +5,8 @@
 use super::config::Config;
 use super::connection::ConnectionState;
 use super::metrics::Metrics;
-use super::record::FlowState;
-use super::state::EndReason;
+use super::record::{FlowState, Marks};
+use super::state::{Class, EndReason, Tenant};
 use super::tenants::Tenants;
 use super::timeouts::NEVER;
 use super::wheel::Wheel;
@@ -32,6 +32,8 @@ pub(super) struct Accounting<P, A: Allocator + Clone> {
     /// Whether flows are due when they are idle only: there are neither reports of active ones nor
     /// emergencies.
     pub(super) is_idle_only: bool,
+    /// By class: whether a flow that changes to it may be due earlier than in its former class.
+    is_earlier: [bool; 4],
     /// The shortest timeout in nanoseconds.
     least: u64,
 }
@@ -50,6 +52,9 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
             evictions: 0,
             examined: 0,
             is_idle_only: config.timeouts.active_nanos() == NEVER && config.emergency.is_none(),
+            is_earlier: Class::ALL.map(|class| {
+                config.emergency.is_some() || config.timeouts.is_shortened_by(class)
+            }),
             least: config.timeouts.least_nanos().min(emergency),
         }
     }
@@ -121,6 +126,28 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
         if self.wheel.armed(slot).saturating_mul(config.tick) > now.saturating_add(self.least) {
             self.arm(slot, state, config, now);
         }
+    }
+
+    /// Accounts for a change of class of a flow, whose marks are these now. Returns whether it may
+    /// be due earlier: later deadlines need nothing, as the wheel returns the slot at the earlier
+    /// one.
+    #[inline]
+    pub(super) fn change_class(
+        &mut self,
+        slot: u32,
+        before: Class,
+        marks: Marks,
+        tenant: impl FnOnce() -> Tenant,
+    ) -> bool {
+        let class = marks.class();
+        self.metrics.change_class(before, class);
+        if !marks.is_pinned() {
+            self.policy.rerank(slot, class as u8);
+            if !self.tenants.is_empty() {
+                self.tenants.change_class(tenant(), slot, before, class);
+            }
+        }
+        self.is_earlier[class as usize] || marks.has(Marks::EXTRA)
     }
 
     /// Makes a flow evictable.

@@ -283,6 +283,15 @@ impl<S: BuildHasher, A: Allocator + Clone> Index<S, A> {
         found.map(Target::from_bits)
     }
 
+    /// Moves a target that was found beyond its home line there, if there is a free slot by now.
+    #[inline]
+    pub(super) fn bring_home(&mut self, hash: u32, target: Option<Target>) {
+        // The hash is the first one.
+        if let (Some(target), None) = (target, &self.reseeded) {
+            self.lines.bring_home(hash, target.bits());
+        }
+    }
+
     /// Whether lookups that find nothing go on in old lines.
     #[inline]
     pub(super) fn has_old(&self) -> bool {

@@ -77,6 +77,8 @@ pub(crate) struct Lines<A: Allocator = Global> {
     mask: usize,
     /// Half of `mask`, rounded down: the mask of lines before they split.
     half: usize,
+    /// The entries from which on the table grows.
+    limit: usize,
     len: usize,
     /// Hashes and numbers of entries for which there is no slot in their segment.
     stash: Vec<(u32, u32), A>,
@@ -145,7 +147,7 @@ impl<A: Allocator + Clone> Lines<A> {
     /// A table without memory, whose memory will be from `memory`.
     pub(crate) fn new_in(memory: A) -> Self {
         let (chunks, stash) = (Chunks::new_in(memory.clone()), Vec::new_in(memory));
-        Self { chunks, count: 0, mask: 0, half: 0, len: 0, stash }
+        Self { chunks, count: 0, mask: 0, half: 0, limit: 0, len: 0, stash }
     }
 
     /// The allocator.
@@ -167,10 +169,16 @@ impl<A: Allocator + Clone> Lines<A> {
         }
         self.reserve_stash()?;
         self.chunks.resize(lines)?;
+        self.set_count(lines);
+        Ok(())
+    }
+
+    /// Sets the number of lines in use, for which there is memory.
+    fn set_count(&mut self, lines: usize) {
         self.count = lines;
         self.mask = lines.next_power_of_two() - 1;
         self.half = self.mask >> 1;
-        Ok(())
+        self.limit = policy::limit(lines);
     }
 
     /// Makes room for a few entries that have no slot in their segments.
@@ -532,6 +540,16 @@ impl<A: Allocator + Clone> Lines<A> {
     fn pass_all(&mut self, line: usize, change: impl Fn(&mut Line)) {
         let first = line & !self.wrap();
         (first..=first + self.wrap()).for_each(|line| change(self.line_mut(line)));
+    }
+
+    /// Moves an entry that is not in its home line there, if that has a free slot by now. So do
+    /// lookups that find it beyond, and those after them are short.
+    #[inline(never)]
+    pub(crate) fn bring_home(&mut self, hash: u32, number: u32) {
+        let home = self.home(hash);
+        if !self.line(home).free().is_empty() && self.remove_further(home, hash, number) {
+            self.insert_reserved(hash, number);
+        }
     }
 
     /// Removes all entries, and frees the memory.
