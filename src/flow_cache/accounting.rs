@@ -52,9 +52,8 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
             evictions: 0,
             examined: 0,
             is_idle_only: config.timeouts.active_nanos() == NEVER && config.emergency.is_none(),
-            is_earlier: Class::ALL.map(|class| {
-                config.emergency.is_some() || config.timeouts.is_shortened_by(class)
-            }),
+            is_earlier: Class::ALL
+                .map(|class| config.emergency.is_some() || config.timeouts.is_shortened_by(class)),
             least: config.timeouts.least_nanos().min(emergency),
         }
     }
@@ -73,9 +72,11 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
     /// Accounts for a new flow.
     pub(super) fn insert(&mut self, slot: u32, state: FlowState, config: &Config, now: u64) {
         self.wheel.cover(slot);
-        self.tenants.cover(slot);
         self.arm(slot, state, config, now);
-        self.tenants.count_in(state.tenant);
+        if !self.tenants.is_empty() {
+            self.tenants.cover(slot);
+            self.tenants.count_in(state.tenant);
+        }
         self.metrics.insert(state.marks.class());
         if state.marks.is_pinned() {
             self.metrics.pinned += 1;
@@ -87,7 +88,9 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
     /// Accounts for a removed flow.
     pub(super) fn remove(&mut self, slot: u32, state: FlowState, reason: EndReason) {
         // The slot remains armed: the next flow in it has a later deadline, and need not be armed.
-        self.tenants.count_out(state.tenant);
+        if !self.tenants.is_empty() {
+            self.tenants.count_out(state.tenant);
+        }
         self.metrics.remove(reason, state.marks.class());
         if state.marks.is_pinned() {
             self.metrics.pinned -= 1;
@@ -153,13 +156,17 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
     /// Makes a flow evictable.
     pub(super) fn make_evictable(&mut self, slot: u32, state: FlowState) {
         self.policy.insert(slot, state.marks.class() as u8);
-        self.tenants.insert(state.tenant, slot, state.marks.class());
+        if !self.tenants.is_empty() {
+            self.tenants.insert(state.tenant, slot, state.marks.class());
+        }
     }
 
     /// Excludes a flow from eviction.
     pub(super) fn make_unevictable(&mut self, slot: u32, state: FlowState) {
         self.policy.remove(slot);
-        self.tenants.remove(state.tenant, slot, state.marks.class());
+        if !self.tenants.is_empty() {
+            self.tenants.remove(state.tenant, slot, state.marks.class());
+        }
     }
 
     /// Arms the timer of a flow, unless it is armed for its deadline or before.

@@ -200,8 +200,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         self.accounting.metrics.record_lookup(probes, hit.is_some() && !is_over);
         match hit {
             Some(hit) if !is_over => {
-                if probes.nodes > 1 {
-                    self.index.bring_home(carried.hash, target);
+                // Lookups after this one are short.
+                if let Some(target) = target.filter(|_| probes.nodes > 1) {
+                    self.index.bring_home(carried.hash, target, &self.store);
                 }
                 self.next_version();
                 Ok(hit)

@@ -106,7 +106,6 @@ impl<A: Allocator + Clone> Tenants<A> {
     }
 
     /// Allocates the queue links of a slot.
-    #[inline]
     pub(super) fn cover(&mut self, slot: u32) {
         if !self.is_empty() {
             self.queues.cover(slot);
@@ -114,7 +113,6 @@ impl<A: Allocator + Clone> Tenants<A> {
     }
 
     /// Counts a new flow of the tenant.
-    #[inline]
     pub(super) fn count_in(&mut self, tenant: Tenant) {
         if let Some(index) = self.index(tenant) {
             self.accounts[index].flows += 1;
@@ -122,7 +120,6 @@ impl<A: Allocator + Clone> Tenants<A> {
     }
 
     /// Counts a removed flow of the tenant.
-    #[inline]
     pub(super) fn count_out(&mut self, tenant: Tenant) {
         if let Some(index) = self.index(tenant) {
             self.accounts[index].flows -= 1;
@@ -130,7 +127,6 @@ impl<A: Allocator + Clone> Tenants<A> {
     }
 
     /// Makes a flow of this class evictable, as the last one of its queue.
-    #[inline]
     pub(super) fn insert(&mut self, tenant: Tenant, slot: u32, class: Class) {
         if let Some(index) = self.index(tenant) {
             self.accounts[index].evictable[class as usize] += 1;
@@ -139,7 +135,6 @@ impl<A: Allocator + Clone> Tenants<A> {
     }
 
     /// Makes a flow of this class unevictable.
-    #[inline]
     pub(super) fn remove(&mut self, tenant: Tenant, slot: u32, class: Class) {
         if let Some(index) = self.index(tenant) {
             self.accounts[index].evictable[class as usize] -= 1;

@@ -92,11 +92,7 @@ impl Begin {
             shift += BITS;
         }
         let list = due >> shift;
-        Self {
-            tick: list << shift,
-            level: (shift / BITS) as u8,
-            list: (list % LISTS as u64) as u8,
-        }
+        Self { tick: list << shift, level: (shift / BITS) as u8, list: (list % LISTS as u64) as u8 }
     }
 
     /// The index among the lists of all levels.

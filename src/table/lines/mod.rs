@@ -22,6 +22,9 @@
 //!   that have passed it on their way from home; a lookup goes on while it is not 0.
 //! - **A removal** finds the slot by the stored hash and the number: it neither hashes nor compares
 //!   a key, and moves nothing. There are no tombstones.
+//! - **An entry beyond its home line** stays there, until its owner [moves](Lines::bring_home) it
+//!   home, after a lookup: if entries come and go, one insertion in ten finds its home line full,
+//!   which has a free slot soon after.
 //! - **Growth** is linear hashing by segments: the table grows by one segment, whose entries come
 //!   from one other. So an insertion rehashes 768 entries at most, whatever the size of the table,
 //!   and there are no two tables side by side. While 2^k lines become 2^(k+1), those that have not
@@ -542,12 +545,19 @@ impl<A: Allocator + Clone> Lines<A> {
         (first..=first + self.wrap()).for_each(|line| change(self.line_mut(line)));
     }
 
-    /// Moves an entry that is not in its home line there, if that has a free slot by now. So do
-    /// lookups that find it beyond, and those after them are short.
+    /// Moves an entry that a lookup has found beyond its home line there, if that has a free slot
+    /// by now, and if `is_its_hash` returns true: keys that violate the contract of `Hash` and `Eq`
+    /// are found by other hashes, too.
     #[inline(never)]
-    pub(crate) fn bring_home(&mut self, hash: u32, number: u32) {
+    pub(crate) fn bring_home(
+        &mut self,
+        hash: u32,
+        number: u32,
+        is_its_hash: impl FnOnce() -> bool,
+    ) {
         let home = self.home(hash);
-        if !self.line(home).free().is_empty() && self.remove_further(home, hash, number) {
+        let is_full = self.line(home).free().is_empty();
+        if !is_full && is_its_hash() && self.remove_further(home, hash, number) {
             self.insert_reserved(hash, number);
         }
     }

@@ -104,7 +104,7 @@ impl Checked {
     fn bring_home(&mut self, number: u32) {
         if let Some(&hash) = self.model.get(&number) {
             let bytes = self.lines.allocation_size();
-            self.lines.bring_home(hash, number);
+            self.lines.bring_home(hash, number, || true);
             assert_eq!(self.lines.allocation_size(), bytes, "it allocates nothing");
             let mut line = self.lines.home_line(hash).candidates(hash);
             let is_full = self.lines.line(self.lines.home(hash)).free().is_empty();
