@@ -124,9 +124,7 @@ impl Eviction for ByClass {
 
     #[inline]
     fn replace(&mut self, slot: u32, rank: u8) {
-        if !self.clocks.change(slot, set_of(rank)) {
-            self.clocks.insert(slot, set_of(rank));
-        }
+        self.clocks.insert(slot, set_of(rank));
     }
 
     #[inline]

@@ -75,11 +75,10 @@ impl<const N: usize> Clocks<N> {
     #[inline]
     pub(super) fn insert(&mut self, slot: u32, set: usize) {
         assert!(slot < MAX_SLOTS, "slot {slot}: must be less than 2^30 - 1");
-        let words = self.levels[0].get(slot >> BITS);
-        if words.is_some_and(|words| words[set] >> (slot % 64) & 1 != 0) {
-            return;
+        if !self.change(slot, set) {
+            self.counts[set] += 1;
+            self.set_bits(0, slot, set);
         }
-        self.move_to(slot, set);
     }
 
     /// Moves a slot to another set, if it is in one. Returns whether it is.
@@ -88,6 +87,9 @@ impl<const N: usize> Clocks<N> {
         let Some(words) = self.levels[0].get_mut(slot >> BITS) else { return false };
         let bit = 1 << (slot % 64);
         let Some(before) = words.iter().position(|word| word & bit != 0) else { return false };
+        if before == set {
+            return true;
+        }
         words[before] &= !bit;
         let was_empty = words[set] == 0;
         words[set] |= bit;
@@ -112,16 +114,9 @@ impl<const N: usize> Clocks<N> {
         if was_empty {
             self.set_bits(1, word, set);
         }
-        // If both are one set, it is not empty.
-        if is_empty && before != set {
+        if is_empty {
             self.clear_bits(1, word, before);
         }
-    }
-
-    fn move_to(&mut self, slot: u32, set: usize) {
-        self.remove(slot);
-        self.counts[set] += 1;
-        self.set_bits(0, slot, set);
     }
 
     /// Sets the bit with this index of a level and those above it.
@@ -235,7 +230,7 @@ impl<const N: usize> Clocks<N> {
         let mut oldest: Option<(Timestamp, u32)> = None;
         let unused = self.first_unused(set, |slot| {
             let entry = stats(slot);
-            if oldest.is_none_or(|(last_use, _)| entry.last_use < last_use) {
+            if entry.used && oldest.is_none_or(|(last_use, _)| entry.last_use < last_use) {
                 oldest = Some((entry.last_use, slot));
             }
             entry

@@ -5,8 +5,8 @@
 use super::config::Config;
 use super::connection::ConnectionState;
 use super::metrics::Metrics;
-use super::record::FlowState;
-use super::state::EndReason;
+use super::record::{FlowState, Marks};
+use super::state::{Class, EndReason, Tenant};
 use super::tenants::Tenants;
 use super::timeouts::NEVER;
 use super::wheel::Wheel;
@@ -32,6 +32,8 @@ pub(super) struct Accounting<P, A: Allocator + Clone> {
     /// Whether flows are due when they are idle only: there are neither reports of active ones nor
     /// emergencies.
     pub(super) is_idle_only: bool,
+    /// By class: whether a flow that changes to it may be due earlier than in its former class.
+    is_earlier: [bool; 4],
     /// The shortest timeout in nanoseconds.
     least: u64,
 }
@@ -50,6 +52,8 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
             evictions: 0,
             examined: 0,
             is_idle_only: config.timeouts.active_nanos() == NEVER && config.emergency.is_none(),
+            is_earlier: Class::ALL
+                .map(|class| config.emergency.is_some() || config.timeouts.is_shortened_by(class)),
             least: config.timeouts.least_nanos().min(emergency),
         }
     }
@@ -68,9 +72,11 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
     /// Accounts for a new flow.
     pub(super) fn insert(&mut self, slot: u32, state: FlowState, config: &Config, now: u64) {
         self.wheel.cover(slot);
-        self.tenants.cover(slot);
         self.arm(slot, state, config, now);
-        self.tenants.count_in(state.tenant);
+        if !self.tenants.is_empty() {
+            self.tenants.cover(slot);
+            self.tenants.count_in(state.tenant);
+        }
         self.metrics.insert(state.marks.class());
         if state.marks.is_pinned() {
             self.metrics.pinned += 1;
@@ -82,7 +88,9 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
     /// Accounts for a removed flow.
     pub(super) fn remove(&mut self, slot: u32, state: FlowState, reason: EndReason) {
         // The slot remains armed: the next flow in it has a later deadline, and need not be armed.
-        self.tenants.count_out(state.tenant);
+        if !self.tenants.is_empty() {
+            self.tenants.count_out(state.tenant);
+        }
         self.metrics.remove(reason, state.marks.class());
         if state.marks.is_pinned() {
             self.metrics.pinned -= 1;
@@ -123,16 +131,42 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
         }
     }
 
+    /// Accounts for a change of class of a flow, whose marks are these now. Returns whether it may
+    /// be due earlier: later deadlines need nothing, as the wheel returns the slot at the earlier
+    /// one.
+    #[inline]
+    pub(super) fn change_class(
+        &mut self,
+        slot: u32,
+        before: Class,
+        marks: Marks,
+        tenant: impl FnOnce() -> Tenant,
+    ) -> bool {
+        let class = marks.class();
+        self.metrics.change_class(before, class);
+        if !marks.is_pinned() {
+            self.policy.rerank(slot, class as u8);
+            if !self.tenants.is_empty() {
+                self.tenants.change_class(tenant(), slot, before, class);
+            }
+        }
+        self.is_earlier[class as usize] || marks.has(Marks::EXTRA)
+    }
+
     /// Makes a flow evictable.
     pub(super) fn make_evictable(&mut self, slot: u32, state: FlowState) {
         self.policy.insert(slot, state.marks.class() as u8);
-        self.tenants.insert(state.tenant, slot, state.marks.class());
+        if !self.tenants.is_empty() {
+            self.tenants.insert(state.tenant, slot, state.marks.class());
+        }
     }
 
     /// Excludes a flow from eviction.
     pub(super) fn make_unevictable(&mut self, slot: u32, state: FlowState) {
         self.policy.remove(slot);
-        self.tenants.remove(state.tenant, slot, state.marks.class());
+        if !self.tenants.is_empty() {
+            self.tenants.remove(state.tenant, slot, state.marks.class());
+        }
     }
 
     /// Arms the timer of a flow, unless it is armed for its deadline or before.

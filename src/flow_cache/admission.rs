@@ -12,7 +12,7 @@ use super::lookup::Carried;
 use super::observed::Seen;
 use super::record::{Cold, Flow, FlowState, Marks};
 use super::state::{EndReason, Packet, Tenant};
-use super::store::{Store, Target, set_tenant};
+use super::store::{Parts, Target, set_tenant};
 use crate::eviction::{EntryStats, Eviction};
 use crate::key::flow::{Direction, FlowName};
 use crate::memory::Allocator;
@@ -90,23 +90,23 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     ) -> Option<Seen<V>> {
         self.store.try_reserve_tenant(new.tenant).ok()?;
         self.index.reserve_rename(new.hash, &self.store).ok()?;
-        if self.store.has_extra(slot) {
+        let mut parts = self.store.parts(slot);
+        if parts.has_extra() {
             self.reserve_without_extra(slot, new.hash)?;
+            parts = self.store.parts(slot);
         }
-        let (now, clock) = (self.clock.now(), &self.clock);
-        let Store { flows, rest } = &mut self.store;
-        let (flow, cold) = (&mut flows[slot], &mut rest.cold[slot]);
+        let (now, Parts { flow, cold, tenants, removed, last_id }) = (self.clock.now(), parts);
         // The key first: its methods may panic.
         let key = flow.key();
         self.index.rename((cold.hash, new.hash), Target::slot(slot)).ok()?;
-        let tenant = set_tenant(&mut rest.tenants, slot, new.tenant);
+        let tenant = set_tenant(tenants, slot, new.tenant);
         let before = FlowState::new(flow, cold, tenant);
         let name = mem::replace(&mut flow.name, carried.name);
         let value = mem::replace(&mut flow.value, value);
-        rest.removed = Some(removed_flow((slot, cold), key, value, (before, reason), clock));
+        *removed = Some(removed_flow((slot, cold), key, value, (before, reason), &self.clock));
         (flow.marks, flow.last_seen, flow.version) = (new.marks, now, self.version);
-        rest.last_id += 1;
-        *cold = Cold::new(rest.last_id, now, new.hash);
+        *last_id += 1;
+        *cold = Cold::new(*last_id, now, new.hash);
         let seen = Seen::first(flow, slot, new.direction);
         let New { marks, tenant, .. } = new;
         let state = FlowState { marks, last_seen: now, reported: now, tenant, timeout: None };

@@ -10,7 +10,7 @@ use core::hash::BuildHasher;
 
 use super::FlowCache;
 use super::event::Refused;
-use super::lookup::Carried;
+use super::lookup::{Carried, NO_SLOT};
 use super::observe::refused;
 use super::observed::Observed;
 use super::state::Packet;
@@ -133,8 +133,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         self.begin_packet(now);
         for (burst, packets) in packets.chunks(BURST).enumerate() {
             let first = burst * BURST;
-            // No target is not a slot either.
-            let mut places = [const { (None, u32::MAX) }; BURST];
+            let mut places = [const { (None, NO_SLOT) }; BURST];
             let mut lines = [HomeLine::NONE; BURST];
             let both = places.iter_mut().zip(&mut lines).zip(packets);
             for (number, ((place, line), (key, _))) in both.enumerate() {
@@ -156,7 +155,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
                 let Some(carried) = carried.take() else { break };
                 self.store.forget_removed();
                 let new = |_| Ok(new(first + number));
-                let seen = self.observe_in_slot(Some(*slot), carried, key, *packet, new);
+                let seen = self.observe_in_slot(*slot, carried, key, *packet, new);
                 each(first + number, refused(seen));
             }
         }

@@ -158,7 +158,7 @@ impl<A: Allocator + Clone> ChunkLists<A> {
     #[inline]
     pub(super) fn insert(&mut self, list: usize, slot: u32) -> bool {
         let mut top = self.tops[list];
-        if top.len() % SLOTS == 0 {
+        if top.len() == 0 || top.len() == SLOTS {
             let Some(chunk) = self.take_chunk(top.chunk()) else { return false };
             top = Top::new(chunk, 0);
         }
@@ -169,6 +169,7 @@ impl<A: Allocator + Clone> ChunkLists<A> {
     }
 
     /// Returns a chunk that is put on top of another one, if there is memory for it.
+    #[inline(never)]
     fn take_chunk(&mut self, below: u32) -> Option<u32> {
         let chunk = self.free;
         if chunk == NONE {
@@ -182,6 +183,19 @@ impl<A: Allocator + Clone> ChunkLists<A> {
     /// Removes a slot from a list, in which it is.
     #[inline]
     pub(super) fn remove(&mut self, list: usize, slot: u32) {
+        let top = &mut self.tops[list];
+        let last = Top(top.0 - 1);
+        let is_last = self.chunks[last.chunk()].slots[last.len() as usize] == slot;
+        if is_last && last.len() > 0 {
+            *top = last;
+        } else {
+            self.remove_further(list, slot);
+        }
+    }
+
+    /// Removes a slot that is not the last one of its list, or the first one of a chunk.
+    #[inline(never)]
+    fn remove_further(&mut self, list: usize, slot: u32) {
         let mut top = Top(self.tops[list].0 - 1);
         let chunk = &mut self.chunks[top.chunk()];
         let (last, below) = (chunk.slots[top.len() as usize], chunk.below);

@@ -39,8 +39,33 @@ mod handshake {
     /// A SYN with an ACK of each side: a simultaneous open.
     pub(super) const BOTH_ANSWERED: u8 = 7;
 
+    /// The progress of a connection that is assured.
+    pub(super) const ASSURED: u16 = 8;
+
+    /// The progress after an ACK, and after a SYN with an ACK, by the side of the packet: four bits
+    /// for each progress before.
+    pub(super) const NEXT: [[u32; 2]; 2] = {
+        let mut next = [[0; 2]; 2];
+        let mut progress = 0;
+        while progress < 8 {
+            let mut side = 0;
+            while side < 2 {
+                let direction = Direction::of(side == Direction::Reverse as usize);
+                let ack = match after_ack(progress, direction) {
+                    Some(progress) => progress as u32,
+                    None => ASSURED as u32,
+                };
+                next[0][side] |= ack << (4 * progress);
+                next[1][side] |= (after_answer(progress, direction) as u32) << (4 * progress);
+                side += 1;
+            }
+            progress += 1;
+        }
+        next
+    };
+
     /// Returns the progress after a SYN with an ACK of this side.
-    pub(super) fn after_answer(progress: u8, side: Direction) -> u8 {
+    pub(super) const fn after_answer(progress: u8, side: Direction) -> u8 {
         let other = ANSWERED[side.opposite() as usize];
         if progress == other || progress == BOTH_ANSWERED {
             BOTH_ANSWERED
@@ -50,9 +75,10 @@ mod handshake {
     }
 
     /// Returns the progress after an ACK of this side; `None` if the connection is assured.
-    pub(super) fn after_ack(progress: u8, side: Direction) -> Option<u8> {
+    pub(super) const fn after_ack(progress: u8, side: Direction) -> Option<u8> {
         let (own, other) = (side as usize, side.opposite() as usize);
-        if [ANSWERED[other], BOTH_ACKS[other], BOTH_ANSWERED].contains(&progress) {
+        let is_answered = progress == ANSWERED[other] || progress == BOTH_ANSWERED;
+        if is_answered || progress == BOTH_ACKS[other] {
             None
         } else if progress == ONE_ACK[other] {
             Some(BOTH_ACKS[own])
@@ -114,7 +140,7 @@ impl ConnectionState {
     pub(crate) const fn from_bits(bits: u16) -> Self {
         let is_tcp = bits & 3 << 2 == 0;
         Self {
-            class: Class::ALL[(bits & 3) as usize],
+            class: Class::of(bits as u64),
             protocol: PROTOCOLS[(bits >> 2 & 31) as usize],
             is_replied: bits & Self::REPLIED != 0,
             progress: (bits >> Self::PROGRESS & 7) as u8,
@@ -164,8 +190,8 @@ impl ConnectionState {
     #[inline]
     pub(crate) fn is_steady(bits: u16, rule: CloseRule) -> bool {
         let is_established = bits & 3 == Class::Established as u16;
-        let is_open = (bits & Self::CLOSED == 0) | (bits & Self::NOT_TCP != 0);
-        is_established & is_open || is_established && rule == CloseRule::BothSides
+        let is_open = || bits & Self::CLOSED == 0 || bits & Self::NOT_TCP != 0;
+        is_established && (rule == CloseRule::BothSides || is_open())
     }
 
     /// The mask of bits by which states that plain packets leave unchanged are known by one test:
@@ -208,19 +234,16 @@ impl ConnectionState {
         if !is_open || !packet.is_of_handshake() {
             return None;
         }
-        let progress = (bits >> Self::PROGRESS & 7) as u8;
-        let others = bits & !(7 << Self::PROGRESS);
-        if packet.is_answer() {
-            let progress = handshake::after_answer(progress, direction);
-            return Some(others | u16::from(progress) << Self::PROGRESS);
-        }
-        if class == Class::Established as u16 {
+        let is_answer = packet.is_answer();
+        if class == Class::Established as u16 && !is_answer {
             return Some(bits);
         }
-        Some(match handshake::after_ack(progress, direction) {
-            Some(progress) => others | u16::from(progress) << Self::PROGRESS,
-            None => bits | Class::Established as u16,
-        })
+        let next = handshake::NEXT[is_answer as usize][direction as usize];
+        let progress = (next >> (4 * (bits >> Self::PROGRESS & 7))) as u16 & 15;
+        if progress == handshake::ASSURED {
+            return Some(bits | Class::Established as u16);
+        }
+        Some(bits & !(7 << Self::PROGRESS) | progress << Self::PROGRESS)
     }
 
     #[inline(never)]

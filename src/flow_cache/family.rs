@@ -13,10 +13,9 @@ use core::hash::BuildHasher;
 use core::time::Duration;
 
 use super::FlowCache;
-use super::event::{Event, FlowMatch, ObserveError, Progress, Refused};
+use super::event::{Event, FlowMatch, ObserveError, Progress};
 use super::extras::{MAX_EXPECTED, Pending, Source};
 use super::handle::Handle;
-use super::lookup::Carried;
 use super::observed::{Observed, Seen};
 use super::record::Marks;
 use super::state::{EndReason, Packet};
@@ -25,6 +24,15 @@ use crate::eviction::Eviction;
 use crate::key::flow::FlowName;
 use crate::memory::Allocator;
 use crate::timestamp::Timestamp;
+
+/// What a new flow is that another one expects.
+#[derive(Clone, Copy)]
+pub(super) struct Child {
+    /// The number of the pending expected flow.
+    at: u32,
+    pub(super) parent: Handle,
+    ends_with_parent: bool,
+}
 
 /// A flow that is expected by another one: see [`FlowCache::expect`], which has an example.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -248,52 +256,42 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         self.observe_carried(carried, key, packet, new)
     }
 
-    /// Processes the first packet of a flow that may be expected.
+    /// Returns the expectation that a new flow of this key fulfils, if there is one.
     #[cold]
-    pub(super) fn begin_expected<E>(
-        &mut self,
-        key: &K,
-        carried: Carried<K>,
-        over: Option<u32>,
-        packet: Packet,
-        new: impl FnOnce(Option<Handle>) -> Result<V, E>,
-    ) -> Result<Seen<V>, ObserveError<E>> {
-        let expected = self.store.rest.extras.expected(key, self.clock.now());
-        let expected = expected.map(|(at, pending)| (at, pending.parent, pending.ends_with_parent));
-        let value = new(expected.map(|(_, parent, _)| parent)).map_err(ObserveError::New)?;
+    #[inline(never)]
+    pub(super) fn expected(&self, key: &K) -> Option<Child> {
+        let (at, pending) = self.store.rest.extras.expected(key, self.clock.now())?;
+        let Pending { parent, ends_with_parent, .. } = *pending;
+        Some(Child { at, parent, ends_with_parent })
+    }
+
+    /// Allocates memory for what a new flow has besides if it is a child. Returns whether there is.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn has_room_for_child(&mut self) -> bool {
         let growth = self.store.rest.extras.growth();
-        let is_refused = expected.is_some()
-            && (!self.has_memory_for(growth) || self.store.rest.extras.try_reserve().is_err());
-        if is_refused {
-            self.accounting.metrics.refused += 1;
-            return Err(ObserveError::Refused(Refused::Memory));
-        }
-        let begun = self.begin(key, carried, over, packet, value);
-        let seen = begun.map_err(ObserveError::Refused)?;
-        let slot = seen.slot();
-        if let Some((at, parent, ends_with_parent)) = expected {
-            self.adopt(slot, at, parent, ends_with_parent);
-        }
-        // The flow was accessed since.
-        Ok(seen.renewed(&mut self.store.flows[slot]))
+        self.has_memory_for(growth) && self.store.rest.extras.try_reserve().is_ok()
     }
 
     /// Makes a new flow the child of the one that expected it, which may have been evicted for it.
-    fn adopt(&mut self, slot: u32, at: u32, parent: Handle, ends_with_parent: bool) {
+    #[cold]
+    #[inline(never)]
+    pub(super) fn adopt(&mut self, seen: Seen<V>, child: Child) -> Seen<V> {
+        let (slot, Child { at, parent, ends_with_parent }) = (seen.slot(), child);
         let of = self.store.slot_of(parent);
         let extras = &mut self.store.rest.extras;
         if let Some(of) = of {
             extras.forget(of, at);
         }
         // There is room for one.
-        if extras.insert(slot).is_err() {
-            return;
+        if extras.insert(slot).is_ok() {
+            extras.change(slot, |extra| extra.parent = Some(parent));
+            if ends_with_parent {
+                extras.join(of, slot);
+            }
+            self.store.flow_mut(slot).marks.set(Marks::EXTRA, true);
         }
-        extras.change(slot, |extra| extra.parent = Some(parent));
-        if ends_with_parent {
-            extras.join(of, slot);
-        }
-        self.store.flow_mut(slot).marks.set(Marks::EXTRA, true);
+        seen.renewed(&mut self.store.flows[slot])
     }
 
     /// Removes the extra of a flow that is being removed.

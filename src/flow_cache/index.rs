@@ -283,6 +283,16 @@ impl<S: BuildHasher, A: Allocator + Clone> Index<S, A> {
         found.map(Target::from_bits)
     }
 
+    /// Moves a target that was found beyond its home line by a first hash there, if there is a free
+    /// slot by now.
+    #[inline]
+    pub(super) fn bring_home<K, V>(&mut self, hash: u32, target: Target, store: &Store<K, V, A>) {
+        if self.reseeded.is_none() {
+            let is_its_hash = || store.try_hash_of(target) == Some(hash);
+            self.lines.bring_home(hash, target.bits(), is_its_hash);
+        }
+    }
+
     /// Whether lookups that find nothing go on in old lines.
     #[inline]
     pub(super) fn has_old(&self) -> bool {

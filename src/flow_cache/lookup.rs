@@ -17,6 +17,9 @@ use crate::probes::Probes;
 use crate::table::lines::fold;
 use crate::timestamp::Timestamp;
 
+/// No slot. Numbers of aliases in the index are beyond all slots, too.
+pub(super) const NO_SLOT: u32 = u32::MAX;
+
 /// The key of a packet, normalised and hashed.
 #[derive(Clone)]
 pub(super) struct Carried<K> {
@@ -58,18 +61,23 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         Carried::new(key, fold(hash))
     }
 
+    /// Whether there is a flow of this name in a slot.
+    #[inline(always)]
+    fn is_named(&self, slot: u32, name: &K) -> bool {
+        self.store.flows.get(slot).is_some_and(|flow| flow.name == *name)
+    }
+
     /// Records a packet that changes only times, as most do, in its flow, if that is in this slot.
     #[inline(always)]
     fn record_steady(
         &mut self,
-        slot: Option<u32>,
+        slot: u32,
         carried: &Carried<K>,
         packet: Packet,
     ) -> Option<Seen<V>> {
         if !packet.is_plain() {
             return None;
         }
-        let slot = slot?;
         let flow = self.store.flows.get_mut(slot)?;
         if !flow.marks.is_surely_steady(self.accounting.steady) || flow.name != carried.name {
             return None;
@@ -102,9 +110,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         packet: Packet,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Observed<'_, K, V, A>, ObserveError<E>> {
-        // Most flows are the first candidate of their home line. Numbers of aliases are beyond all
-        // slots.
-        let slot = self.index.first(carried.hash);
+        // Most flows are the first candidate of their home line.
+        let slot = self.index.first(carried.hash).unwrap_or(NO_SLOT);
         self.observe_in_slot(slot, carried, key, packet, new)
     }
 
@@ -112,7 +119,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     #[inline(always)]
     pub(super) fn observe_in_slot<E>(
         &mut self,
-        slot: Option<u32>,
+        slot: u32,
         carried: Carried<K>,
         key: &K,
         packet: Packet,
@@ -120,15 +127,32 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     ) -> Result<Observed<'_, K, V, A>, ObserveError<E>> {
         let seen = match self.record_steady(slot, &carried, packet) {
             Some(seen) => seen,
-            None => self.observe_any(carried, key, packet, new)?,
+            None => self.observe_any(slot, carried, key, packet, new)?,
         };
         Ok(self.observed(seen))
     }
 
-    /// Processes a packet that may change the state of its flow, or whose flow is not the first
-    /// candidate.
+    /// Processes a packet that may change the state of its flow, or whose flow is not in this slot.
     #[inline(never)]
     fn observe_any<E>(
+        &mut self,
+        slot: u32,
+        carried: Carried<K>,
+        key: &K,
+        packet: Packet,
+        new: impl FnOnce(Option<Handle>) -> Result<V, E>,
+    ) -> Result<Seen<V>, ObserveError<E>> {
+        if self.is_named(slot, &carried.name) {
+            if let Some(seen) = self.on_packet_in(slot, packet, carried.direction) {
+                return Ok(seen);
+            }
+        }
+        self.observe_other(carried, key, packet, new)
+    }
+
+    /// Processes a packet whose flow is not the first candidate, or that opens another connection.
+    #[inline(never)]
+    fn observe_other<E>(
         &mut self,
         carried: Carried<K>,
         key: &K,
@@ -136,32 +160,39 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Seen<V>, ObserveError<E>> {
         let line = self.index.home_line(carried.hash);
-        let Some(slot) = line.first(carried.hash) else {
-            if line.has_overflowed() || self.index.is_reseeded() {
-                return self.observe_searched(carried, key, packet, new);
+        let mut entries = 0;
+        let flow = line.candidates(carried.hash).find(|slot| {
+            entries += 1;
+            self.is_named(*slot, &carried.name)
+        });
+        if let Some(slot) = flow.filter(|slot| !self.is_reuse(*slot, packet)) {
+            self.version += 1;
+            if entries > 1 {
+                // Not a quick hit.
+                self.accounting.slow_changes += 1;
+                self.accounting.metrics.record_lookup(Probes { nodes: 1, entries }, true);
             }
-            let probes = Probes { nodes: u32::from(self.index.has_lines()), entries: 0 };
-            self.accounting.metrics.record_lookup(probes, false);
-            return self.observe_new(key, carried, None, packet, new);
-        };
-        let flow = self.store.flows.get(slot);
-        if flow.is_some_and(|flow| flow.name == carried.name) {
-            if let Some(seen) = self.on_packet_in(slot, packet, carried.direction) {
-                return Ok(seen);
-            }
+            let initiator = self.store.flow(slot).marks.initiator();
+            return Ok(self.on_packet(Hit { slot, name: 0, initiator }, packet, carried.direction));
         }
-        self.observe_searched(carried, key, packet, new)
+        let mut over = None;
+        if entries > 0 || line.has_overflowed() || self.index.is_reseeded() {
+            over = match self.search(&carried, packet) {
+                Ok(hit) => return Ok(self.on_packet(hit, packet, carried.direction)),
+                Err(over) => over,
+            };
+        } else {
+            let probes = Probes { nodes: u32::from(self.index.has_lines()), entries };
+            self.accounting.metrics.record_lookup(probes, false);
+        }
+        self.observe_new(key, carried, over, packet, new)
     }
 
-    /// Processes a packet whose flow is not the first candidate, if it is in the cache.
+    /// Searches for the flow of a packet, which is not in its home line, or has an alias of this
+    /// name, and counts the search. Returns the slot of a flow that has ended instead, if its
+    /// sockets are those of the packet.
     #[inline(never)]
-    fn observe_searched<E>(
-        &mut self,
-        carried: Carried<K>,
-        key: &K,
-        packet: Packet,
-        new: impl FnOnce(Option<Handle>) -> Result<V, E>,
-    ) -> Result<Seen<V>, ObserveError<E>> {
+    fn search(&mut self, carried: &Carried<K>, packet: Packet) -> Result<Hit, Option<u32>> {
         let mut probes = Probes::default();
         let target = self.find_observed(carried.hash, &carried.name, &mut probes);
         let hit = target.and_then(|target| self.store.follow(target));
@@ -169,10 +200,14 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         self.accounting.metrics.record_lookup(probes, hit.is_some() && !is_over);
         match hit {
             Some(hit) if !is_over => {
+                // Lookups after this one are short.
+                if let Some(target) = target.filter(|_| probes.nodes > 1) {
+                    self.index.bring_home(carried.hash, target, &self.store);
+                }
                 self.next_version();
-                Ok(self.on_packet(hit, packet, carried.direction))
+                Ok(hit)
             }
-            over => self.observe_new(key, carried, over.map(|hit| hit.slot), packet, new),
+            over => Err(over.map(|hit| hit.slot)),
         }
     }
 
@@ -186,11 +221,14 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         packet: Packet,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Seen<V>, ObserveError<E>> {
-        if self.store.rest.extras.expects() {
-            return self.begin_expected(key, carried, over, packet, new);
+        let child = if self.store.rest.extras.expects() { self.expected(key) } else { None };
+        let value = new(child.map(|child| child.parent)).map_err(ObserveError::New)?;
+        if child.is_some() && !self.has_room_for_child() {
+            self.accounting.metrics.refused += 1;
+            return Err(ObserveError::Refused(Refused::Memory));
         }
-        let value = new(None).map_err(ObserveError::New)?;
-        self.begin(key, carried, over, packet, value).map_err(ObserveError::Refused)
+        let seen = self.begin(key, carried, over, packet, value).map_err(ObserveError::Refused)?;
+        Ok(if let Some(child) = child { self.adopt(seen, child) } else { seen })
     }
 
     /// Processes a packet of the flow in a slot, unless it opens another connection.
@@ -240,11 +278,11 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         let before = flow.marks;
         let mut marks = before;
         if !packet.is_plain() || !marks.is_steady(self.config.close_rule) {
-            let (since, assurance) = (now.saturating_sub(flow.last_seen), self.config.assurance);
+            let (last_seen, assurance) = (flow.last_seen, self.config.assurance);
             // A flow is at least as old as its last packet, which is in the cache line.
-            let age = || match assurance.is_old(since) {
-                true => since,
-                false => now.saturating_sub(rest.cold[hit.slot].first_seen),
+            let age = || match now.saturating_sub(last_seen) {
+                since if assurance.is_old(since) => since,
+                _ => now.saturating_sub(rest.cold[hit.slot].first_seen),
             };
             marks = marks.after(packet, direction, &self.config, age);
         }
@@ -255,25 +293,18 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         if marks.has_class_of(before) {
             return seen;
         }
-        self.on_class_change(hit.slot, before.class(), marks);
+        let tenant = || rest.tenant(hit.slot);
+        if !self.accounting.change_class(hit.slot, before.class(), marks, tenant) {
+            return seen;
+        }
+        self.arm(hit.slot);
         seen.renewed(&mut self.store.flows[hit.slot])
     }
 
     /// Accounts for a change of class of the flow in a slot, whose marks are these now.
-    #[inline]
     pub(super) fn on_class_change(&mut self, slot: u32, before: Class, marks: Marks) {
-        let class = marks.class();
-        self.accounting.metrics.change_class(before, class);
-        if !marks.is_pinned() {
-            self.accounting.policy.rerank(slot, class as u8);
-            if !self.accounting.tenants.is_empty() {
-                self.accounting.tenants.change_class(self.store.tenant(slot), slot, before, class);
-            }
-        }
-        // Later deadlines need nothing: the wheel returns the slot at the earlier one.
-        let idle = |class| self.config.timeouts.idle_nanos(marks.protocol(), class);
-        let has_own = marks.has(Marks::EXTRA);
-        if idle(class) < idle(before) || has_own || self.config.emergency.is_some() {
+        let tenant = || self.store.rest.tenant(slot);
+        if self.accounting.change_class(slot, before, marks, tenant) {
             self.arm(slot);
         }
     }
@@ -329,8 +360,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     }
 
     /// Creates a flow for a packet without one, whose key may be that of a flow that has ended.
-    #[inline]
-    pub(super) fn begin(
+    #[inline(never)]
+    fn begin(
         &mut self,
         key: &K,
         carried: Carried<K>,

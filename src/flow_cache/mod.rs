@@ -67,7 +67,8 @@
 //! the policy and the rest of the record, is for the creation, the reports and the end of a flow.
 //! Such a packet takes about 150 instructions if its flow is the first candidate in its index line,
 //! and is decided by one test of the flow's state. Packets of handshakes, and of flows that are not
-//! the first candidate, take two to three times as many. In a full cache, the lines of the next
+//! the first candidate, take about twice as many. A name whose index line was full is in another
+//! line, until a packet finds that there is a free slot. In a full cache, the lines of the next
 //! victims are prefetched.
 //!
 //! A flow needs 7 to 13 bytes in the index, 18 of state, its name and value, 32 bytes more that

@@ -122,7 +122,7 @@ impl<V> Seen<V> {
         Observed {
             direction: Direction::of(has(Self::DIRECTION)),
             name: (self.bits >> Self::NAME) as u8,
-            class: Class::ALL[(self.bits >> Self::CLASS & 3) as usize],
+            class: Class::of(self.bits >> Self::CLASS),
             fresh: has(Self::FRESH),
             slot: self.slot(),
             // SAFETY: as the caller promises.

@@ -76,6 +76,17 @@ pub enum Class {
 impl Class {
     /// All classes, in order.
     pub const ALL: [Self; 4] = [Self::Closing, Self::New, Self::Unreplied, Self::Established];
+
+    /// Returns the class with the number in the lowest two bits.
+    #[inline]
+    pub(super) const fn of(bits: u64) -> Self {
+        match bits & 3 {
+            0 => Self::Closing,
+            1 => Self::New,
+            2 => Self::Unreplied,
+            _ => Self::Established,
+        }
+    }
 }
 
 impl fmt::Display for Class {

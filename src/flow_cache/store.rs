@@ -117,6 +117,23 @@ pub(super) struct Rest<K, V, A: Allocator + Clone> {
     pub(super) last_id: u64,
 }
 
+/// The flow in a slot, and what else is written when another one takes its slot.
+pub(super) struct Parts<'a, K, V, A: Allocator + Clone> {
+    pub(super) flow: &'a mut Flow<K, V>,
+    pub(super) cold: &'a mut Cold,
+    pub(super) tenants: &'a mut ChunkedVec<Tenant, DEFAULT_BITS, A>,
+    pub(super) removed: &'a mut Option<RemovedFlow<K, V>>,
+    pub(super) last_id: &'a mut u64,
+}
+
+impl<K, V, A: Allocator + Clone> Parts<'_, K, V, A> {
+    /// Whether the flow has aliases or an extra.
+    #[inline]
+    pub(super) fn has_extra(&self) -> bool {
+        self.cold.aliases.is_some() || self.flow.marks.has(Marks::EXTRA)
+    }
+}
+
 /// Sets the tenant of the flow in a slot. Returns the former one.
 #[inline]
 pub(super) fn set_tenant<A: Allocator + Clone>(
@@ -129,6 +146,14 @@ pub(super) fn set_tenant<A: Allocator + Clone>(
     }
     let own = tenants.get_mut(slot);
     own.map_or(Tenant::default(), |own| core::mem::replace(own, tenant))
+}
+
+impl<K, V, A: Allocator + Clone> Rest<K, V, A> {
+    /// The tenant of the flow in a slot.
+    #[inline]
+    pub(super) fn tenant(&self, slot: u32) -> Tenant {
+        self.tenants.get(slot).copied().unwrap_or_default()
+    }
 }
 
 impl<K, V, A: Allocator + Clone> Store<K, V, A> {
@@ -303,16 +328,17 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
         &mut self.rest.cold[slot]
     }
 
-    /// Whether a flow has aliases or an extra.
+    /// What is written when another flow takes the slot of one.
     #[inline]
-    pub(super) fn has_extra(&self, slot: u32) -> bool {
-        self.cold(slot).aliases.is_some() || self.flow(slot).marks.has(Marks::EXTRA)
+    pub(super) fn parts(&mut self, slot: u32) -> Parts<'_, K, V, A> {
+        let Rest { cold, tenants, removed, last_id, .. } = &mut self.rest;
+        Parts { flow: &mut self.flows[slot], cold: &mut cold[slot], tenants, removed, last_id }
     }
 
     /// The tenant of the flow in a slot.
     #[inline]
     pub(super) fn tenant(&self, slot: u32) -> Tenant {
-        self.rest.tenants.get(slot).copied().unwrap_or_default()
+        self.rest.tenant(slot)
     }
 
     /// What the accounts of the flow in a slot depend on, if there is a flow.

@@ -44,6 +44,7 @@ impl<A: Allocator + Clone> Tenants<A> {
         }
     }
 
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.accounts.is_empty()
     }

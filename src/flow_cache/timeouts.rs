@@ -156,6 +156,11 @@ impl Timeouts {
         self.idle[protocol as usize][class as usize]
     }
 
+    /// Whether a flow of any protocol has a shorter timeout in this class than in another one.
+    pub(super) fn is_shortened_by(&self, class: Class) -> bool {
+        self.idle.iter().any(|idle| idle.iter().any(|other| idle[class as usize] < *other))
+    }
+
     /// The shortest timeout in nanoseconds.
     pub(super) fn least_nanos(&self) -> u64 {
         self.idle.iter().flatten().fold(self.active, |least, idle| least.min(*idle))

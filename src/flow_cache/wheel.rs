@@ -81,11 +81,38 @@ struct Begin {
 }
 
 impl Begin {
+    /// The list for a tick: that in the lowest level that covers it, of a wheel at the tick `now`.
+    #[inline]
+    fn of(due: u64, now: u64) -> Self {
+        let due = due.max(now);
+        // The lowest level whose 64 lists are as many ticks as there are until `due`: they cover
+        // it, unless the list of the tick has begun before, so that the last one is too early.
+        let mut shift = u32::from(SHIFTS[(due - now).leading_zeros() as usize]);
+        if (due >> shift) - (now >> shift) >= LISTS as u64 {
+            shift += BITS;
+        }
+        let list = due >> shift;
+        Self { tick: list << shift, level: (shift / BITS) as u8, list: (list % LISTS as u64) as u8 }
+    }
+
     /// The index among the lists of all levels.
     const fn list(self) -> usize {
         self.level as usize * LISTS + self.list as usize
     }
 }
+
+/// log2 of the ticks of a list in the lowest level with as many ticks as this number of leading
+/// zeros leaves.
+const SHIFTS: [u8; 65] = {
+    let mut shifts = [0; 65];
+    let mut zeros = 0;
+    while zeros <= u64::BITS {
+        let bits = (u64::BITS - zeros).saturating_sub(LISTS.ilog2());
+        shifts[zeros as usize] = (bits.div_ceil(BITS) * BITS) as u8;
+        zeros += 1;
+    }
+    shifts
+};
 
 /// The tick of an unarmed slot.
 const NEVER: u64 = u64::MAX;
@@ -152,24 +179,34 @@ impl<A: Allocator + Clone> Wheel<A> {
     /// Arms a slot, which is [covered](Self::cover): it is due at this tick or before, or at once
     /// if that has passed. It is not due at another tick any more.
     pub(crate) fn arm(&mut self, slot: u32, due: u64) {
-        match self.lists_of[slot] {
+        let own = &mut self.lists_of[slot];
+        match *own {
             NO_LIST => {}
-            // It is due before, in any case.
-            WAITING if !self.waiting.is_first(slot) => return self.waiting.hasten(due),
-            WAITING => self.waiting.remove(&mut self.lists.places, slot),
+            WAITING => return self.arm_waiting(slot, due),
             list => self.lists.remove(list.into(), slot),
         }
-        let begin = self.list_for(due);
+        let begin = Begin::of(due, self.tick);
         if !self.lists.insert(begin.list(), slot) {
-            self.lists_of[slot] = WAITING;
+            *own = WAITING;
             return self.waiting.push(&mut self.lists.places, slot, due.max(self.tick));
         }
-        self.lists_of[slot] = begin.list() as u16;
+        *own = begin.list() as u16;
         self.occupied[usize::from(begin.level)] |= 1 << begin.list;
         self.levels |= 1 << begin.level;
         if self.first.is_some_and(|first| begin.tick < first.tick) {
             self.first = Some(begin);
         }
+    }
+
+    /// Arms a slot that waits.
+    #[cold]
+    fn arm_waiting(&mut self, slot: u32, due: u64) {
+        if !self.waiting.is_first(slot) {
+            // It is due before, in any case.
+            return self.waiting.hasten(due);
+        }
+        self.disarm(slot);
+        self.arm(slot, due);
     }
 
     /// Disarms a slot.
@@ -178,22 +215,6 @@ impl<A: Allocator + Clone> Wheel<A> {
             NO_LIST => {}
             WAITING => self.waiting.remove(&mut self.lists.places, slot),
             list => self.lists.remove(list.into(), slot),
-        }
-    }
-
-    /// Returns the list for a tick: that in the lowest level that covers it.
-    fn list_for(&self, due: u64) -> Begin {
-        let due = due.max(self.tick);
-        // The lowest level whose 64 lists are as many ticks as there are until `due`: they cover
-        // it, unless the list of the tick has begun before, so that the last one is too early.
-        let bits = u64::BITS - (due - self.tick).leading_zeros();
-        let mut level = bits.saturating_sub(LISTS.ilog2()).div_ceil(BITS);
-        level += u32::from((due >> (level * BITS)) - (self.tick >> (level * BITS)) >= LISTS as u64);
-        let list = due >> (level * BITS);
-        Begin {
-            tick: list << (level * BITS),
-            level: level as u8,
-            list: (list % LISTS as u64) as u8,
         }
     }
 

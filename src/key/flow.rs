@@ -253,11 +253,15 @@ impl<A: Copy + Ord> FiveTuple<A> {
     }
 }
 
+/// Both ports: on little-endian CPUs, by one load.
+#[inline]
+fn ports<A>(tuple: &FiveTuple<A>) -> u32 {
+    u32::from(tuple.sport) | u32::from(tuple.dport) << 16
+}
+
 impl<A: PartialEq> PartialEq for FiveTuple<A> {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
-        // On little-endian CPUs, both ports in one load.
-        let ports = |tuple: &Self| u32::from(tuple.sport) | u32::from(tuple.dport) << 16;
         (self.src == other.src)
             & (self.dst == other.dst)
             & (ports(self) == ports(other))
@@ -278,7 +282,12 @@ impl<A: BitString> BitString for FiveTuple<A> {
 impl<A: BitString> Hash for FiveTuple<A> {
     #[inline]
     fn hash<S: Hasher>(&self, state: &mut S) {
-        hash_words(self, None, state);
+        if A::BITS != 32 {
+            return hash_words(self, None, state);
+        }
+        // The ports as they are compared.
+        let rest = u64::from(ports(self)) | u64::from(self.protocol) << 32;
+        state.write_u128(u128::from(self.window(0)) << 64 | u128::from(rest));
     }
 }
 

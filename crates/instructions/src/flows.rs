@@ -1,12 +1,12 @@
-//! Packets of a meter: hits one by one and in bursts, and new flows in a full cache.
+//! Packets of a meter: hits one by one and in bursts, new flows in a full cache, and handshakes.
 
 use std::hint::black_box;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use flowtable::eviction::ByClass;
-use flowtable::flow_cache::{Config, Observed, Packet, Timeouts};
-use flowtable::{DefaultHashBuilder, Direction, FiveTuple, FlowCache, Timestamp};
+use flowtable::flow_cache::{Class, Config, Observed, Packet, Timeouts};
+use flowtable::{DefaultHashBuilder, Direction, FiveTuple, FlowCache, TcpFlags, Timestamp};
 
 use super::COUNT;
 
@@ -66,13 +66,35 @@ fn count_flow_new(cache: &mut Cache, packets: &[(Name, Packet)]) -> u64 {
     one_by_one(cache, packets, 4, 40)
 }
 
+/// The answer and the last packet of a handshake are counted together.
+#[inline(never)]
+fn count_flow_handshake(cache: &mut Cache, packets: &[(Name, Packet)]) -> u64 {
+    one_by_one(cache, packets, 5, 60)
+}
+
+fn name(number: u32) -> Name {
+    let src = number.wrapping_mul(0x9e37_79b9).into();
+    let dst = (!number).wrapping_mul(0x85eb_ca6b).into();
+    Name { src, dst, sport: number as u16, dport: 53, protocol: 17 }
+}
+
 fn packets(first: u32) -> Vec<(Name, Packet)> {
-    let name = |number: u32| {
-        let src = number.wrapping_mul(0x9e37_79b9).into();
-        let dst = (!number).wrapping_mul(0x85eb_ca6b).into();
-        Name { src, dst, sport: number as u16, dport: 53, protocol: 17 }
-    };
     (first..first + COUNT as u32).map(|number| (name(number), Packet::UDP)).collect()
+}
+
+/// Handshakes of new connections, the first packets of which are not counted.
+fn count_handshakes(cache: &mut Cache) {
+    let names =
+        (2 * COUNT as u32..3 * COUNT as u32).map(|number| Name { protocol: 6, ..name(number) });
+    let names: Vec<_> = names.collect();
+    let (answer, last) = (Packet::tcp(TcpFlags::SYN | TcpFlags::ACK), Packet::tcp(TcpFlags::ACK));
+    for name in &names {
+        let seen = cache.observe(name, Packet::tcp(TcpFlags::SYN), time(5, 0));
+        assert!(seen.is_ok_and(|seen| seen.fresh));
+    }
+    let rest = names.iter().flat_map(|name| [(name.reversed(), answer), (*name, last)]);
+    assert_eq!(count_flow_handshake(cache, &rest.collect::<Vec<_>>()), 0);
+    assert_eq!(cache.metrics().by_class[Class::Established as usize], COUNT as usize);
 }
 
 /// All packets of a meter that is full of established flows, and then of new ones.
@@ -80,7 +102,9 @@ pub(crate) fn count() {
     let timeouts = Timeouts::OFF.with_all_idle(Duration::from_secs(60)).expect("not zero");
     let config = Config::new(COUNT as usize).expect("not zero").with_timeouts(timeouts);
     let hasher = DefaultHashBuilder::with_seed(1);
-    let mut cache = Cache::with_policy_and_hasher(config, ByClass::new(), hasher);
+    let new_cache =
+        || Cache::with_policy_and_hasher(config.clone(), ByClass::new(), hasher.clone());
+    let mut cache = new_cache();
     let (known, new) = (packets(0), packets(COUNT as u32));
     // As many packets as assure a flow.
     for (name, packet) in known.iter().flat_map(|packet| [packet; 3]) {
@@ -94,4 +118,5 @@ pub(crate) fn count() {
     assert_eq!(seen, [0, 1]);
     // An eighth of the flows at most is new, and the others are used: the rest are evicted.
     assert_eq!(count_flow_new(&mut cache, &new), COUNT);
+    count_handshakes(&mut new_cache());
 }

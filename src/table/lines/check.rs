@@ -5,7 +5,7 @@ use alloc::vec;
 
 use super::Lines;
 use super::line::Line;
-use super::policy::SEGMENT;
+use super::policy::{self, SEGMENT};
 use super::tag;
 use crate::invariant::{InvariantError, ensure};
 use crate::memory::Allocator;
@@ -17,6 +17,7 @@ impl<A: Allocator + Clone> Lines<A> {
         let is_whole = is_size || self.count % SEGMENT == 0;
         let has_mask = self.mask == self.count.next_power_of_two() - 1;
         ensure(is_whole && has_mask, || format!("there are {} lines", self.count))?;
+        ensure(self.limit == policy::limit(self.count), || "the limit is of other lines")?;
         let mut passed = vec![0_usize; self.count];
         let mut len = self.stash.len();
         for at in 0..self.count {

@@ -34,7 +34,7 @@ impl<A: Allocator + Clone> Lines<A> {
     /// Whether the next insertion grows the table, if there are `removed` entries less by then.
     #[inline(always)]
     pub(super) fn is_growth_due(&self, removed: usize) -> bool {
-        self.len.saturating_sub(removed) >= policy::limit(self.count)
+        self.len.saturating_sub(removed) >= self.limit
     }
 
     /// Grows by one step. Without memory, the table stays as it is if it has lines.
@@ -116,9 +116,7 @@ impl<A: Allocator + Clone> Lines<A> {
         for line in (first..before.min(first + SEGMENT)).chain(last.min(before)..before) {
             *self.line_mut(line) = Line::EMPTY;
         }
-        self.count = lines;
-        self.mask = lines.next_power_of_two() - 1;
-        self.half = self.mask >> 1;
+        self.set_count(lines);
         for entry in 0..entries.len {
             let is_placed = self.place(entries.hashes[entry], entries.numbers[entry]);
             debug_assert!(is_placed, "the entries of one segment fit into one or two");

@@ -22,6 +22,9 @@
 //!   that have passed it on their way from home; a lookup goes on while it is not 0.
 //! - **A removal** finds the slot by the stored hash and the number: it neither hashes nor compares
 //!   a key, and moves nothing. There are no tombstones.
+//! - **An entry beyond its home line** stays there, until its owner [moves](Lines::bring_home) it
+//!   home, after a lookup: if entries come and go, one insertion in ten finds its home line full,
+//!   which has a free slot soon after.
 //! - **Growth** is linear hashing by segments: the table grows by one segment, whose entries come
 //!   from one other. So an insertion rehashes 768 entries at most, whatever the size of the table,
 //!   and there are no two tables side by side. While 2^k lines become 2^(k+1), those that have not
@@ -77,6 +80,8 @@ pub(crate) struct Lines<A: Allocator = Global> {
     mask: usize,
     /// Half of `mask`, rounded down: the mask of lines before they split.
     half: usize,
+    /// The entries from which on the table grows.
+    limit: usize,
     len: usize,
     /// Hashes and numbers of entries for which there is no slot in their segment.
     stash: Vec<(u32, u32), A>,
@@ -145,7 +150,7 @@ impl<A: Allocator + Clone> Lines<A> {
     /// A table without memory, whose memory will be from `memory`.
     pub(crate) fn new_in(memory: A) -> Self {
         let (chunks, stash) = (Chunks::new_in(memory.clone()), Vec::new_in(memory));
-        Self { chunks, count: 0, mask: 0, half: 0, len: 0, stash }
+        Self { chunks, count: 0, mask: 0, half: 0, limit: 0, len: 0, stash }
     }
 
     /// The allocator.
@@ -167,10 +172,16 @@ impl<A: Allocator + Clone> Lines<A> {
         }
         self.reserve_stash()?;
         self.chunks.resize(lines)?;
+        self.set_count(lines);
+        Ok(())
+    }
+
+    /// Sets the number of lines in use, for which there is memory.
+    fn set_count(&mut self, lines: usize) {
         self.count = lines;
         self.mask = lines.next_power_of_two() - 1;
         self.half = self.mask >> 1;
-        Ok(())
+        self.limit = policy::limit(lines);
     }
 
     /// Makes room for a few entries that have no slot in their segments.
@@ -532,6 +543,23 @@ impl<A: Allocator + Clone> Lines<A> {
     fn pass_all(&mut self, line: usize, change: impl Fn(&mut Line)) {
         let first = line & !self.wrap();
         (first..=first + self.wrap()).for_each(|line| change(self.line_mut(line)));
+    }
+
+    /// Moves an entry that a lookup has found beyond its home line there, if that has a free slot
+    /// by now, and if `is_its_hash` returns true: keys that violate the contract of `Hash` and `Eq`
+    /// are found by other hashes, too.
+    #[inline(never)]
+    pub(crate) fn bring_home(
+        &mut self,
+        hash: u32,
+        number: u32,
+        is_its_hash: impl FnOnce() -> bool,
+    ) {
+        let home = self.home(hash);
+        let is_full = self.line(home).free().is_empty();
+        if !is_full && is_its_hash() && self.remove_further(home, hash, number) {
+            self.insert_reserved(hash, number);
+        }
     }
 
     /// Removes all entries, and frees the memory.

@@ -10,6 +10,7 @@ enum Op {
     Insert(u32),
     Remove(u32),
     Find(u32),
+    BringHome(u32),
     /// Removes a number, and inserts another one in its place.
     Replace(u32),
     /// Inserts that many numbers more.
@@ -26,7 +27,8 @@ impl Op {
         match code % 16 {
             0..4 => Self::Insert(number),
             4..8 => Self::Remove(number),
-            8 | 9 => Self::Find(number),
+            8 => Self::Find(number),
+            9 => Self::BringHome(number),
             10 => Self::Replace(number),
             11 | 12 => Self::Fill(number * 8),
             13 => Self::Empty(number * 8),
@@ -99,11 +101,23 @@ impl Checked {
         self.lines.prefetch(hash);
     }
 
+    fn bring_home(&mut self, number: u32) {
+        if let Some(&hash) = self.model.get(&number) {
+            let bytes = self.lines.allocation_size();
+            self.lines.bring_home(hash, number, || true);
+            assert_eq!(self.lines.allocation_size(), bytes, "it allocates nothing");
+            let mut line = self.lines.home_line(hash).candidates(hash);
+            let is_full = self.lines.line(self.lines.home(hash)).free().is_empty();
+            assert!(is_full || line.any(|other| other == number), "it is at home");
+        }
+    }
+
     fn run(&mut self, op: Op) {
         match op {
             Op::Insert(number) => self.insert(number),
             Op::Remove(number) => self.remove(number),
             Op::Find(number) => self.find(number),
+            Op::BringHome(number) => self.bring_home(number),
             Op::Replace(number) => self.replace(number),
             Op::Fill(count) => {
                 (self.next..self.next + count).for_each(|number| self.insert(number));
