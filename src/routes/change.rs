@@ -28,6 +28,12 @@ use crate::memory::Allocator;
 /// The first position of paths: direct tables need each node before it.
 pub(super) const PATHS_FROM: u32 = TABLE_END;
 
+/// A node on the path to a prefix, and its position. At [`PATHS_FROM`] or above.
+pub(super) type Start = (u32, u32);
+
+/// The start of each path.
+pub(super) const FROM_ROOT: Start = (ROOT, 0);
+
 /// A node on the path to a prefix, and its parent.
 #[derive(Clone, Copy)]
 struct Step {
@@ -39,13 +45,21 @@ struct Step {
 }
 
 impl Step {
-    const START: Self = Self { id: ROOT, pos: 0, parent: ROOT, parent_pos: 0 };
+    /// Returns a step without a parent, which is above all paths.
+    const fn at((id, pos): Start) -> Self {
+        Self { id, pos, parent: ROOT, parent_pos: 0 }
+    }
 }
 
 impl<V, M: Allocator + Clone> Store<V, M> {
     /// Returns the node for routes of `len` bits of `key`, if it exists.
-    pub(super) fn find_node<A: Address>(&self, key: &Key<A>, len: u32) -> Option<u32> {
-        let (mut id, mut pos, end) = (ROOT, 0, node_pos(len));
+    pub(super) fn find_node<A: Address>(
+        &self,
+        (mut id, mut pos): Start,
+        key: &Key<A>,
+        len: u32,
+    ) -> Option<u32> {
+        let end = node_pos(len);
         if self.nodes.is_empty() {
             return None;
         }
@@ -70,11 +84,12 @@ impl<V, M: Allocator + Clone> Store<V, M> {
     /// changed.
     pub(super) fn ensure_path<A: Address>(
         &mut self,
+        start: Start,
         key: &Key<A>,
         len: u32,
     ) -> Result<u32, Exhausted> {
         self.make_root()?;
-        self.ensure_path_from((ROOT, 0), key, len)
+        self.ensure_path_from(start, key, len)
     }
 
     /// As [`ensure_path`](Self::ensure_path), for routes one after the other whose first bits are
@@ -88,10 +103,10 @@ impl<V, M: Allocator + Clone> Store<V, M> {
     ) -> Result<u32, Exhausted> {
         let bits = key.word() >> (u64::BITS - PATHS_FROM);
         match *last {
-            _ if len <= PATHS_FROM => self.ensure_path(key, len),
+            _ if len <= PATHS_FROM => self.ensure_path(FROM_ROOT, key, len),
             Some((id, last)) if last == bits => self.ensure_path_from((id, PATHS_FROM), key, len),
             _ => {
-                let id = self.ensure_path(key, len)?;
+                let id = self.ensure_path(FROM_ROOT, key, len)?;
                 *last = self.node_at_18(key.word()).map(|id| (id, bits));
                 Ok(id)
             }
@@ -112,7 +127,7 @@ impl<V, M: Allocator + Clone> Store<V, M> {
     /// Returns the node for routes of `len` bits of `key`, from a node at a position before it.
     fn ensure_path_from<A: Address>(
         &mut self,
-        (mut id, mut pos): (u32, u32),
+        (mut id, mut pos): Start,
         key: &Key<A>,
         len: u32,
     ) -> Result<u32, Exhausted> {
@@ -157,8 +172,13 @@ impl<V, M: Allocator + Clone> Store<V, M> {
 
     /// Removes the nodes that lead to the node for routes of `len` bits of `key` and to nothing
     /// else. Returns the position of the node that has lost a child, if one has.
-    pub(super) fn remove_path<A: Address>(&mut self, key: &Key<A>, len: u32) -> Option<u32> {
-        let (end, mut at) = (node_pos(len), Step::START);
+    pub(super) fn remove_path<A: Address>(
+        &mut self,
+        start: Start,
+        key: &Key<A>,
+        len: u32,
+    ) -> Option<u32> {
+        let (end, mut at) = (node_pos(len), Step::at(start));
         // The last node that has another route or child, and the slot of the branch to the node.
         let mut last_branch = (at, None);
         while at.pos < end {
@@ -181,6 +201,10 @@ impl<V, M: Allocator + Clone> Store<V, M> {
             return None;
         }
         let (last_branch, slot) = last_branch;
+        if slot.is_none() && start != FROM_ROOT {
+            // Above the start.
+            return self.remove_path(FROM_ROOT, key, len);
+        }
         self.detach(last_branch.id, slot?);
         self.merge_around(last_branch);
         Some(last_branch.pos)

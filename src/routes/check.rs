@@ -125,7 +125,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
             Ok(())
         });
         let mut entries: Vec<_> = levels.entries().collect();
-        let is_found = entries.iter().all(|entry| levels.get(entry.key) == Some(*entry));
+        let is_found = entries.iter().all(|entry| levels.candidate(entry.key) == entry);
         // Those may be stale.
         entries.iter_mut().chain(&mut expected).for_each(|entry| entry.id = 0);
         expected.sort_unstable_by_key(|entry| entry.key);

@@ -1,5 +1,6 @@
 //! The bits of a prefix or address, as an update or a lookup uses them.
 
+use super::levels::{FIRST, LAST, LevelKey, level_of};
 use super::stride::{PrefixIndex, STRIDE, first_slot};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
@@ -12,14 +13,17 @@ use crate::key::prefix::Prefix;
 #[derive(Clone, Copy)]
 pub(super) struct Key<A> {
     head: u128,
+    /// That of the level that has the prefix, if one has.
+    level: LevelKey,
     address: A,
 }
 
 impl<A: Address> Key<A> {
+    /// Returns the key of the entry for the routes of this prefix, which has more than [`FIRST`]
+    /// bits, as an address of a table with levels.
     #[inline]
-    pub(super) fn of(address: A) -> Self {
-        let second = if A::BITS > 64 { address.window(64) } else { 0 };
-        Self { head: u128::from(address.window(0)) << 64 | u128::from(second), address }
+    pub(super) const fn level(&self) -> LevelKey {
+        self.level
     }
 
     /// Returns the first 64 bits.
@@ -58,6 +62,13 @@ impl<A: Address> Key<A> {
 impl<A: Address> From<&Prefix<A>> for Key<A> {
     #[inline]
     fn from(prefix: &Prefix<A>) -> Self {
-        Self::of(prefix.address())
+        let (address, len) = (prefix.address(), prefix.len());
+        let word = address.window(0);
+        let second = if A::BITS > 64 { address.window(64) } else { 0 };
+        let level = match len > FIRST && A::BITS > LAST {
+            true => LevelKey::new(word, level_of(len)),
+            false => LevelKey::NONE,
+        };
+        Self { head: u128::from(word) << 64 | u128::from(second), level, address }
     }
 }

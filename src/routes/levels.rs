@@ -72,6 +72,24 @@ pub(super) const fn level_of(len: u32) -> u32 {
     if pos < LAST { pos } else { LAST }
 }
 
+/// The key of a node, and its hash, which an update computes once.
+#[derive(Clone, Copy)]
+pub(super) struct LevelKey {
+    key: u64,
+    hash: u64,
+}
+
+impl LevelKey {
+    /// The key of no node.
+    pub(super) const NONE: Self = Self { key: 0, hash: 0 };
+
+    #[inline]
+    pub(super) const fn new(word: u64, pos: u32) -> Self {
+        let key = key_of(word, pos);
+        Self { key, hash: hash(key) }
+    }
+}
+
 /// The entries of all levels.
 pub(super) struct Levels<M: Allocator + Clone> {
     /// Segments by the first `depth` bits of a hash: consecutive places share one of less depth.
@@ -126,9 +144,10 @@ impl<M: Allocator + Clone> Levels<M> {
         self.segment(hash).candidate(hash)
     }
 
-    /// Returns the entry of a key, for tests.
-    pub(super) fn get(&self, key: u64) -> Option<Entry> {
-        Some(*self.candidate(key)).filter(|entry| entry.key == key)
+    /// Returns the entry of a key.
+    #[inline]
+    pub(super) fn get(&self, LevelKey { key, hash }: LevelKey) -> Option<&Entry> {
+        Some(self.segment(hash).candidate(hash)).filter(|entry| entry.key == key)
     }
 
     /// Inserts, replaces or removes the entry of a key. Fails if there is no memory, or if too many
@@ -149,11 +168,14 @@ impl<M: Allocator + Clone> Levels<M> {
         Ok(())
     }
 
-    /// Sets the node and its routes in the entry of a key, which exists.
+    /// Sets the node and its routes in the entry of a key, which exists. Removes it if it is not
+    /// needed any more.
     #[inline]
-    pub(super) fn set_routes(&mut self, key: u64, node: u32, bits: RouteBits) {
-        let hash = hash(key);
-        self.segment_mut(hash).set_routes(hash, key, (node, bits));
+    pub(super) fn set_routes(&mut self, at: LevelKey, node: u32, bits: RouteBits) {
+        let LevelKey { key, hash } = at;
+        if !self.segment_mut(hash).set_routes(hash, key, (node, bits)) {
+            self.remove(hash, key);
+        }
     }
 
     fn remove(&mut self, hash: u64, key: u64) {
@@ -208,7 +230,12 @@ impl<M: Allocator + Clone> Levels<M> {
             return;
         }
         let buddy = hash ^ 1 << (64 - depth);
-        let (one, other) = (self.segment(hash), self.segment(buddy));
+        let one = self.segment(hash);
+        if one.len as usize >= MERGE_BELOW {
+            // Most often: the other segment is not read.
+            return;
+        }
+        let other = self.segment(buddy);
         if other.depth != depth || (one.len + other.len) as usize >= MERGE_BELOW {
             return;
         }

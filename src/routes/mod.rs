@@ -128,6 +128,7 @@ use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::memory::{Allocator, Global};
 use crate::raw::results::results_for;
+use change::FROM_ROOT;
 use key::Key;
 use node::{Position, RouteBits};
 use pool::Exhausted;
@@ -337,7 +338,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
 
     /// Returns the node for routes of `len` bits of `key` and its routes; creates it if necessary.
     fn make_node(&mut self, key: &Key<A>, len: u32) -> Result<(u32, RouteBits), Exhausted> {
-        let id = self.store.ensure_path(key, len)?;
+        let id = self.store.ensure_path(self.start(key, len), key, len)?;
         Ok((id, self.store.nodes.get(id).bits()))
     }
 
@@ -347,7 +348,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         if self.len == 0 {
             self.clear();
         } else {
-            self.store.remove_path(key, len);
+            self.store.remove_path(FROM_ROOT, key, len);
             self.after_undo(key, len);
         }
     }
@@ -392,7 +393,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         }
         self.after_remove(key, len, node, bits);
         if bits.is_empty() && self.store.is_redundant(node) {
-            let changed = self.store.remove_path(key, len);
+            let changed = self.store.remove_path(self.start(key, len), key, len);
             self.after_remove_path(key, len, changed);
         }
         self.release_step();

@@ -164,13 +164,15 @@ impl Segment {
         found
     }
 
-    /// Sets the node and its routes in the entry with this key, if it exists.
+    /// Sets the node and its routes in the entry with this key, if it exists. Returns whether an
+    /// entry is needed.
     #[inline]
-    pub(super) fn set_routes(&mut self, hash: u64, key: u64, node: (u32, RouteBits)) {
+    pub(super) fn set_routes(&mut self, hash: u64, key: u64, node: (u32, RouteBits)) -> bool {
         let entry = &mut self.entries[slot_of(hash, self.pilots[bucket_of(hash)])];
         if entry.key == key {
             entry.set_node(node);
         }
+        entry.is_needed()
     }
 
     /// Inserts a new entry. Returns whether there is a pilot for its bucket.

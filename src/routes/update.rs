@@ -4,6 +4,7 @@
 //! reads more of the address, which may panic.
 
 use super::RouteTable;
+use super::change::{FROM_ROOT, Start};
 use super::direct::Direct;
 use super::key::Key;
 use super::levels::{FIRST, LAST, Levels, key_of, level_of};
@@ -82,12 +83,12 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         let is_there =
             |(id, bits): &(u32, RouteBits)| nodes.find(*id).is_some_and(|it| it.bits() == *bits);
         if let Some(levels) = self.shortcuts.levels.as_ref().filter(|_| len > FIRST) {
-            let level = key_of(key.word(), level_of(len));
-            let entry = levels.candidate(level);
+            let entry = levels.get(key.level()).filter(|_| len <= LAST + STRIDE)?;
             values.prefetch(entry.values);
-            let node = entry.node().filter(|_| entry.key == level && len <= LAST + STRIDE);
-            // The node may have moved, with its siblings.
-            return node.filter(is_there);
+            let (id, bits) = entry.node()?;
+            // The node may have moved with its siblings: by one, if one was added or removed.
+            let moved = [0, 1, u32::MAX].map(|by| (id.wrapping_add(by), bits));
+            return moved.into_iter().find(is_there);
         }
         let slot = self.shortcuts.direct.as_ref()?.slot(key.word());
         let node = slot.node()?;
@@ -100,9 +101,20 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     #[inline]
     pub(super) fn find_node(&self, key: &Key<A>, len: u32) -> Option<(u32, RouteBits)> {
         self.node_by_copy(key, len).or_else(|| {
-            let id = self.store.find_node(key, len)?;
+            let id = self.store.find_node(self.start(key, len), key, len)?;
             Some((id, self.store.nodes.get(id).bits()))
         })
+    }
+
+    /// Returns where the path to the node for routes of `len` bits of `key` is entered: at the node
+    /// of a slot, which is not stale, or at the root.
+    #[inline]
+    pub(super) fn start(&self, key: &Key<A>, len: u32) -> Start {
+        let direct = self.shortcuts.direct.as_ref().filter(|_| len > TABLE_END);
+        match direct.map_or(NO_NODE, |direct| direct.slot(key.word()).node) {
+            NO_NODE => FROM_ROOT,
+            node => (node, TABLE_END),
+        }
     }
 
     /// Updates the shortcuts after the insertion of a route of `len` bits into a node, which has
@@ -196,12 +208,10 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         }
     }
 
-    /// Sets the routes of a node in its entry, which exists, if it has any left.
+    /// Sets the routes of a node in its entry, which exists.
     fn update_level_routes(&mut self, key: &Key<A>, len: u32, node: u32, bits: RouteBits) {
         match &mut self.shortcuts.levels {
-            Some(levels) if len <= LAST + STRIDE && !bits.is_empty() => {
-                levels.set_routes(key_of(key.word(), level_of(len)), node, bits);
-            }
+            Some(levels) if len <= LAST + STRIDE => levels.set_routes(key.level(), node, bits),
             _ => self.update_level(key, len, Some(node)),
         }
     }

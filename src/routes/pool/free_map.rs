@@ -33,6 +33,16 @@ impl<M: Allocator> FreeMap<M> {
     /// Marks units as allocated, if all of them are free.
     #[inline]
     pub(super) fn take(&mut self, at: usize, count: usize) -> bool {
+        if at % 64 + count <= 64 {
+            // Almost always.
+            let (word, mask) = (&mut self.map[at / 64], u64::MAX >> (64 - count) << (at % 64));
+            let are_free = *word & mask == mask;
+            if are_free {
+                *word ^= mask;
+                self.free -= count;
+            }
+            return are_free;
+        }
         let mut are_free = true;
         for_each_mask(at, count, |word, mask| are_free &= self.map[word] & mask == mask);
         if are_free {

@@ -351,10 +351,13 @@ impl<T: Unit, M: Allocator + Clone> Pool<T, M> {
         }
     }
 
-    /// Frees the units of a block, or of its end.
+    /// Frees a block, or the end of one, which has the size of a block, too.
     fn free_class(&mut self, block: u32, size: u32) {
         self.used -= size as usize;
-        self.free_block(block, size as usize);
+        self.set_free(block, size as usize);
+        if block < self.limit {
+            self.push_free(size_class(size), block);
+        }
     }
 
     /// Allocates a block of a size class.
@@ -460,11 +463,17 @@ impl<T: Unit, M: Allocator + Clone> Pool<T, M> {
         }
     }
 
-    /// Frees some contiguous units.
-    fn free_block(&mut self, from: u32, length: usize) {
+    /// Marks contiguous units as free.
+    #[inline]
+    fn set_free(&mut self, from: u32, length: usize) {
         let map = &mut self.free_maps[(from >> Self::SHIFT) as usize];
         map.set(from as usize % Self::UNITS, length, true);
         self.free += length;
+    }
+
+    /// Frees some contiguous units.
+    fn free_block(&mut self, from: u32, length: usize) {
+        self.set_free(from, length);
         if from < self.limit {
             self.list_free(from, length);
         }
