@@ -86,6 +86,8 @@ fn subjects(n: usize) -> Vec<CacheSubject> {
     let [clock, oldest, lru] = [SecondChance, Oldest, LeastRecentlyUsed]
         .map(|replacement| threes().expect(memory).with_replacement(replacement));
     let chained: ChainedCache<Name, u32> = ChainedCache::new(n).expect(memory);
+    let policy = flowtable::eviction::SecondChance::new();
+    let with_foldhash = ChainedCache::with_parts(n, policy, foldhash.clone()).expect(memory);
     let bound = NonZeroUsize::new(n).expect("there are flows");
     let quick = quick_cache::unsync::Cache::with(
         n,
@@ -103,6 +105,7 @@ fn subjects(n: usize) -> Vec<CacheSubject> {
         ours("source_hash/3/oldest", "3 ways, oldest leaves", cache(Sets::<3>(oldest))),
         ours("source_hash/3/lru", "3 ways, LRU", cache(Sets::<3>(lru))),
         ours("chained", "ChainedCache", cache(Chained(chained))),
+        ours("chained/foldhash", "ChainedCache + foldhash", cache(Chained(with_foldhash))),
         peer("hashbrown, index as hash", cache(Indexed(HashTable::with_capacity(n)))),
         peer("hashbrown + foldhash", cache(Hashed(HashMap::with_hasher(foldhash.clone())))),
         peer("hashbrown + ahash", cache(Hashed(HashMap::with_hasher(ahash)))),

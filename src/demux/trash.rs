@@ -6,7 +6,6 @@ use core::hash::{BuildHasher, Hash};
 use super::{Arrival, Demux, DemuxError, Found, NotFound, RejectedPcb};
 use crate::hash::DefaultHashBuilder;
 use crate::invariant::InvariantError;
-use crate::probes::Probes;
 use crate::trash::{TrashMap, TryInsertError};
 
 /// PCBs in a [`TrashMap`]: a lookup examines one PCB, for any number of connections.
@@ -72,17 +71,6 @@ impl<T, K, S> TrashDemux<T, K, S> {
     }
 }
 
-impl<T, K: Eq + Hash, S: BuildHasher> TrashDemux<T, K, S> {
-    /// The slow path of [`lookup`](Demux::lookup): the first PCB examined is not the right one.
-    #[cold]
-    fn lookup_slow(&mut self, hash: u64, key: &K) -> Found<'_, T> {
-        let mut probes = Probes::default();
-        // One search counts, another returns the mutable reference: this path is rare.
-        let _ = self.pcbs.get_observed_hashed(hash, key, &mut probes);
-        Found { pcb: self.pcbs.get_mut_hashed(hash, key), examined: probes.entries }
-    }
-}
-
 impl<T, K, S: Default> Default for TrashDemux<T, K, S> {
     fn default() -> Self {
         Self::with_hasher(S::default())
@@ -105,11 +93,9 @@ impl<T, K: Eq + Hash, S: BuildHasher> Demux<T, K> for TrashDemux<T, K, S> {
 
     #[inline]
     fn lookup(&mut self, key: &K, _: Arrival) -> Found<'_, T> {
+        let mut examined = 0;
         let hash = self.pcbs.hash_of(key);
-        if self.pcbs.get_first_hashed(hash, key).is_none() {
-            return self.lookup_slow(hash, key);
-        }
-        Found { pcb: self.pcbs.get_mut_hashed(hash, key), examined: 1 }
+        Found { pcb: self.pcbs.get_mut_counted_hashed(hash, key, &mut examined), examined }
     }
 
     fn remove(&mut self, key: &K) -> Result<T, NotFound> {

@@ -15,7 +15,9 @@
 //! | [`ChunkedSlab`] | a [`ChunkedVec`] | two loads | allocates a chunk, moves nothing |
 //!
 //! Cost: insertion and removal are O(1). Freed slots keep their memory for later insertions.
+#![allow(unsafe_code)]
 
+use core::hint::unreachable_unchecked;
 use core::marker::PhantomData;
 use core::mem;
 use core::ops::{Index, IndexMut};
@@ -284,6 +286,36 @@ impl<T, A: Allocator> Slab<T, Contiguous<T, A>> {
     /// Returns whether it succeeded.
     pub(crate) fn try_reserve_exact(&mut self, entries: usize) -> bool {
         self.slots.0.try_reserve_exact(entries.saturating_sub(self.slots.len())).is_ok()
+    }
+
+    /// Returns a reference to the entry at `index`, without checking that there is one.
+    ///
+    /// # Safety
+    ///
+    /// There is an entry at `index`.
+    #[inline(always)]
+    pub(crate) unsafe fn get_unchecked(&self, index: u32) -> &T {
+        // SAFETY: slots with entries are slots of the vector.
+        match unsafe { self.slots.0.get_unchecked(index as usize) } {
+            Slot::Occupied(entry) => entry,
+            // SAFETY: as the caller promises.
+            Slot::Free(_) => unsafe { unreachable_unchecked() },
+        }
+    }
+
+    /// Returns a mutable reference to the entry at `index`, without checking that there is one.
+    ///
+    /// # Safety
+    ///
+    /// There is an entry at `index`.
+    #[inline(always)]
+    pub(crate) unsafe fn get_unchecked_mut(&mut self, index: u32) -> &mut T {
+        // SAFETY: slots with entries are slots of the vector.
+        match unsafe { self.slots.0.get_unchecked_mut(index as usize) } {
+            Slot::Occupied(entry) => entry,
+            // SAFETY: as the caller promises.
+            Slot::Free(_) => unsafe { unreachable_unchecked() },
+        }
     }
 
     /// Removes all free slots and releases their memory, which renumbers the entries. Returns the

@@ -7,11 +7,16 @@
 //!     v6_words      → a bit for each local port
 //! ```
 //!
+//!     busy        the last of these counts that were incremented, so that most connections of a
+//!                 server cost no search
+//!
 //! - **C2** `occupied` has the local port of each connection of the maps at its address, and each
-//!   port at an address once more at the address that is any of that version.
+//!   port at an address once more at the address that is any of that version; but for the
+//!   connections that a count of `busy` has. That is 0, unless `occupied` has the port there more
+//!   than once.
 //! - **C3** Each bit of a word is that of a connection of the maps, and no word is zero. The other
-//!   way round, a connection has a bit if its port was in the range of [`ConnectedPorts::track`],
-//!   and there was memory.
+//!   way round, a connection has a bit if its port is 32,768 or more, or was in the range of
+//!   [`ConnectedPorts::track`], and there was memory.
 
 use core::hash::{BuildHasher, Hash};
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -27,13 +32,33 @@ use crate::key::flow::{FiveTuple, FlowKey};
 use crate::memory::{Allocator, Global};
 use crate::trash::TrashMap;
 
+/// The first of the local ports of which connections have bits in any case: systems select
+/// ephemeral ports from here on.
+const EPHEMERAL: u16 = 32_768;
+
+/// Ports at local addresses that have counts of their own.
+const BUSY: usize = 4;
+
+/// A port at a local address, and how many of its connections `occupied` does not have.
+#[derive(Clone, Copy)]
+struct Busy {
+    at: LocalWords,
+    count: usize,
+}
+
+impl Busy {
+    const NONE: Self = Self { at: LocalWords::NONE, count: 0 };
+}
+
 /// The ports of connections.
 #[derive(Clone)]
 pub(super) struct ConnectedPorts<S, A: Allocator + Clone> {
     occupied: Ports<S, A>,
+    /// By the lowest bits of the port.
+    busy: [Busy; BUSY],
     v4_words: TrashMap<FiveTuple<Ipv4Addr>, u64, S, A>,
     v6_words: TrashMap<FiveTuple<Ipv6Addr>, u64, S, A>,
-    /// The first and the last port of which connections have bits.
+    /// The first and the last port of which new connections have bits.
     tracked: (u16, u16),
 }
 
@@ -41,9 +66,10 @@ impl<S: Clone, A: Allocator + Clone> ConnectedPorts<S, A> {
     pub(super) fn new_in(hasher: &S, memory: &A) -> Self {
         Self {
             occupied: Ports::new_in(hasher, memory),
+            busy: [Busy::NONE; BUSY],
             v4_words: TrashMap::with_hasher_in(hasher.clone(), memory.clone()),
             v6_words: TrashMap::with_hasher_in(hasher.clone(), memory.clone()),
-            tracked: (u16::MAX, 0),
+            tracked: (EPHEMERAL, u16::MAX),
         }
     }
 }
@@ -89,45 +115,91 @@ impl<S: BuildHasher, A: Allocator + Clone> ConnectedPorts<S, A> {
     }
 
     /// Inserts the port of a connection. Returns false if memory allocation fails.
+    #[inline]
     pub(super) fn insert(&mut self, key: &FlowKey) -> bool {
-        let [address, family] = locals(key);
+        let address = LocalWords::of_local(key);
+        let busy = busy(&mut self.busy, address);
+        if busy.at == address {
+            busy.count += 1;
+        } else if !self.insert_occupied(key, address) {
+            return false;
+        }
+        if self.is_tracked(key) {
+            self.set_tracked(key);
+        }
+        true
+    }
+
+    #[inline(never)]
+    fn insert_occupied(&mut self, key: &FlowKey, address: LocalWords) -> bool {
         match self.occupied.insert(address) {
             None => return false,
-            Some(true) if self.occupied.insert(family).is_none() => {
+            Some(true) if self.occupied.insert(family(key)).is_none() => {
                 self.occupied.remove(address);
                 return false;
             }
-            Some(_) => {}
-        }
-        if self.is_tracked(key) {
-            // Without memory a port has no bit; then it costs a lookup.
-            let bit = bit(key.dport());
-            match word_of(key) {
-                FlowKey::V4(word) => set_bit(&mut self.v4_words, word, bit),
-                FlowKey::V6(word) => set_bit(&mut self.v6_words, word, bit),
+            Some(true) => {}
+            Some(false) => {
+                let busy = busy(&mut self.busy, address);
+                if busy.count == 0 {
+                    busy.at = address;
+                }
             }
         }
         true
     }
 
+    /// Sets the bit of a connection. Without memory it has none; then it costs a lookup.
+    #[inline(never)]
+    fn set_tracked(&mut self, key: &FlowKey) {
+        let bit = bit(key.dport());
+        match word_of(key) {
+            FlowKey::V4(word) => set_bit(&mut self.v4_words, word, bit),
+            FlowKey::V6(word) => set_bit(&mut self.v6_words, word, bit),
+        }
+    }
+
     /// Removes the port of a connection.
+    #[inline]
     pub(super) fn remove(&mut self, key: &FlowKey) {
-        let [address, family] = locals(key);
-        if self.occupied.remove(address) {
-            self.occupied.remove(family);
+        let address = LocalWords::of_local(key);
+        let busy = busy(&mut self.busy, address);
+        if busy.at == address && busy.count > 0 {
+            busy.count -= 1;
+        } else {
+            self.remove_occupied(key, address);
         }
         if self.is_tracked(key) {
-            let bit = bit(key.dport());
-            match word_of(key) {
-                FlowKey::V4(word) => clear_bit(&mut self.v4_words, &word, bit),
-                FlowKey::V6(word) => clear_bit(&mut self.v6_words, &word, bit),
-            }
+            self.clear_tracked(key);
+        }
+    }
+
+    #[inline(never)]
+    fn remove_occupied(&mut self, key: &FlowKey, address: LocalWords) {
+        let busy = busy(&mut self.busy, address);
+        if busy.at == address {
+            // Perhaps `occupied` has the port only once after this.
+            *busy = Busy::NONE;
+        }
+        if self.occupied.remove(address) {
+            self.occupied.remove(family(key));
+        }
+    }
+
+    /// Clears the bit of a connection, if it has one.
+    #[inline(never)]
+    fn clear_tracked(&mut self, key: &FlowKey) {
+        let bit = bit(key.dport());
+        match word_of(key) {
+            FlowKey::V4(word) => clear_bit(&mut self.v4_words, &word, bit),
+            FlowKey::V6(word) => clear_bit(&mut self.v6_words, &word, bit),
         }
     }
 
     /// Removes all ports.
     pub(super) fn clear(&mut self) {
         self.occupied.clear();
+        self.busy = [Busy::NONE; BUSY];
         self.v4_words.clear();
         self.v6_words.clear();
     }
@@ -140,22 +212,29 @@ impl<S: BuildHasher, A: Allocator + Clone> ConnectedPorts<S, A> {
     ) -> Result<(), InvariantError> {
         let hasher = DefaultHashBuilder::with_seed(0);
         let mut occupied = Ports::new_in(&hasher, &Global);
-        for [address, family] in keys.map(|key| locals(&key)) {
-            if occupied.insert(address) == Some(true) {
-                occupied.insert(family);
+        for key in keys {
+            if occupied.insert(LocalWords::of_local(&key)) == Some(true) {
+                occupied.insert(family(&key));
             }
         }
-        let is_equal = self.occupied.is_equal(&occupied);
+        let busy = |at: &LocalWords| self.busy.iter().find(|busy| busy.at == *at);
+        let more = |at: &LocalWords| busy(at).map_or(0, |busy| busy.count);
+        let is_equal = self.occupied.is_equal(&occupied, more);
         ensure(is_equal, || "C2: a count of connections at a local address is wrong")?;
         validate_words(&self.v4_words, |key| is_connected(&FlowKey::V4(key)))?;
         validate_words(&self.v6_words, |key| is_connected(&FlowKey::V6(key)))
     }
 }
 
-/// The keys under which a connection is counted: its local address, and any of that version.
-fn locals(key: &FlowKey) -> [LocalWords; 2] {
-    let [address, family, _] = LocalWords::of_packet(key, false);
-    [address, family]
+/// The count that a port at a local address may have.
+#[inline]
+fn busy(all: &mut [Busy; BUSY], at: LocalWords) -> &mut Busy {
+    &mut all[usize::from(at.port()) % BUSY]
+}
+
+/// The key under which the port of a connection is counted: any address of its version.
+fn family(key: &FlowKey) -> LocalWords {
+    LocalWords::of_packet(key, false)[1]
 }
 
 /// The key of the word with the local port of a connection.

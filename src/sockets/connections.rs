@@ -13,6 +13,7 @@
 
 use alloc::format;
 use core::hash::{BuildHasher, Hash};
+use core::mem;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::ops::RangeInclusive;
 
@@ -25,7 +26,7 @@ use crate::key::bits::BitString;
 use crate::key::flow::{FiveTuple, FlowKey};
 use crate::memory::Allocator;
 use crate::raw::prefetch::BURST;
-use crate::trash::{Entry, TrashMap};
+use crate::trash::TrashMap;
 
 pub(super) type V4<T, S, A> = TrashMap<FiveTuple<Ipv4Addr>, T, S, A>;
 pub(super) type V6<T, S, A> = TrashMap<FiveTuple<Ipv6Addr>, T, S, A>;
@@ -140,14 +141,20 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
 
     /// Inserts a connection. Returns the socket if the connection exists, or memory allocation
     /// fails.
-    pub(super) fn insert(&mut self, key: FlowKey, socket: T) -> Result<(), RejectedSocket<T>> {
+    #[inline]
+    pub(super) fn insert(&mut self, key: &FlowKey, socket: T) -> Result<(), RejectedSocket<T>> {
         if self.small.is_empty() && self.len() > 0 {
             return self.insert_mapped(key, socket);
         }
-        let why = if self.small.get(&key).is_some() {
+        self.insert_small(key, socket)
+    }
+
+    #[inline(never)]
+    fn insert_small(&mut self, key: &FlowKey, socket: T) -> Result<(), RejectedSocket<T>> {
+        let why = if self.small.get(key).is_some() {
             SocketError::InUse
         } else if self.small.len() < MAX_SMALL && self.small.reserve(1) {
-            self.small.push(key, socket);
+            self.small.push(*key, socket);
             return Ok(());
         } else if self.small.len() == MAX_SMALL && self.move_to_maps() {
             return self.insert_mapped(key, socket);
@@ -197,7 +204,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
     fn move_to_maps(&mut self) -> bool {
         while let Some((key, socket)) = self.small.pop() {
             // C1 does not hold in this loop, so it must not look up connections.
-            if let Err(RejectedSocket { refused, .. }) = self.insert_mapped(key, socket) {
+            if let Err(RejectedSocket { refused, .. }) = self.insert_mapped(&key, socket) {
                 self.small.push(key, refused);
                 self.move_to_small();
                 return false;
@@ -213,13 +220,13 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
         self.ports.clear();
     }
 
-    fn insert_mapped(&mut self, key: FlowKey, socket: T) -> Result<(), RejectedSocket<T>> {
+    fn insert_mapped(&mut self, key: &FlowKey, socket: T) -> Result<(), RejectedSocket<T>> {
         match key {
             FlowKey::V4(tuple) => {
-                insert_with_port(&mut self.v4, tuple, &mut self.ports, &key, socket)
+                insert_with_port(&mut self.v4, *tuple, &mut self.ports, key, socket)
             }
             FlowKey::V6(tuple) => {
-                insert_with_port(&mut self.v6, tuple, &mut self.ports, &key, socket)
+                insert_with_port(&mut self.v6, *tuple, &mut self.ports, key, socket)
             }
         }
     }
@@ -271,22 +278,26 @@ fn insert_with_port<I, T, S, A>(
     socket: T,
 ) -> Result<(), RejectedSocket<T>>
 where
-    FiveTuple<I>: Eq + Hash,
+    FiveTuple<I>: Copy + Eq + Hash,
     S: BuildHasher,
     A: Allocator + Clone,
 {
-    let (refused, why) = match map.try_entry(tuple) {
-        Ok(Entry::Occupied(_)) => (socket, SocketError::InUse),
-        Ok(Entry::Vacant(entry)) if ports.insert(key) => match entry.try_insert(socket) {
-            Ok(_) => return Ok(()),
-            Err(error) => {
-                ports.remove(key);
-                (error.refused.1, SocketError::NoMemory)
-            }
-        },
-        Ok(Entry::Vacant(_)) | Err(_) => (socket, SocketError::NoMemory),
+    let (refused, why) = match map.try_insert(tuple, socket) {
+        Ok(None) if ports.insert(key) => return Ok(()),
+        Ok(None) => (map.remove(&tuple), SocketError::NoMemory),
+        Ok(Some(previous)) => {
+            // It stays.
+            let refused = match map.get_mut(&tuple) {
+                Some(socket) => mem::replace(socket, previous),
+                // With an inconsistent hasher.
+                None => previous,
+            };
+            (Some(refused), SocketError::InUse)
+        }
+        Err(error) => (Some(error.refused.1), SocketError::NoMemory),
     };
-    Err(RejectedSocket { refused, why })
+    // Without one, the hasher is inconsistent, and the socket is in the map.
+    refused.map_or(Ok(()), |refused| Err(RejectedSocket { refused, why }))
 }
 
 fn as_v4(key: &FlowKey) -> Option<FiveTuple<Ipv4Addr>> {

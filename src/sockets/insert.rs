@@ -119,12 +119,8 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         protocol: u8,
         socket: T,
     ) -> Result<Name, RejectedSocket<T>> {
-        let key = match connection(local, remote, protocol) {
-            Ok(key) => key,
-            Err(why) => return Err(RejectedSocket { refused: socket, why }),
-        };
-        match self.check_limit() {
-            Ok(()) => self.insert_connected(key, socket),
+        match connection(local, remote, protocol) {
+            Ok(key) => self.insert_connected(&key, socket),
             Err(why) => Err(RejectedSocket { refused: socket, why }),
         }
     }
@@ -153,8 +149,10 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn accept(&mut self, packet: &FlowKey, socket: T) -> Result<Name, RejectedSocket<T>> {
-        let (local, remote) = ends(packet);
-        self.connect(local, remote, packet.protocol(), socket)
+        match connection_of(packet) {
+            Ok(key) => self.insert_connected(&key, socket),
+            Err(why) => Err(RejectedSocket { refused: socket, why }),
+        }
     }
 
     /// Turns a bound socket into the connection of this packet, whose `dst` it is bound to.
@@ -186,8 +184,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     /// ```
     pub fn connect_bound(&mut self, name: &Name, packet: &FlowKey) -> Result<Name, SocketError> {
         let Name::Bound { local, id } = name else { return Err(SocketError::NotFound) };
-        let (here, there) = ends(packet);
-        let key = connection(here, there, packet.protocol())?;
+        let key = connection_of(packet)?;
         if self.listeners.get(local, *id).is_none() {
             return Err(SocketError::NotFound);
         }
@@ -201,7 +198,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
             return Err(SocketError::NotFound);
         };
         let Listener { local, reuse, id, socket, next } = listener;
-        match self.connections.insert(key, socket) {
+        match self.connections.insert(&key, socket) {
             Ok(()) => {
                 self.listeners.unlink(&local, reuse, index, next);
                 Ok(Name::Connected(key))
@@ -217,8 +214,9 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     /// `remote`.
     ///
     /// Ports are selected in the order of RFC 6056, which is secret if the hasher is seeded with a
-    /// secret. Ports are tested 64 at a time. Only those that [`connect`](Self::connect) or
-    /// [`accept`](Self::accept) used before the first call with this range cost a lookup each.
+    /// secret. Ports are tested 64 at a time. Only those below 32,768 that
+    /// [`connect`](Self::connect) or [`accept`](Self::accept) used before the first call with this
+    /// range cost a lookup each.
     ///
     /// # Errors
     ///
@@ -267,20 +265,38 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         let hash = self.hasher.hash_one((key.src(), key.sport(), key.dst(), protocol));
         let random = |index| self.hasher.hash_one(index);
         match self.cursors.next(hash, &ports, random, taken, is_free).and_then(at_port) {
-            Ok(key) => self.insert_connected(key, socket),
+            Ok(key) => self.insert_connected(&key, socket),
             Err(why) => Err(RejectedSocket { refused: socket, why }),
         }
     }
 
-    fn insert_connected(&mut self, key: FlowKey, socket: T) -> Result<Name, RejectedSocket<T>> {
-        self.connections.insert(key, socket).map(|()| Name::Connected(key))
+    #[inline]
+    fn insert_connected(&mut self, key: &FlowKey, socket: T) -> Result<Name, RejectedSocket<T>> {
+        match self.check_limit() {
+            Ok(()) => self.connections.insert(key, socket).map(|()| Name::Connected(*key)),
+            Err(why) => Err(RejectedSocket { refused: socket, why }),
+        }
     }
 }
 
-/// The local and the remote end of the connection of a packet that has arrived.
-fn ends(packet: &FlowKey) -> (SocketAddr, SocketAddr) {
+/// The key of the connection of a packet that has arrived.
+#[inline]
+fn connection_of(packet: &FlowKey) -> Result<FlowKey, SocketError> {
+    match packet {
+        FlowKey::V4(key) if key.src.is_unspecified() || key.dst.is_unspecified() => {
+            Err(SocketError::Unspecified)
+        }
+        FlowKey::V4(key) if key.sport == 0 || key.dport == 0 => Err(SocketError::PortZero),
+        FlowKey::V4(_) => Ok(*packet),
+        FlowKey::V6(_) => connection_of_v6(packet),
+    }
+}
+
+/// It may have IPv4-mapped addresses.
+#[inline(never)]
+fn connection_of_v6(packet: &FlowKey) -> Result<FlowKey, SocketError> {
     let local = SocketAddr::new(packet.dst(), packet.dport());
-    (local, SocketAddr::new(packet.src(), packet.sport()))
+    connection(local, SocketAddr::new(packet.src(), packet.sport()), packet.protocol())
 }
 
 /// The key of a connection, as its packets arrive.

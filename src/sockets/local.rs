@@ -248,6 +248,9 @@ const ANY_V6: u64 = 3;
 const V6: u64 = 4;
 
 impl LocalWords {
+    /// No address of a socket.
+    pub(super) const NONE: Self = Self { header: u64::MAX, address: [0; 2] };
+
     pub(super) fn new(local: &Local) -> Self {
         let (kind, address) = match local.scope {
             Scope::Address(IpAddr::V4(address)) => (V4, address.to_bits().into()),
@@ -277,6 +280,16 @@ impl LocalWords {
     pub(super) fn block(self) -> Self {
         let block = u64::from(self.port()) / u64::from(WORD);
         Self { header: self.header >> 17 << 17 | block, ..self }
+    }
+
+    /// The key of the address and port that a packet is sent to.
+    #[inline]
+    pub(super) fn of_local(packet: &FlowKey) -> Self {
+        let (kind, address) = match packet {
+            FlowKey::V4(key) => (V4, key.dst.to_bits().into()),
+            FlowKey::V6(key) => (V6, key.dst.to_bits()),
+        };
+        Self::of(kind, address, Some(packet.dport()), packet.protocol())
     }
 
     /// The keys of the sockets that match a packet, at its port or at all ports, best match first:

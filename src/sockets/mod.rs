@@ -43,9 +43,10 @@
 //!
 //! An IPv4 connection takes a [`TrashMap`] entry of 16 bytes and the socket. What `bind` needs to
 //! find a port in use is a bit for each port at an address, 64 in an entry of 32 bytes, and a count
-//! for those of several connections. Connections from a range of ephemeral ports have one more bit,
-//! in an entry of 24 bytes for each remote socket and 64 ports. Searches for a free port read these
-//! words: at most 442 for each set of ports in use, if the range has 28,232 ports.
+//! for those of several connections. Connections from ports of 32,768 or more, and from a range of
+//! ephemeral ports, have one more bit, in an entry of 24 bytes for each remote socket and 64 ports.
+//! Searches for a free port read these words: at most 442 for each set of ports in use, if the
+//! range has 28,232 ports; as many if all are in use.
 //!
 //! [`TrashMap`]: crate::TrashMap
 

@@ -133,14 +133,6 @@ impl<T, A: Allocator + Clone> Table<T, A> {
         self.stash.iter().position(|(other, entry)| *other == hash && eq(entry))
     }
 
-    /// The first entry in the home group of this hash that has its tag.
-    #[inline]
-    pub(crate) fn candidate(&self, hash: u64) -> Option<&T> {
-        let (segment, home) = (self.directory.segment(hash), self.home(hash));
-        let slot = segment.group(home).matches(tag(hash)).next()?;
-        Some(segment.get(home + slot))
-    }
-
     /// [`Self::find`], observed: a group is a node.
     pub(crate) fn find_observed(
         &self,

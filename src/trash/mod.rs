@@ -362,18 +362,6 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         found.or_else(|| self.find_reseeded(key, observer)).map(|(_, value)| value)
     }
 
-    /// Returns the value for `key` if its entry is the first one in its home group with its tag, as
-    /// nearly all are.
-    #[inline]
-    pub(crate) fn get_first_hashed<Q: Equivalent<K> + ?Sized>(
-        &self,
-        hash: u64,
-        key: &Q,
-    ) -> Option<&V> {
-        let (own, value) = self.table.candidate(hash)?;
-        key.equivalent(own).then_some(value)
-    }
-
     /// Returns a mutable reference to the value for `key`.
     #[inline]
     #[must_use]
@@ -394,6 +382,25 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
             return self.find_reseeded_mut(key);
         }
         self.table.find_mut(hash, |(own, _)| key.equivalent(own)).map(|(_, value)| value)
+    }
+
+    /// [`get_mut_hashed`](Self::get_mut_hashed), and adds the number of entries examined to
+    /// `examined`.
+    #[inline]
+    pub(crate) fn get_mut_counted_hashed<Q: Hash + Equivalent<K> + ?Sized>(
+        &mut self,
+        hash: u64,
+        key: &Q,
+        examined: &mut u32,
+    ) -> Option<&mut V> {
+        if self.reseeded.is_some() {
+            return self.get_mut_counted_reseeded(hash, key, examined);
+        }
+        let eq = |(own, _): &(K, V)| {
+            *examined += 1;
+            key.equivalent(own)
+        };
+        self.table.find_mut(hash, eq).map(|(_, value)| value)
     }
 
     /// Returns the entry of `key`.

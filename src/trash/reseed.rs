@@ -23,7 +23,7 @@ use super::TrashMap;
 use super::error::TryInsertError;
 use crate::hash::DefaultHashBuilder;
 use crate::memory::{Allocator, Box};
-use crate::probes::Observer;
+use crate::probes::{Observer, Probes};
 use crate::table::error::TryReserveError;
 use crate::table::{Cursor, Position, Table, uninit_box};
 
@@ -168,6 +168,22 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         let hash = self.own_hash(key);
         let found = self.current_table_mut().find_mut(hash, |(own, _)| key.equivalent(own));
         found.map(|(_, value)| value)
+    }
+
+    /// [`find_reseeded_mut`](Self::find_reseeded_mut), and counts the entries examined.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn get_mut_counted_reseeded<Q: Hash + Equivalent<K> + ?Sized>(
+        &mut self,
+        hash: u64,
+        key: &Q,
+        examined: &mut u32,
+    ) -> Option<&mut V> {
+        let mut probes = Probes::default();
+        // One search counts, another returns the mutable reference: this path is rare.
+        let _ = self.get_observed_hashed(hash, key, &mut probes);
+        *examined += probes.entries;
+        self.find_reseeded_mut(key)
     }
 
     /// Inserts an entry into a map that has reseeded or is flooded.

@@ -99,9 +99,36 @@ proptest! {
                 }
             }
             prop_assert_eq!(ours.live(at), model.live(at));
+            let mut live: Vec<(u64, u64)> = ours.iter(at).collect();
+            let mut expected: Vec<_> = model.iter(at).map(|(tag, value)| (*tag, *value)).collect();
+            live.sort_unstable();
+            expected.sort_unstable();
+            prop_assert_eq!(live, expected);
             prop_assert_eq!(ours.validate(), Ok(()));
         }
     }
+}
+
+/// Hashes of the caller: all operations use the shard and the chain of that hash.
+#[test]
+fn a_store_without_a_hasher_takes_the_hashes_of_the_caller() {
+    let store: ConcurrentStore<u64, u64, ()> =
+        ConcurrentStore::with_parts(1000, LIFETIME, Heads::Paired, ()).unwrap();
+    for tag in 0..500 {
+        assert_eq!(store.insert_new_hashed(mix(tag), tag, at(0), tag), Ok(true));
+        assert_eq!(store.insert_new_hashed(mix(tag), tag, at(0), 7), Ok(false));
+        let each = |value: &mut u64, is_new| (*value, is_new);
+        let found = store.get_or_insert_with_hashed(mix(tag), tag, at(1), || 7, each);
+        assert_eq!(found, Ok((tag, false)));
+        assert_eq!(store.update_hashed(mix(tag), &tag, at(1), |value| *value += 1), Some(()));
+    }
+    store.retain_hashed(at(1), |tag| mix(*tag), |tag, _| tag % 5 > 0);
+    for tag in 0..500 {
+        let value = (tag % 5 > 0).then_some(tag + 1);
+        assert_eq!(store.get_hashed(mix(tag), &tag, at(1)), value);
+        assert_eq!(store.remove_hashed(mix(tag), &tag, at(1)), value);
+    }
+    assert_eq!((store.live(at(1)), store.iter(at(1)).next()), (0, None));
 }
 
 fn shared<V>(capacity: usize) -> ConcurrentStore<u64, V> {

@@ -55,7 +55,7 @@ const ROWS: [(&str, &str); 19] = [
     ("ChainedCache", "x-xxxxxxx-xxx-"),
     ("DuplicateFilter", "x----------xx-"),
     ("EphemeralStore", "xxxxxx-----xx-"),
-    ("ConcurrentStore", "---x--------x-"),
+    ("ConcurrentStore", "x--x-x------x-"),
     ("Unicache", "---x-xx----xx-"),
 ];
 
@@ -255,6 +255,8 @@ fn concurrent_store() {
     let store = flowtable::ConcurrentStore::<u32, u32>::new(10, Duration::from_secs(1)).unwrap();
     let now = Timestamp::ZERO;
     assert_eq!(store.insert_new(1, now, 10), Ok(true));
+    assert_eq!(store.get_hashed(store.hash_of(&1), &1, now), Some(10));
+    assert!(store.iter(now).eq([(1, 10)]));
     store.retain(now, |_, value| *value != 10);
     assert_eq!(store.live(now), 0);
     assert!(!format!("{store:?}").is_empty());

@@ -121,6 +121,53 @@ fn the_last_free_ports_are_found_in_a_bounded_number_of_lookups() {
 }
 
 #[test]
+fn ports_that_were_not_selected_by_the_table_are_known_without_a_lookup_each() {
+    let hasher = Counting(Rc::default(), DefaultHashBuilder::with_seed(3));
+    let mut sockets = SocketTable::with_hasher(usize::MAX, hasher.clone());
+    let (here, there) = (ip("192.0.2.1"), end("198.51.100.7:443"));
+    let range = 32_768..=60_999;
+    for port in range.clone() {
+        sockets.connect(SocketAddr::new(here, port), there, TCP, ()).unwrap();
+    }
+    let before = hasher.0.get();
+    let error = sockets.connect_ephemeral(here, there, TCP, range, ()).unwrap_err();
+    assert_eq!(error.why, SocketError::NoPort);
+    // Two sets of ports in use, of 442 words; and cursors.
+    assert!(hasher.0.get() - before <= 2 * 442 + 300, "{} hashes", hasher.0.get() - before);
+}
+
+#[test]
+fn a_port_of_many_connections_is_in_use_until_the_last_one_is_closed() {
+    let mut sockets = SocketTable::new(usize::MAX);
+    // Two ports whose counts are in one place, at two addresses.
+    let locals = ["192.0.2.1:80", "192.0.2.1:84", "192.0.2.2:80"].map(end);
+    let mut open = [const { Vec::new() }; 3];
+    for (step, client) in (1..=400).map(|port| (port, end(&format!("198.51.100.7:{port}")))) {
+        let at = step % 3;
+        open[at].push(sockets.connect(locals[at], client, TCP, ()).unwrap());
+        // The connections of the first are closed and opened again and again.
+        if step % 5 == 0 {
+            open[0].drain(..).for_each(|name| sockets.remove(&name).unwrap());
+        }
+        sockets.validate().unwrap();
+        for (local, open) in locals.iter().zip(&open) {
+            match sockets.bind(Local::new(*local, TCP), Reuse::No, ()) {
+                Ok(bound) => {
+                    assert!(open.is_empty());
+                    sockets.remove(&bound).unwrap();
+                }
+                Err(error) => assert!(error.why == SocketError::InUse && !open.is_empty()),
+            }
+        }
+    }
+    for (local, open) in locals.iter().zip(open) {
+        open.iter().for_each(|name| sockets.remove(name).unwrap());
+        sockets.validate().unwrap();
+        assert!(sockets.bind(Local::new(*local, TCP), Reuse::No, ()).is_ok());
+    }
+}
+
+#[test]
 fn many_listeners_cost_as_many_hashes_as_one() {
     for address in ["0.0.0.0", "192.0.2.1", "::"] {
         let costs = [1, 32, 1000].map(|count| {

@@ -2,6 +2,7 @@
 
 use std::hash::BuildHasher;
 
+use flowtable::eviction::SecondChance;
 use flowtable::hash::source_index::SourceIndex;
 use flowtable::{ChainedCache, SourceHashCache};
 use hashbrown::{HashMap, HashTable};
@@ -42,9 +43,9 @@ impl<const WAYS: usize> Cache for Sets<WAYS> {
     }
 }
 
-pub(crate) struct Chained(pub(crate) ChainedCache<Name, u32>);
+pub(crate) struct Chained<S>(pub(crate) ChainedCache<Name, u32, SecondChance, S>);
 
-impl Cache for Chained {
+impl<S: BuildHasher> Cache for Chained<S> {
     #[inline]
     fn get(&mut self, packet: &Packet) -> Option<u32> {
         self.0.get(&packet.name).copied()

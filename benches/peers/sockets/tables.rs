@@ -1,7 +1,7 @@
 //! Tables of connections: `SocketTable` and its peers.
 
 use std::hash::BuildHasher;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
 
 use flowtable::sockets::{Match, Name, SocketTable};
 use flowtable::{DefaultHashBuilder, FiveTuple, FlowKey, TrashMap};
@@ -24,10 +24,7 @@ impl Map<FlowKey> for Sockets {
         self.0.lookup(key).map(|found| found.socket)
     }
     fn insert(&mut self, key: FlowKey, value: u64) {
-        let local = SocketAddr::new(key.dst(), key.dport());
-        let remote = SocketAddr::new(key.src(), key.sport());
-        let connected = self.0.connect(local, remote, key.protocol(), value);
-        connected.expect("a new connection below the limit");
+        self.0.accept(&key, value).expect("a new connection below the limit");
     }
     fn remove(&mut self, key: &FlowKey) -> Option<u64> {
         self.0.remove(&Name::Connected(*key)).ok()

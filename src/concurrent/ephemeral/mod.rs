@@ -33,6 +33,7 @@
 //! not write to a concurrent structure of this crate, nor use any `ConcurrentStore`, whose reads
 //! take locks, too: that panics, as it could deadlock.
 
+mod hashed;
 #[cfg(all(test, crossbeam_loom))]
 mod loom_models;
 
@@ -44,7 +45,7 @@ use core::time::Duration;
 
 use equivalent::Equivalent;
 
-use crate::concurrent::lock::{Lock, LockGuard};
+use crate::concurrent::lock::Lock;
 use crate::concurrent::policy::{SHARDS, mix, shard_of};
 use crate::ephemeral::{EphemeralStore, Full, Heads, StoreError};
 use crate::hash::DefaultHashBuilder;
@@ -283,12 +284,6 @@ impl<T, V, S, A: Allocator + Clone> ConcurrentStore<T, V, S, A> {
 }
 
 impl<T: Hash + Eq, V, S: BuildHasher, A: Allocator + Clone> ConcurrentStore<T, V, S, A> {
-    /// Returns the hash of a tag, and locks its shard.
-    fn lock<Q: Hash + ?Sized>(&self, tag: &Q) -> (u64, LockGuard<'_, ShardStore<T, V, A>>) {
-        let hash = self.hasher.hash_one(tag);
-        (hash, self.shard_of(hash).0.lock())
-    }
-
     /// Returns a copy of the value of a tag, if it has a live binding.
     #[must_use]
     pub fn get<Q>(&self, tag: &Q, now: Timestamp) -> Option<V>
@@ -296,8 +291,7 @@ impl<T: Hash + Eq, V, S: BuildHasher, A: Allocator + Clone> ConcurrentStore<T, V
         Q: Hash + Equivalent<T> + ?Sized,
         V: Clone,
     {
-        let (hash, store) = self.lock(tag);
-        store.get_hashed(hash, tag, now).cloned()
+        self.get_hashed(self.hash_of(tag), tag, now)
     }
 
     /// Calls `update` with a mutable reference to the value of a tag, if it has a live binding, and
@@ -330,8 +324,7 @@ impl<T: Hash + Eq, V, S: BuildHasher, A: Allocator + Clone> ConcurrentStore<T, V
     where
         Q: Hash + Equivalent<T> + ?Sized,
     {
-        let (hash, mut store) = self.lock(tag);
-        store.get_mut_hashed(hash, tag, now).map(update)
+        self.update_hashed(self.hash_of(tag), tag, now, update)
     }
 
     /// Creates a binding with this value, if the tag has none. Returns whether it did.
@@ -355,11 +348,7 @@ impl<T: Hash + Eq, V, S: BuildHasher, A: Allocator + Clone> ConcurrentStore<T, V
     /// # Ok::<(), flowtable::ephemeral::StoreError>(())
     /// ```
     pub fn insert_new(&self, tag: T, now: Timestamp, value: V) -> Result<bool, Full<T>> {
-        // Before the lock: a value that is not used is dropped without it.
-        let mut value = Some(value);
-        let (hash, mut store) = self.lock(&tag);
-        let value = || value.take().expect("called once");
-        store.find_or_create_hashed(hash, tag, now, value).map(|bound| bound.is_new)
+        self.insert_new_hashed(self.hash_of(&tag), tag, now, value)
     }
 
     /// Calls `each` with a mutable reference to the value of the live binding of a tag, and whether
@@ -376,14 +365,7 @@ impl<T: Hash + Eq, V, S: BuildHasher, A: Allocator + Clone> ConcurrentStore<T, V
         value: impl FnOnce() -> V,
         each: impl FnOnce(&mut V, bool) -> R,
     ) -> Result<R, Full<T>> {
-        let (hash, mut store) = self.lock(&tag);
-        let mut is_new = false;
-        let value = || {
-            is_new = true;
-            value()
-        };
-        let value = store.get_or_insert_with_hashed(hash, tag, now, value)?;
-        Ok(each(value, is_new))
+        self.get_or_insert_with_hashed(self.hash_of(&tag), tag, now, value, each)
     }
 
     /// Removes the live binding of a tag and returns its value: see [`EphemeralStore::remove`].
@@ -391,8 +373,7 @@ impl<T: Hash + Eq, V, S: BuildHasher, A: Allocator + Clone> ConcurrentStore<T, V
     where
         Q: Hash + Equivalent<T> + ?Sized,
     {
-        let (hash, mut store) = self.lock(tag);
-        store.remove_hashed(hash, tag, now)
+        self.remove_hashed(self.hash_of(tag), tag, now)
     }
 
     /// Removes the live bindings for which `keep` returns false, one shard after the other.
@@ -413,10 +394,8 @@ impl<T: Hash + Eq, V, S: BuildHasher, A: Allocator + Clone> ConcurrentStore<T, V
     /// assert_eq!(store.live(Timestamp::from_secs(1)), 4);
     /// # Ok::<(), flowtable::ephemeral::StoreError>(())
     /// ```
-    pub fn retain(&self, now: Timestamp, mut keep: impl FnMut(&T, &mut V) -> bool) {
-        for shard in &self.shards {
-            shard.0.lock().retain_hashed(now, |tag| self.hasher.hash_one(tag), &mut keep);
-        }
+    pub fn retain(&self, now: Timestamp, keep: impl FnMut(&T, &mut V) -> bool) {
+        self.retain_hashed(now, |tag| self.hash_of(tag), keep);
     }
 
     /// Checks the invariants of all shards, for tests. O(n).
