@@ -310,7 +310,7 @@ impl<S: BuildHasher, A: Allocator + Clone> Index<S, A> {
         has_memory: impl Fn(usize) -> bool,
     ) {
         if self.old().is_none() {
-            self.begin_reseeding(name);
+            self.begin_reseeding(name, &has_memory);
         }
         for _ in 0..MOVED {
             let Some(slot) = self.old().map(|old| old.next) else { return };
@@ -332,7 +332,7 @@ impl<S: BuildHasher, A: Allocator + Clone> Index<S, A> {
         }
     }
 
-    fn begin_reseeding<K: Hash>(&mut self, name: &K) {
+    fn begin_reseeding<K: Hash>(&mut self, name: &K, has_memory: impl Fn(usize) -> bool) {
         if self.len() < self.reseeded.as_ref().map_or(0, |reseeded| reseeded.again_at) {
             return;
         }
@@ -341,9 +341,14 @@ impl<S: BuildHasher, A: Allocator + Clone> Index<S, A> {
         let (before, memory) = (self.reseeded.as_ref(), self.lines.allocator().clone());
         let before = before.map(|reseeded| reseeded.seed.clone());
         let reseeded = Reseeded { seed, old: None, count, again_at };
+        let bytes = size_of::<Reseeded<A>>() + Lines::new_in(memory.clone()).growth(0);
+        if !has_memory(self.allocation_size() + bytes) {
+            return;
+        }
         // Without memory, the hash stays for now.
         let Ok(mut reseeded) = Box::try_new_in(reseeded, memory.clone()) else { return };
-        let lines = core::mem::replace(&mut self.lines, Lines::new_in(memory));
+        let Ok(lines) = Lines::with_line_in(memory) else { return };
+        let lines = core::mem::replace(&mut self.lines, lines);
         reseeded.old = Some(Old { lines, seed: before, next: 0 });
         self.reseeded = Some(reseeded);
     }

@@ -31,6 +31,17 @@ impl Lines {
 }
 
 impl<A: Allocator + Clone> Lines<A> {
+    /// A table with a line, and memory from `memory`.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated.
+    pub(crate) fn with_line_in(memory: A) -> Result<Self, TryReserveError> {
+        let mut lines = Self::new_in(memory);
+        lines.grow(|_| 0)?;
+        Ok(lines)
+    }
+
     /// Whether the next insertion grows the table, if there are `removed` entries less by then.
     #[inline(always)]
     pub(super) fn is_growth_due(&self, removed: usize) -> bool {
