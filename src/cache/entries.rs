@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A lookup reads a line, which compares 12 tags at once, and then the entry. All memory is
-//! allocated by the constructor, for lines that are three quarters full at most; but without
-//! eviction, entries whose segments have no slot, since hashes are not random, take more.
+//! allocated by the constructor, for lines that are two thirds full at most; but without eviction,
+//! entries whose segments have no slot, since hashes are not random, take more.
 //!
 //! Invariants: each entry is in the lines once, under its hash, and all numbers in lines are slots
 //! of entries; there are at most as many entries as the capacity.
@@ -25,7 +25,7 @@ use crate::eviction::EntryStats;
 use crate::invariant::{InvariantError, ensure};
 use crate::memory::{Allocator, LineAligned};
 use crate::raw::slab::{Contiguous, Slab, Slot};
-use crate::table::lines::Lines;
+use crate::table::lines::FixedLines;
 use crate::timestamp::Timestamp;
 
 /// The maximum capacity of a cache: all slots that eviction policies support.
@@ -47,7 +47,7 @@ type Slots<K, V, A> = Slab<Entry<K, V>, Contiguous<Entry<K, V>, LineAligned<A>>>
 /// Entries by hash, in slots that do not change.
 #[derive(Debug)]
 pub(super) struct Entries<K, V, A: Allocator + Clone> {
-    lines: Lines<A>,
+    lines: FixedLines<A>,
     slots: Slots<K, V, A>,
     capacity: usize,
     /// The number of insertions and uses of entries: a clock for `last_use`.
@@ -76,12 +76,12 @@ impl<K, V, A: Allocator + Clone> Entries<K, V, A> {
             1..=MAX_CAPACITY => {}
             _ => return Err(CacheError::TooLarge),
         }
-        let mut lines = Lines::new_in(memory.clone());
+        let lines = FixedLines::with_capacity_in(capacity, memory.clone());
+        let lines = lines.map_err(|_| CacheError::NoMemory)?;
         let mut slots = Slab::new_in(LineAligned(memory));
         if !slots.try_reserve_exact(capacity) {
             return Err(CacheError::NoMemory);
         }
-        lines.reserve(capacity).map_err(|_| CacheError::NoMemory)?;
         Ok(Self { lines, slots, capacity, uses: 0 })
     }
 
@@ -194,8 +194,7 @@ impl<K, V, A: Allocator + Clone> Entries<K, V, A> {
     pub(super) fn insert(&mut self, hash: u32, key: K, value: V) -> Result<u32, (K, V)> {
         self.uses += 1;
         let slot = self.slots.next_index();
-        let Self { lines, slots, .. } = self;
-        if lines.insert(hash, slot, |slot| slots[slot].hash).is_err() {
+        if self.lines.insert_here(hash, slot).is_err() {
             return Err((key, value));
         }
         let last_use = stamp(self.uses, false);
@@ -270,7 +269,7 @@ impl<K: Clone, V: Clone, A: Allocator + Clone> Clone for Entries<K, V, A> {
 #[cold]
 #[inline(never)]
 fn find_beyond_home<K, V, A: Allocator + Clone>(
-    lines: &Lines<A>,
+    lines: &FixedLines<A>,
     slots: &Slots<K, V, A>,
     hash: u32,
     eq: impl Fn(&K) -> bool,

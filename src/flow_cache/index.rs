@@ -95,7 +95,7 @@ impl<S, A: Allocator + Clone> Index<S, A> {
 
     /// Whether lookups read a line.
     #[inline]
-    pub(super) const fn has_lines(&self) -> bool {
+    pub(super) fn has_lines(&self) -> bool {
         self.lines.has_lines()
     }
 

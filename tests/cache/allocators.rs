@@ -81,8 +81,8 @@ fn caches_whose_requests_fail_are_caches() {
             }
             assert_eq!(memory.bytes(), 0);
         }
-        // Four requests, and one.
-        assert_eq!(chains, if (1..=4).contains(&period) { 0 } else { 3 });
+        // Three requests, and one.
+        assert_eq!(chains, if (1..=3).contains(&period) { 0 } else { 3 });
         assert!(sets == if period == 1 { 0 } else { 3 } || period > 2);
     }
 }

@@ -3,24 +3,22 @@
 use alloc::format;
 use alloc::vec;
 
-use super::Lines;
-use super::line::Line;
-use super::policy::{self, SEGMENT};
+use super::LineTable;
+use super::places::Places;
+use super::policy::SEGMENT;
 use super::tag;
 use crate::invariant::{InvariantError, ensure};
 use crate::memory::Allocator;
 
-impl<A: Allocator + Clone> Lines<A> {
+impl<P: Places, A: Allocator + Clone> LineTable<P, A> {
     /// Checks every invariant.
     pub(crate) fn validate(&self, hash_of: impl Fn(u32) -> u32) -> Result<(), InvariantError> {
-        let is_size = self.count <= SEGMENT && (self.count == 0 || self.count.is_power_of_two());
-        let is_whole = is_size || self.count % SEGMENT == 0;
-        let has_mask = self.mask == self.count.next_power_of_two() - 1;
-        ensure(is_whole && has_mask, || format!("there are {} lines", self.count))?;
-        ensure(self.limit == policy::limit(self.count), || "the limit is of other lines")?;
-        let mut passed = vec![0_usize; self.count];
+        let count = self.places.count();
+        let is_size = count <= SEGMENT && (count == 0 || count.is_power_of_two());
+        ensure(is_size || count % SEGMENT == 0, || format!("there are {count} lines"))?;
+        let mut passed = vec![0_usize; count];
         let mut len = self.stash.len();
-        for at in 0..self.count {
+        for at in 0..count {
             for (with, number) in self.line(at).entries() {
                 let hash = hash_of(number);
                 let mut home = self.home(hash);
@@ -43,8 +41,7 @@ impl<A: Allocator + Clone> Lines<A> {
             let is_counted = overflow == usize::from(u8::MAX) || overflow == passed;
             ensure(is_counted, || format!("line {at} counts {overflow} of {passed}"))?;
         }
-        let are_empty = self.chunks.spare(self.count).all(|line| *line == Line::EMPTY);
-        ensure(are_empty, || "a line that is not in use has entries")?;
+        self.places.validate()?;
         ensure(len == self.len, || format!("{len} entries are counted as {}", self.len))
     }
 }

@@ -14,6 +14,7 @@ use core::ops::Range;
 
 use super::Lines;
 use super::line::Line;
+use super::places::{Growing, Places};
 use super::policy::{self, SEGMENT, SLOTS};
 use crate::memory::{Allocator, Vec};
 use crate::table::error::TryReserveError;
@@ -31,6 +32,12 @@ impl Lines {
 }
 
 impl<A: Allocator + Clone> Lines<A> {
+    /// A table without memory, whose memory will be from `memory`.
+    pub(crate) fn new_in(memory: A) -> Self {
+        let (places, stash) = (Growing::new_in(memory.clone()), Vec::new_in(memory));
+        Self { places, len: 0, stash }
+    }
+
     /// A table with a line, and memory from `memory`.
     ///
     /// # Errors
@@ -42,25 +49,163 @@ impl<A: Allocator + Clone> Lines<A> {
         Ok(lines)
     }
 
+    /// Whether hashes are not random: there are entries for which their segment has no slot, and
+    /// not because there was no memory to grow.
+    #[inline]
+    pub(crate) fn is_flooded(&self) -> bool {
+        !self.stash.is_empty() && !self.is_growth_due(0)
+    }
+
+    /// Whether there are lines.
+    #[inline]
+    pub(crate) fn has_lines(&self) -> bool {
+        self.places.count() > 0
+    }
+
+    /// Inserts a number that is not in the table. Grows by a segment, if it is time: `hash_of`
+    /// returns the hashes of the numbers in the table.
+    ///
+    /// # Errors
+    ///
+    /// If there is no slot, and memory cannot be allocated. The table is unchanged.
+    #[inline]
+    pub(crate) fn insert(
+        &mut self,
+        hash: u32,
+        number: u32,
+        hash_of: impl Fn(u32) -> u32,
+    ) -> Result<(), TryReserveError> {
+        if self.is_growth_due(0) {
+            self.grow(hash_of)?;
+        }
+        self.insert_here(hash, number)
+    }
+
+    /// Makes room for an entry: if nothing changes but that an entry with the hash `instead` is
+    /// removed, one with this hash is [inserted](Self::insert_reserved) without allocating. Grows
+    /// by a segment, if that is overdue.
+    ///
+    /// # Errors
+    ///
+    /// If there is no slot, and memory cannot be allocated. The entries are unchanged.
+    #[inline]
+    pub(crate) fn reserve_place(
+        &mut self,
+        hash: u32,
+        instead: Option<u32>,
+        hash_of: impl Fn(u32) -> u32,
+    ) -> Result<(), TryReserveError> {
+        if self.is_growth_due(usize::from(instead.is_some())) {
+            self.grow(hash_of)?;
+        }
+        let home = self.home(hash);
+        let is_full = self.line(home).free().is_empty();
+        if is_full { self.reserve_further(home, instead) } else { Ok(()) }
+    }
+
+    /// Makes room in the stash, unless a line has a free slot after this one, which is full, or
+    /// will have: that of the entry with the hash `instead`.
+    #[inline(never)]
+    fn reserve_further(
+        &mut self,
+        home: usize,
+        instead: Option<u32>,
+    ) -> Result<(), TryReserveError> {
+        let segment = |line: usize| line & !self.wrap();
+        if instead.is_some_and(|instead| segment(self.home(instead)) == segment(home)) {
+            return Ok(());
+        }
+        let mut at = self.next(home);
+        while at != home {
+            if !self.line(at).free().is_empty() {
+                return Ok(());
+            }
+            at = self.next(at);
+        }
+        self.reserve_stash()
+    }
+
+    /// Grows by a segment, if that is overdue.
+    ///
+    /// # Errors
+    ///
+    /// If there is no slot, and memory cannot be allocated. The entries are unchanged.
+    #[inline]
+    pub(crate) fn grow_if_overdue(
+        &mut self,
+        hash_of: impl Fn(u32) -> u32,
+    ) -> Result<(), TryReserveError> {
+        if self.is_growth_due(1) { self.grow(hash_of) } else { Ok(()) }
+    }
+
+    /// Gives a number another hash: that of the entry whose place it takes is the former one.
+    ///
+    /// # Errors
+    ///
+    /// If there is no slot, and memory cannot be allocated. The entries are unchanged.
+    #[inline]
+    pub(crate) fn rehash(
+        &mut self,
+        (before, hash): (u32, u32),
+        number: u32,
+    ) -> Result<(), TryReserveError> {
+        let was_there = self.remove(before, number);
+        let is_inserted = self.insert_here(hash, number);
+        if is_inserted.is_err() && was_there {
+            // Its former place is free, be it in the stash.
+            self.insert_reserved(before, number);
+        }
+        is_inserted
+    }
+
+    /// Inserts a number that is not in the table, for which there is
+    /// [room](Self::reserve_place).
+    #[inline]
+    pub(crate) fn insert_reserved(&mut self, hash: u32, number: u32) {
+        self.insert_here(hash, number).unwrap_or_else(|error| error.raise());
+    }
+
+    /// Moves an entry that a lookup has found beyond its home line there, if that has a free slot
+    /// by now, and if `is_its_hash` returns true: keys that violate the contract of `Hash` and `Eq`
+    /// are found by other hashes, too.
+    #[inline(never)]
+    pub(crate) fn bring_home(
+        &mut self,
+        hash: u32,
+        number: u32,
+        is_its_hash: impl FnOnce() -> bool,
+    ) {
+        let home = self.home(hash);
+        let is_full = self.line(home).free().is_empty();
+        if !is_full && is_its_hash() && self.remove_further(home, hash, number) {
+            self.insert_reserved(hash, number);
+        }
+    }
+
+    /// Removes all entries, and frees the memory.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::new_in(self.allocator().clone());
+    }
+
     /// Whether the next insertion grows the table, if there are `removed` entries less by then.
     #[inline(always)]
     pub(super) fn is_growth_due(&self, removed: usize) -> bool {
-        self.len.saturating_sub(removed) >= self.limit
+        self.len.saturating_sub(removed) >= self.places.limit()
     }
 
     /// Grows by one step. Without memory, the table stays as it is if it has lines.
     #[cold]
     #[inline(never)]
     pub(super) fn grow(&mut self, hash_of: impl Fn(u32) -> u32) -> Result<(), TryReserveError> {
-        let lines = policy::more(self.count);
-        match self.chunks.resize(lines) {
-            Err(error) if self.count == 0 => return Err(error),
+        let lines = policy::more(self.places.count());
+        match self.places.chunks.resize(lines) {
+            Err(error) if self.places.count() == 0 => return Err(error),
             Err(_) => return Ok(()),
             Ok(()) => {}
         }
         let first = Self::partner(lines);
         let mut entries = Entries::new();
-        self.collect(&mut entries, first..self.count.min(first + SEGMENT), &hash_of);
+        self.collect(&mut entries, first..self.places.count().min(first + SEGMENT), &hash_of);
         self.change_lines(lines, &entries);
         Ok(())
     }
@@ -68,17 +213,17 @@ impl<A: Allocator + Clone> Lines<A> {
     /// Makes a table smaller by one step, if it is due. Returns whether it has become smaller.
     #[inline]
     pub(crate) fn shrink_step(&mut self, hash_of: impl Fn(u32) -> u32) -> bool {
-        policy::should_merge(self.len, self.count) && self.shrink(&hash_of)
+        policy::should_merge(self.len, self.places.count()) && self.shrink(&hash_of)
     }
 
     #[cold]
     #[inline(never)]
     fn shrink(&mut self, hash_of: &impl Fn(u32) -> u32) -> bool {
-        let lines = policy::fewer(self.count);
+        let lines = policy::fewer(self.places.count());
         if lines == 0 && self.len > 0 {
             return false;
         }
-        let (first, last) = (Self::partner(self.count), lines..self.count);
+        let (first, last) = (Self::partner(self.places.count()), lines..self.places.count());
         let remaining = first..lines.min(first + SEGMENT);
         let used = |lines: &Range<usize>| {
             lines.clone().map(|line| self.line(line).entries().count()).sum::<usize>()
@@ -92,7 +237,7 @@ impl<A: Allocator + Clone> Lines<A> {
         self.collect(&mut entries, last, hash_of);
         self.change_lines(lines, &entries);
         // Without memory for a smaller first chunk, the larger one stays.
-        _ = self.chunks.resize(lines);
+        _ = self.places.chunks.resize(lines);
         true
     }
 
@@ -120,14 +265,14 @@ impl<A: Allocator + Clone> Lines<A> {
     /// Changes the number of lines, for which there is memory, and inserts the entries of the
     /// segments concerned again, which fit.
     fn change_lines(&mut self, lines: usize, entries: &Entries) {
-        let (before, most) = (self.count, self.count.max(lines));
+        let (before, most) = (self.places.count(), self.places.count().max(lines));
         let first = Self::partner(most);
         let last = policy::fewer(most);
         let concerned = first..first + SEGMENT;
         for line in (first..before.min(first + SEGMENT)).chain(last.min(before)..before) {
             *self.line_mut(line) = Line::EMPTY;
         }
-        self.set_count(lines);
+        self.places.set_count(lines);
         for entry in 0..entries.len {
             let is_placed = self.place(entries.hashes[entry], entries.numbers[entry]);
             debug_assert!(is_placed, "the entries of one segment fit into one or two");
@@ -152,8 +297,9 @@ impl<A: Allocator + Clone> Lines<A> {
     /// An upper bound of the bytes that an insertion allocates before it frees any, if there are
     /// `removed` entries less by then.
     pub(crate) fn growth(&self, removed: usize) -> usize {
+        let count = self.places.count();
         let is_due = self.is_growth_due(removed);
-        let lines = if is_due { self.chunks.growth(policy::more(self.count)) } else { 0 };
+        let lines = if is_due { self.places.chunks.growth(policy::more(count)) } else { 0 };
         lines + 2 * self.stash.capacity().max(2) * size_of::<(u32, u32)>()
     }
 }

@@ -16,7 +16,7 @@ const OVERFLOW: usize = SLOTS;
 /// A line of slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(64))]
-pub(super) struct Line {
+pub(crate) struct Line {
     /// 12 tags, the overflow count and three spare bytes.
     tags: [u8; 16],
     /// Those of free slots have no meaning.

@@ -31,6 +31,8 @@
 //!   split yet have 9 to 10 entries on average: see [`policy`].
 //! - **Small tables** have 1, 2, 4, … lines, and are rebuilt when they grow. An empty one has no
 //!   memory.
+//! - **[`FixedLines`]** have a capacity, and do not grow. Their lines are in one array, and the
+//!   home line takes one multiplication.
 //!
 //! # Invariants
 //!
@@ -59,6 +61,7 @@ mod check;
 mod chunks;
 mod growth;
 mod line;
+mod places;
 mod policy;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod script;
@@ -67,25 +70,23 @@ use crate::memory::{Allocator, Global, Vec};
 use crate::probes::Observer;
 use crate::raw::prefetch::prefetch;
 use crate::table::error::{TryReserveError, reserve_one};
-use chunks::Chunks;
 use line::Line;
+use places::{Fixed, Growing, Places};
 
-/// Numbers by hash.
+/// Numbers by hash, in lines that are growing in number or fixed.
 #[derive(Clone, Debug)]
-pub(crate) struct Lines<A: Allocator = Global> {
-    chunks: Chunks<A>,
-    /// Lines in use.
-    count: usize,
-    /// The power of two that is not below `count`, less one.
-    mask: usize,
-    /// Half of `mask`, rounded down: the mask of lines before they split.
-    half: usize,
-    /// The entries from which on the table grows.
-    limit: usize,
+pub(crate) struct LineTable<P, A: Allocator> {
+    places: P,
     len: usize,
     /// Hashes and numbers of entries for which there is no slot in their segment.
     stash: Vec<(u32, u32), A>,
 }
+
+/// Numbers by hash.
+pub(crate) type Lines<A = Global> = LineTable<Growing<A>, A>;
+
+/// Up to a fixed number of numbers by hash.
+pub(crate) type FixedLines<A = Global> = LineTable<Fixed<A>, A>;
 
 /// The 32 bits of a hash that an index uses: all 64 bits count, wherever their entropy is.
 #[inline(always)]
@@ -146,42 +147,25 @@ impl<'a> HomeLine<'a> {
     }
 }
 
-impl<A: Allocator + Clone> Lines<A> {
-    /// A table without memory, whose memory will be from `memory`.
-    pub(crate) fn new_in(memory: A) -> Self {
-        let (chunks, stash) = (Chunks::new_in(memory.clone()), Vec::new_in(memory));
-        Self { chunks, count: 0, mask: 0, half: 0, limit: 0, len: 0, stash }
-    }
-
-    /// The allocator.
-    pub(crate) fn allocator(&self) -> &A {
-        self.stash.allocator()
-    }
-
-    /// Makes room for `entries` in an empty table, whose insertions do not allocate up to then if
-    /// their hashes are random, or if at most four have no slot in their segments.
+impl<A: Allocator + Clone> FixedLines<A> {
+    /// A table for this number of entries. Their insertions do not allocate if their hashes are
+    /// random, or if at most four have no slot in their segments.
     ///
     /// # Errors
     ///
-    /// If memory cannot be allocated. There are no entries; some memory may be allocated.
-    pub(crate) fn reserve(&mut self, entries: usize) -> Result<(), TryReserveError> {
-        debug_assert_eq!(self.len, 0, "entries would not be in their lines");
-        let mut lines = self.count;
-        while policy::limit(lines) < entries {
-            lines = policy::more(lines);
-        }
-        self.reserve_stash()?;
-        self.chunks.resize(lines)?;
-        self.set_count(lines);
-        Ok(())
+    /// If memory cannot be allocated.
+    pub(crate) fn with_capacity_in(entries: usize, memory: A) -> Result<Self, TryReserveError> {
+        let (places, stash) = (Fixed::new_in(entries, memory.clone())?, Vec::new_in(memory));
+        let mut table = Self { places, len: 0, stash };
+        table.reserve_stash()?;
+        Ok(table)
     }
+}
 
-    /// Sets the number of lines in use, for which there is memory.
-    fn set_count(&mut self, lines: usize) {
-        self.count = lines;
-        self.mask = lines.next_power_of_two() - 1;
-        self.half = self.mask >> 1;
-        self.limit = policy::limit(lines);
+impl<P: Places, A: Allocator + Clone> LineTable<P, A> {
+    /// The allocator.
+    pub(crate) fn allocator(&self) -> &A {
+        self.stash.allocator()
     }
 
     /// Makes room for a few entries that have no slot in their segments.
@@ -200,50 +184,39 @@ impl<A: Allocator + Clone> Lines<A> {
         self.len
     }
 
-    /// Whether there are lines.
-    #[inline]
-    pub(crate) const fn has_lines(&self) -> bool {
-        self.count > 0
-    }
-
-    /// Whether hashes are not random: there are entries for which their segment has no slot, and
-    /// not because there was no memory to grow.
-    #[inline]
-    pub(crate) fn is_flooded(&self) -> bool {
-        !self.stash.is_empty() && !self.is_growth_due(0)
+    /// Whether there are no lines.
+    #[inline(always)]
+    fn has_no_line(&self) -> bool {
+        P::MAY_BE_EMPTY && self.places.count() == 0
     }
 
     /// The home line of a hash.
     #[inline(always)]
     fn home(&self, hash: u32) -> usize {
-        let (line, unsplit) = (hash as usize & self.mask, hash as usize & self.half);
-        // The segment of a line beyond the last has not split yet.
-        if line < self.count { line } else { unsplit }
+        self.places.home(hash)
     }
 
     /// The lines of a segment, less one.
     #[inline(always)]
-    const fn wrap(&self) -> usize {
-        if self.mask < policy::SEGMENT { self.mask } else { policy::SEGMENT - 1 }
+    fn wrap(&self) -> usize {
+        self.places.count().clamp(1, policy::SEGMENT) - 1
     }
 
     /// The next line of the segment.
     #[inline(always)]
-    const fn next(&self, line: usize) -> usize {
+    fn next(&self, line: usize) -> usize {
         let wrap = self.wrap();
         (line & !wrap) | ((line + 1) & wrap)
     }
 
     #[inline(always)]
     fn line(&self, line: usize) -> &Line {
-        debug_assert!(line < self.count, "L1");
-        self.chunks.line(line)
+        self.places.line(line)
     }
 
     #[inline(always)]
     fn line_mut(&mut self, line: usize) -> &mut Line {
-        debug_assert!(line < self.count, "L1");
-        self.chunks.line_mut(line)
+        self.places.line_mut(line)
     }
 
     /// Returns the number with this hash for which `eq` returns true.
@@ -261,7 +234,7 @@ impl<A: Allocator + Clone> Lines<A> {
         mut eq: impl FnMut(u32) -> bool,
         observer: &mut impl Observer,
     ) -> Option<u32> {
-        if self.count == 0 {
+        if self.has_no_line() {
             return None;
         }
         let home = self.home(hash);
@@ -320,7 +293,7 @@ impl<A: Allocator + Clone> Lines<A> {
     /// Prefetches the home line of a hash.
     #[inline(always)]
     pub(crate) fn prefetch(&self, hash: u32) {
-        if self.count > 0 {
+        if !self.has_no_line() {
             prefetch(self.line(self.home(hash)));
         }
     }
@@ -328,7 +301,7 @@ impl<A: Allocator + Clone> Lines<A> {
     /// Returns the first number in the home line of a hash that may have it.
     #[inline(always)]
     pub(crate) fn first(&self, hash: u32) -> Option<u32> {
-        if self.count == 0 {
+        if self.has_no_line() {
             return None;
         }
         HomeLine(self.line(self.home(hash))).first(hash)
@@ -337,115 +310,16 @@ impl<A: Allocator + Clone> Lines<A> {
     /// Returns the home line of a hash.
     #[inline(always)]
     pub(crate) fn home_line(&self, hash: u32) -> HomeLine<'_> {
-        if self.count == 0 { HomeLine::NONE } else { HomeLine(self.line(self.home(hash))) }
+        if self.has_no_line() { HomeLine::NONE } else { HomeLine(self.line(self.home(hash))) }
     }
 
-    /// Inserts a number that is not in the table. Grows by a segment, if it is time: `hash_of`
-    /// returns the hashes of the numbers in the table.
+    /// Inserts a number that is not in the table, without growing.
     ///
     /// # Errors
     ///
     /// If there is no slot, and memory cannot be allocated. The table is unchanged.
     #[inline]
-    pub(crate) fn insert(
-        &mut self,
-        hash: u32,
-        number: u32,
-        hash_of: impl Fn(u32) -> u32,
-    ) -> Result<(), TryReserveError> {
-        if self.is_growth_due(0) {
-            self.grow(hash_of)?;
-        }
-        self.add(hash, number)
-    }
-
-    /// Makes room for an entry: if nothing changes but that an entry with the hash `instead` is
-    /// removed, one with this hash is [inserted](Self::insert_reserved) without allocating. Grows
-    /// by a segment, if that is overdue.
-    ///
-    /// # Errors
-    ///
-    /// If there is no slot, and memory cannot be allocated. The entries are unchanged.
-    #[inline]
-    pub(crate) fn reserve_place(
-        &mut self,
-        hash: u32,
-        instead: Option<u32>,
-        hash_of: impl Fn(u32) -> u32,
-    ) -> Result<(), TryReserveError> {
-        if self.is_growth_due(usize::from(instead.is_some())) {
-            self.grow(hash_of)?;
-        }
-        let home = self.home(hash);
-        let is_full = self.line(home).free().is_empty();
-        if is_full { self.reserve_further(home, instead) } else { Ok(()) }
-    }
-
-    /// Makes room in the stash, unless a line has a free slot after this one, which is full, or
-    /// will have: that of the entry with the hash `instead`.
-    #[inline(never)]
-    fn reserve_further(
-        &mut self,
-        home: usize,
-        instead: Option<u32>,
-    ) -> Result<(), TryReserveError> {
-        let segment = |line: usize| line & !self.wrap();
-        if instead.is_some_and(|instead| segment(self.home(instead)) == segment(home)) {
-            return Ok(());
-        }
-        let mut at = self.next(home);
-        while at != home {
-            if !self.line(at).free().is_empty() {
-                return Ok(());
-            }
-            at = self.next(at);
-        }
-        self.reserve_stash()
-    }
-
-    /// Grows by a segment, if that is overdue.
-    ///
-    /// # Errors
-    ///
-    /// If there is no slot, and memory cannot be allocated. The entries are unchanged.
-    #[inline]
-    pub(crate) fn grow_if_overdue(
-        &mut self,
-        hash_of: impl Fn(u32) -> u32,
-    ) -> Result<(), TryReserveError> {
-        if self.is_growth_due(1) { self.grow(hash_of) } else { Ok(()) }
-    }
-
-    /// Gives a number another hash: that of the entry whose place it takes is the former one.
-    ///
-    /// # Errors
-    ///
-    /// If there is no slot, and memory cannot be allocated. The entries are unchanged.
-    #[inline]
-    pub(crate) fn rehash(
-        &mut self,
-        (before, hash): (u32, u32),
-        number: u32,
-    ) -> Result<(), TryReserveError> {
-        let was_there = self.remove(before, number);
-        let is_inserted = self.add(hash, number);
-        if is_inserted.is_err() && was_there {
-            // Its former place is free, be it in the stash.
-            self.insert_reserved(before, number);
-        }
-        is_inserted
-    }
-
-    /// Inserts a number that is not in the table, for which there is
-    /// [room](Self::reserve_place).
-    #[inline]
-    pub(crate) fn insert_reserved(&mut self, hash: u32, number: u32) {
-        self.add(hash, number).unwrap_or_else(|error| error.raise());
-    }
-
-    /// Inserts an entry without growing.
-    #[inline(always)]
-    fn add(&mut self, hash: u32, number: u32) -> Result<(), TryReserveError> {
+    pub(crate) fn insert_here(&mut self, hash: u32, number: u32) -> Result<(), TryReserveError> {
         if !self.place(hash, number) {
             self.insert_stashed(hash, number)?;
         }
@@ -486,7 +360,7 @@ impl<A: Allocator + Clone> Lines<A> {
 
     /// Removes a number, given its hash. Returns whether it was in the table.
     pub(crate) fn remove(&mut self, hash: u32, number: u32) -> bool {
-        if self.count == 0 {
+        if self.has_no_line() {
             return false;
         }
         let home = self.home(hash);
@@ -545,30 +419,8 @@ impl<A: Allocator + Clone> Lines<A> {
         (first..=first + self.wrap()).for_each(|line| change(self.line_mut(line)));
     }
 
-    /// Moves an entry that a lookup has found beyond its home line there, if that has a free slot
-    /// by now, and if `is_its_hash` returns true: keys that violate the contract of `Hash` and `Eq`
-    /// are found by other hashes, too.
-    #[inline(never)]
-    pub(crate) fn bring_home(
-        &mut self,
-        hash: u32,
-        number: u32,
-        is_its_hash: impl FnOnce() -> bool,
-    ) {
-        let home = self.home(hash);
-        let is_full = self.line(home).free().is_empty();
-        if !is_full && is_its_hash() && self.remove_further(home, hash, number) {
-            self.insert_reserved(hash, number);
-        }
-    }
-
-    /// Removes all entries, and frees the memory.
-    pub(crate) fn clear(&mut self) {
-        *self = Self::new_in(self.allocator().clone());
-    }
-
     /// Bytes allocated.
     pub(crate) fn allocation_size(&self) -> usize {
-        self.chunks.allocation_size() + self.stash.capacity() * size_of::<(u32, u32)>()
+        self.places.allocation_size() + self.stash.capacity() * size_of::<(u32, u32)>()
     }
 }

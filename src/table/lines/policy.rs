@@ -46,6 +46,16 @@ pub(super) const fn fewer(lines: usize) -> usize {
     }
 }
 
+/// The lines of a table that does not grow, for a number of entries: eight a line, so that one of
+/// a hundred is not in its home line.
+pub(super) const fn fixed(entries: usize) -> usize {
+    match entries.div_ceil(8) {
+        0 => 1,
+        lines @ 1..=SEGMENT => lines.next_power_of_two(),
+        lines => lines.next_multiple_of(SEGMENT),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
