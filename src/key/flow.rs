@@ -285,8 +285,8 @@ impl<A: BitString> Hash for FiveTuple<A> {
         if A::BITS != 32 {
             return hash_words(self, None, state);
         }
-        // The ports as they are compared.
-        let rest = u64::from(ports(self)) | u64::from(self.protocol) << 32;
+        // The same, with the ports as they are compared.
+        let rest = u64::from(ports(self).rotate_left(16)) << 32 | u64::from(self.protocol) << 24;
         state.write_u128(u128::from(self.window(0)) << 64 | u128::from(rest));
     }
 }

@@ -5,10 +5,9 @@
 //!                 the ports that these addresses have, by version
 //!     v4_words    (remote address and port, local address, local port / 64)
 //!     v6_words      → a bit for each local port
-//! ```
-//!
-//!     busy        the last of these counts that were incremented, so that most connections of a
+//!     busy        the last counts of `occupied` that were incremented: most connections of a
 //!                 server cost no search
+//! ```
 //!
 //! - **C2** `occupied` has the local port of each connection of the maps at its address, and each
 //!   port at an address once more at the address that is any of that version; but for the
