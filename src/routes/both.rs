@@ -415,8 +415,8 @@ impl<V, const N: usize> From<[(AnyPrefix, V); N]> for Routes<V> {
     }
 }
 
-/// Looks up the addresses of one family, which are those that `of` returns, in its table. `unused` is any
-/// address of it.
+/// Looks up the addresses of one family, which are those that `of` returns, in its table. `unused`
+/// is any address of it.
 fn batch_of<'t, A, V, M>(
     table: &'t RouteTable<A, V, M>,
     unused: A,
