@@ -1,7 +1,7 @@
 //! `RouteTable`.
 //!
-//! Without `std`, only the instructions that count bits differ: then the other tests, which have the
-//! same code as with it, are left out.
+//! Without `std`, only the instructions that count bits differ. Then the other tests, whose code is
+//! the same as with it, are left out.
 
 #[cfg(feature = "std")]
 mod allocators;
