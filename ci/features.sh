@@ -6,25 +6,23 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# `concurrent` implies `std`, so a set with both is the set with `concurrent` alone.
-for base in "" std concurrent; do
-    for more in "" serde ipnet cidr ipnetwork serde,cidr,ipnet,ipnetwork; do
-        set=$base${base:+,}$more
-        echo "features: ${set:-none}"
-        cargo clippy -p flowtable --lib --no-default-features --features "$set" -- -D warnings
-    done
+# Each feature alone, and all conversions with each of what the structures depend on. `concurrent`
+# and `huge-pages` imply `std`; no code depends on two features.
+conversions=serde,ipnet,cidr,ipnetwork
+for set in "" std concurrent huge-pages serde ipnet cidr ipnetwork \
+    $conversions std,$conversions concurrent,$conversions; do
+    echo "features: ${set:-none}"
+    cargo clippy -p flowtable --lib --no-default-features --features "$set" -- -D warnings
 done
-# It implies `std`, and concerns one module.
-cargo clippy -p flowtable --lib --no-default-features --features huge-pages -- -D warnings
-[ "${1-}" = --no-default-tests ] || cargo test
+# `cargo test` builds the examples.
+if [ "${1-}" = --no-default-tests ]; then cargo build --examples; else cargo test; fi
 # Tests that run again here draw fewer cases.
 export PROPTEST_CASES=${PROPTEST_CASES:-64}
 # Without `std` only the seeds of hashes and the population counts of RouteTable differ; the
 # tests of the modules are enough for the former.
 cargo test -p flowtable --no-default-features --lib --test routes
 cargo test -p flowtable --all-features --lib \
-    --test concurrent --test concurrent_routes --test formats
-cargo test -p flowtable --all-features --test trash huge_pages
+    --test concurrent --test concurrent_routes --test formats --test huge_pages
 cargo test -p flowtable-programs --all-features shared_reader
 cargo build --example flow_cache --all-features
 cargo test -p flowtable-programs --all-features meter::interface

@@ -70,16 +70,18 @@
 //! | structure | `*_hashed` | `get_batch` | `get_batch_with` | `retain` | `extract_if` | `iter` | `&` | `&mut` | `Extend` | `Default` | `PartialEq` | `Clone` | `Debug` | serde |
 //! |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
 //! | [`TrashMap`] | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
-//! | [`TrashSet`] | – | `contains_batch` | – | ✓ | ✓ | ✓ | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
+//! | [`TrashSet`] | ✓ | `contains_batch` | – | ✓ | ✓ | ✓ | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
 //! | [`TrashTable`] | all | `find_batch` | – | ✓ | ✓ | ✓ | ✓ | ✓ | – | ✓ | – | ✓ | ✓ | – |
 //! | [`ConcurrentMap`] | ✓ | ✓ | – | ✓ | – | ✓ | pinned | – | ✓ | ✓ | – | – | ✓ | – |
 //! | [`ConcurrentTable`] | ✓ | ✓ | – | ✓ | – | ✓ | pinned | – | ✓ | ✓ | – | – | ✓ | – |
 //! | [`FlowCache`] | ✓ | `observe_batch` | `observe_batch_with` | `retain_step` | ✓ | ✓ | ✓ | – | – | – | ✓ | ✓ | ✓ | `Image` |
 //! | [`RouteTable`] | – | `lookup_batch` | – | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
-//! | [`Routes`] | – | – | – | ✓ | – | ✓ | – | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
+//! | [`Routes`] | – | `lookup_batch` | – | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
+//! | [`PrefixSet`](routes::PrefixSet) | – | – | – | ✓ | – | ✓ | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
+//! | [`StampedRoutes`](routes::StampedRoutes) | – | – | – | ✓ | – | ✓ | – | – | ✓ | ✓ | – | ✓ | ✓ | – |
 //! | [`LcTrieMap`] | – | – | – | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
 //! | [`ConcurrentRoutes`] | – | `lookup_batch` | – | ✓ | – | ✓ | – | – | `FromIterator` | ✓ | – | – | ✓ | – |
-//! | [`LcRouteTable`] | – | – | – | – | – | ✓ | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
+//! | [`LcRouteTable`] | – | – | – | ✓ | – | ✓ | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
 //! | [`ConcurrentLcTrie`] | – | – | – | – | – | ✓ | pinned | – | – | ✓ | – | – | ✓ | – |
 //! | [`SocketTable`] | – | `lookup_batch` | – | ✓ | – | ✓ | ✓ | ✓ | – | – | – | ✓ | ✓ | names |
 //! | [`SourceHashCache`] | index | ✓ | `get_batch_mut` | ✓ | ✓ | ✓ | ✓ | – | – | – | ✓ | ✓ | ✓ | – |
@@ -171,22 +173,36 @@ pub mod timestamp;
 pub mod trash;
 pub mod trie;
 
+#[doc(inline)]
 pub use cache::{ChainedCache, DuplicateFilter, SourceHashCache};
 #[cfg(feature = "concurrent")]
+#[doc(inline)]
 pub use concurrent::{
     ConcurrentLcTrie, ConcurrentMap, ConcurrentRoutes, ConcurrentStore, ConcurrentTable,
 };
+#[doc(inline)]
 pub use ephemeral::EphemeralStore;
+#[doc(inline)]
 pub use flow_cache::FlowCache;
+#[doc(inline)]
 pub use hash::DefaultHashBuilder;
+#[doc(inline)]
 pub use key::any_prefix::AnyPrefix;
+#[doc(inline)]
 pub use key::flow::{Direction, FiveTuple, FlowKey, FourTuple, TcpFlags};
+#[doc(inline)]
 pub use key::prefix::{Prefix, PrefixError};
+#[doc(inline)]
 pub use routes::{RouteTable, Routes};
+#[doc(inline)]
 pub use sockets::SocketTable;
+#[doc(inline)]
 pub use timestamp::Timestamp;
+#[doc(inline)]
 pub use trash::{TrashMap, TrashSet, TrashTable};
+#[doc(inline)]
 pub use trie::map::LcTrieMap;
+#[doc(inline)]
 pub use trie::routes::LcRouteTable;
 
 /// The examples of the README are tests like all others; one of them needs the feature.

@@ -19,7 +19,7 @@ use crate::key::any_prefix::AnyPrefix;
 use crate::key::bits::{Address, BitString};
 use crate::key::prefix::{Prefix, PrefixError};
 use crate::memory::Allocator;
-use crate::routes::{RouteTable, Routes};
+use crate::routes::{PrefixSet, RouteTable, Routes};
 use crate::sockets::Local;
 use crate::trash::{TrashMap, TrashSet};
 use crate::trie::Thresholds;
@@ -232,28 +232,52 @@ where
     S: BuildHasher + Default,
 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(Values(PhantomData))
+        deserializer.deserialize_seq(Values(PhantomData, |set: &mut Self, value| {
+            set.insert(value);
+        }))
     }
 }
 
-/// Deserializes a set.
-struct Values<T, S>(PhantomData<(T, S)>);
-
-impl<'de, T, S> Visitor<'de> for Values<T, S>
+/// A sequence of prefixes in order.
+impl<A, M: Allocator + Clone> Serialize for PrefixSet<A, M>
 where
-    T: Eq + Hash + Deserialize<'de>,
-    S: BuildHasher + Default,
+    A: Address + fmt::Display + Serialize,
 {
-    type Value = TrashSet<T, S>;
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self)
+    }
+}
+
+impl<'de, A> Deserialize<'de> for PrefixSet<A>
+where
+    A: Address + FromStr + Deserialize<'de>,
+{
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(Values(PhantomData, |set: &mut Self, prefix| {
+            set.insert(prefix);
+        }))
+    }
+}
+
+/// Deserializes a set: inserts each value with the function.
+struct Values<T, C, F>(PhantomData<(T, C)>, F);
+
+impl<'de, T, C, F> Visitor<'de> for Values<T, C, F>
+where
+    T: Deserialize<'de>,
+    C: Default,
+    F: Fn(&mut C, T),
+{
+    type Value = C;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a sequence")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Self::Value, A::Error> {
-        let mut set = TrashSet::default();
+    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<C, A::Error> {
+        let mut set = C::default();
         while let Some(value) = values.next_element()? {
-            set.insert(value);
+            (self.1)(&mut set, value);
         }
         Ok(set)
     }

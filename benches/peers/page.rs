@@ -85,7 +85,8 @@ fn summary(parts: &[Part<'_>]) -> String {
             let [won, lost] = [(won, lost), (lost, won)].map(|(one, other)| {
                 if one > other { format!("**{one}**") } else { one.to_string() }
             });
-            let link = format!("[{}](#{})", section.title, section.title.to_lowercase());
+            let anchor = section.title.to_lowercase().replace(' ', "-");
+            let link = format!("[{}](#{anchor})", section.title);
             text += &format::row([&link, name, &all.to_string(), &won, &even.to_string(), &lost]);
         }
     }

@@ -71,6 +71,10 @@
 //! crate or another, delays the reclamation of garbage of all of them. The collector does not bound
 //! garbage; these structures do: above a limit, writers help the collector, and then return what
 //! they were to insert, with [`WouldExceed`] or [`table::Refused`].
+//!
+//! So garbage is freed by any thread, and perhaps after the end of its structure. That is why
+//! [`ConcurrentMap`], [`ConcurrentTable`] and [`ConcurrentLcTrie`] have no
+//! [allocator parameter](crate::memory), as [`ConcurrentRoutes`] and [`ConcurrentStore`] have.
 
 mod directory;
 pub mod ephemeral;

@@ -105,15 +105,18 @@
 //! - New bindings are inserted at the head of their chain, so that lookups never walk expired ones.
 //! - Heads contain a filter; the paper's heads are half as large, and a tag has one chain.
 
+// In this order rustdoc lists the methods of the store.
+mod store;
+
+mod find;
+mod remove;
+
 mod burst;
 mod check;
 pub mod esp;
-mod find;
 mod heads;
 mod lifetime;
-mod remove;
 mod ring;
-mod store;
 mod vacancies;
 
 use core::error::Error;

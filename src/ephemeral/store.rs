@@ -27,8 +27,21 @@ const LINEAR_SCAN: usize = 4;
 /// attacker cannot choose tags of one chain. To keep their tags secret from each other is up to the
 /// users, who draw 64 bits at random.
 ///
-/// See the [module](super) for the design and its costs. Operations are O(1) unless stated
-/// otherwise.
+/// The [module](super) has the design and its invariants.
+///
+/// | method | cost |
+/// |---|---|
+/// | `find`, `get`, `get_mut` | the heads of the tag, and in a full store 1.12 entries if it is present |
+/// | `find_or_create`, `get_or_insert_with` | the same, and the next slot; two expired bindings are reclaimed |
+/// | `remove` | as `find` |
+/// | `read`, `write` | O(1): the slot of the binding, without a search |
+/// | `get_batch`, `get_batch_with`, `get_or_insert_batch` | as many tags, the cache misses of 32 overlapped |
+/// | `clean`; `sweep` | O(budget), and a binary search; O(expired bindings) |
+/// | `live` | O(log n), after removals O(capacity) |
+/// | `iter`, `retain`, `extract_if`, `clear`, `clone`, `new` | O(capacity) |
+/// | `len`, `capacity`, `lifetime`, `allocation_size` | O(1) |
+///
+/// Methods that are given hashes cost the same without hashing.
 ///
 /// # Example
 ///

@@ -187,11 +187,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// ```
     pub fn remove_name(&mut self, handle: Handle, key: &K) -> Result<(), NameError> {
         let slot = self.store.slot_of(handle).ok_or(NameError::NoFlow)?;
-        let found = self.find(key).filter(|found| found.handle == handle);
-        if found.ok_or(NameError::NoSuchName)?.name == 0 {
+        let name = key.normalized().0;
+        if self.store.flow(slot).name == name {
             return Err(NameError::PrimaryKey);
         }
-        let name = key.normalized().0;
         let own = self.store.aliases(slot).find(|(_, own)| own.name == name);
         let (at, own) = own.ok_or(NameError::NoSuchName)?;
         self.index.remove(own.hash, Target::alias(at));

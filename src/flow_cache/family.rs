@@ -348,6 +348,29 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         let found = self.find(quoted)?;
         Some(FlowMatch { direction: found.direction.opposite(), ..found })
     }
+
+    /// Returns the flow of a packet that is quoted by an error of ICMP, like
+    /// [`find_quoted`](Self::find_quoted), given the hash of the normalised key of the quoted
+    /// packet: see [`observe_hashed`](Self::observe_hashed). A card has hashed the error instead,
+    /// so this one is computed in software. O(1).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::flow_cache::{Config, Packet};
+    /// use flowtable::{Direction, FlowCache, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, ()> = FlowCache::new(Config::new(100)?);
+    /// let handle = cache.observe_hashed(1007, &7, Packet::UDP, Timestamp::ZERO)?.handle();
+    /// let error = cache.find_quoted_hashed(1007, &7).expect("the flow exists");
+    /// assert_eq!((error.handle, error.direction), (handle, Direction::Reverse));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn find_quoted_hashed(&self, hash: u64, quoted: &K) -> Option<FlowMatch> {
+        let found = self.find_hashed(hash, quoted)?;
+        Some(FlowMatch { direction: found.direction.opposite(), ..found })
+    }
 }
 
 fn deadline_after(now: u64, within: Duration) -> u64 {

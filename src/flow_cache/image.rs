@@ -187,7 +187,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// Inserts the flows of an image, each as old at `now` as it was in the image, and returns
     /// their number. O(flows of the image): for startup.
     ///
-    /// The flows have new handles, and count as [changed](super::Cursor::changed_since).
+    /// The flows have new handles, and count as [changed](super::Cursor::changed_since). Keys are
+    /// hashed by the hasher of the cache: [given hashes](Self::observe_hashed) find them if it
+    /// computes those.
     ///
     /// # Errors
     ///

@@ -64,7 +64,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// The hash may be any function of the normalised key, as long as it is the same one for all
     /// packets, and for [`find_hashed`](Self::find_hashed): that of a network card, if it is
     /// symmetric, or one that a dispatcher has computed. Methods without a hash compute it with the
-    /// hasher of the cache, so a cache is used with one of both.
+    /// hasher of the cache, and so do [`restore`](Self::restore) and `==`: a cache is used with one
+    /// of both, unless its hasher computes the given hashes, as [`Rss`](crate::hash::Rss) computes
+    /// those of a card.
     ///
     /// # Errors
     ///

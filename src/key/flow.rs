@@ -117,7 +117,6 @@ impl FlowName for FlowKey {
     }
 }
 
-/// A zone, such as a VLAN, a VRF or a network interface, and a key within the zone.
 /// A pair of sockets, which identifies a TCP connection.
 ///
 /// # Example

@@ -119,6 +119,7 @@ impl FlowName for u64 {}
 impl FlowName for u128 {}
 impl<const N: usize> FlowName for [u8; N] {}
 
+/// A zone, such as a VLAN, a VRF or a network interface, and a key within the zone.
 impl<Z: Clone + Eq + Hash, N: FlowName> FlowName for (Z, N) {
     #[inline]
     fn normalized(&self) -> (Self, Direction) {

@@ -22,13 +22,16 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::{AnyEntry, IntoIter, Iter, IterMut, NoMemory, RouteTable};
 use crate::key::any_prefix::AnyPrefix;
+use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::memory::{Allocator, Global};
+use crate::raw::prefetch::BURST;
+use crate::raw::results::results_for;
 
 /// A routing table for IPv4 and IPv6: a [`RouteTable`] of each.
 ///
-/// Lookups cost one more branch than in a table of one family. [`v4`](Self::v4) and
-/// [`v6`](Self::v6) have all other methods, such as lookups in bursts.
+/// Methods cost what they cost in a table of one family, and a branch. [`v4`](Self::v4) and
+/// [`v6`](Self::v6) have all other methods.
 ///
 /// IPv4-mapped addresses of IPv6 are addresses of IPv6 here: pass
 /// [`to_canonical`](IpAddr::to_canonical) of an address to look them up as IPv4.
@@ -210,6 +213,50 @@ impl<V, M: Allocator + Clone> Routes<V, M> {
         }
     }
 
+    /// Looks up a batch of addresses: writes the longest route that contains each address to
+    /// `found`. What that has beyond the addresses is set to `None`.
+    ///
+    /// Of each 32 addresses, those of one family are looked up like a
+    /// [batch](RouteTable::lookup_batch) of its table, with overlapping cache misses.
+    ///
+    /// # Panics
+    ///
+    /// If `found` is shorter than `addresses`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::routes::Routes;
+    ///
+    /// let mut routes = Routes::new();
+    /// routes.insert("10.0.0.0/8".parse()?, "core");
+    /// routes.insert("2001:db8::/32".parse()?, "lab");
+    /// let burst = ["2001:db8::1", "10.1.2.3", "2001:db9::1"].map(|text| text.parse().unwrap());
+    /// let mut found = [None; 3];
+    /// routes.lookup_batch(&burst, &mut found);
+    /// let via = found.map(|route| route.map(|(_, via)| *via));
+    /// assert_eq!(via, [Some("lab"), Some("core"), None]);
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn lookup_batch<'t>(
+        &'t self,
+        addresses: &[IpAddr],
+        found: &mut [Option<(AnyPrefix, &'t V)>],
+    ) {
+        let found = results_for(addresses.len(), found);
+        for (addresses, found) in addresses.chunks(BURST).zip(found.chunks_mut(BURST)) {
+            found.fill(None);
+            batch_of(&self.v4, Ipv4Addr::UNSPECIFIED, addresses, found, |address| match address {
+                IpAddr::V4(address) => Some(address),
+                IpAddr::V6(_) => None,
+            });
+            batch_of(&self.v6, Ipv6Addr::UNSPECIFIED, addresses, found, |address| match address {
+                IpAddr::V4(_) => None,
+                IpAddr::V6(address) => Some(address),
+            });
+        }
+    }
+
     /// Returns the longest route that contains `address`, with a mutable reference to its value.
     pub fn lookup_mut(&mut self, address: IpAddr) -> Option<(AnyPrefix, &mut V)> {
         match address {
@@ -365,6 +412,33 @@ impl<V> FromIterator<(AnyPrefix, V)> for Routes<V> {
 impl<V, const N: usize> From<[(AnyPrefix, V); N]> for Routes<V> {
     fn from(routes: [(AnyPrefix, V); N]) -> Self {
         routes.into_iter().collect()
+    }
+}
+
+/// Looks up the addresses of one family, which are those that `of` returns, in its table. `unused`
+/// is any address of it.
+fn batch_of<'t, A, V, M>(
+    table: &'t RouteTable<A, V, M>,
+    unused: A,
+    addresses: &[IpAddr],
+    found: &mut [Option<(AnyPrefix, &'t V)>],
+    of: impl Fn(IpAddr) -> Option<A>,
+) where
+    A: Address + Copy,
+    M: Allocator + Clone,
+    AnyPrefix: From<Prefix<A>>,
+{
+    let (mut own, mut places, mut count) = ([unused; BURST], [0; BURST], 0);
+    for (place, address) in addresses.iter().enumerate() {
+        if let Some(address) = of(*address) {
+            (own[count], places[count]) = (address, place);
+            count += 1;
+        }
+    }
+    let mut routes = [None; BURST];
+    table.lookup_batch(&own[..count], &mut routes);
+    for (place, route) in places[..count].iter().zip(routes) {
+        found[*place] = route.map(any);
     }
 }
 

@@ -1,13 +1,21 @@
 //! Sets of prefixes.
 
 use core::fmt;
+use core::iter::Map;
 
-use super::RouteTable;
+use super::{Iter, RouteTable};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::memory::{Allocator, Global};
 
 /// A set of prefixes: a [`RouteTable`] without values, for access lists and the like.
+///
+/// | method | cost |
+/// |---|---|
+/// | `contains_address`, `lookup` | as [`RouteTable::lookup`] |
+/// | `insert`, `remove`, `contains`, `covers`, `overlaps` | the path to the prefix, as in a [`RouteTable`] |
+/// | `iter`, `retain`, `union`, `intersection`, `difference`, `clone`, `==` | O(prefixes), of both sets |
+/// | `len`, `is_empty` | O(1) |
 ///
 /// # Example
 ///
@@ -185,6 +193,16 @@ impl<A: Address> Default for PrefixSet<A> {
 impl<A: Address + fmt::Debug, M: Allocator + Clone> fmt::Debug for PrefixSet<A, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.iter()).finish()
+    }
+}
+
+/// The prefixes in order.
+impl<'t, A: Address, M: Allocator + Clone> IntoIterator for &'t PrefixSet<A, M> {
+    type Item = Prefix<A>;
+    type IntoIter = Map<Iter<'t, A, (), M>, fn((Prefix<A>, &'t ())) -> Prefix<A>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.table.iter().map(|(prefix, ())| prefix)
     }
 }
 

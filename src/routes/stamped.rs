@@ -179,8 +179,17 @@ impl Cells {
     }
 }
 
-/// A routing table that tells which of the decisions made by it are stale: see the
-/// [module](crate::routes::stamped).
+/// A routing table that tells which of the decisions made by it are stale.
+///
+/// The [module](crate::routes::stamped) tells which ones.
+///
+/// | method | cost |
+/// |---|---|
+/// | `is_current` | one load |
+/// | `lookup`, `resolve`, `refresh` | as [`RouteTable::lookup`], and a cell |
+/// | `insert`, `try_insert`, `remove` | as in a [`RouteTable`], and the path to the prefix |
+/// | `iter`, `retain`, `clear`, `clone` | O(routes) |
+/// | `len`, `is_empty` | O(1) |
 ///
 /// # Example
 ///

@@ -39,6 +39,14 @@ use crate::trie::map::{IntoIter, Iter, LcTrieMap};
 
 /// A bounded map over bit strings that evicts the entries with the lowest scores.
 ///
+/// | method | cost |
+/// |---|---|
+/// | `get`, `get_mut`, `contains_key`, `remove` | as in an [`LcTrieMap`] |
+/// | `insert` | as in an [`LcTrieMap`]; at the threshold also a ring of entries for each that is evicted |
+/// | `observe` | a lookup; at the end of a connection two removals |
+/// | `iter`, `retain`, `clear`, `clone` | O(entries) |
+/// | `len`, `is_empty` | O(1) |
+///
 /// Paper: Olsson and Nilsson, *TRASH*, sections 3, 4.5 and 4.6.
 ///
 /// # Example

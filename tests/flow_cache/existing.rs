@@ -1,7 +1,8 @@
 //! Packets that must not create a flow, or only with the caller's consent; given hashes.
 
 use flowtable::eviction::ByClass;
-use flowtable::flow_cache::{Class, Config, ObserveError, Packet, Refused, Timeouts};
+use flowtable::flow_cache::{Class, Config, NameError, ObserveError, Packet, Refused, Timeouts};
+use flowtable::hash::{Rss, source_index::Toeplitz};
 use flowtable::{Direction, FlowCache, FourTuple, TcpFlags, Timestamp};
 use model::hashers::Weak;
 
@@ -125,6 +126,15 @@ fn given_hashes_find_what_they_made_also_when_they_are_equal() {
                 assert_eq!(name, Ok(1));
                 let found = cache.find_hashed(hash, &alias.reversed()).expect("it was added");
                 assert_eq!((found.handle, found.direction), (handle, Direction::Reverse));
+                let error = cache.find_quoted_hashed(hash, &alias).expect("it was added");
+                assert_eq!((error.handle, error.direction), (handle, Direction::Reverse));
+            }
+            if number % 20 == 0 {
+                let alias = FourTuple { sport: 1, ..key };
+                assert_eq!(cache.remove_name(handle, &alias.reversed()), Ok(()));
+                assert_eq!(cache.find_hashed(hash, &alias), None);
+                assert_eq!(cache.remove_name(handle, &alias), Err(NameError::NoSuchName));
+                assert_eq!(cache.remove_name(handle, &key), Err(NameError::PrimaryKey));
             }
         }
         assert_eq!(cache.metrics().reseeds > 0, equal);
@@ -151,6 +161,32 @@ fn given_hashes_find_what_they_made_also_when_they_are_equal() {
         );
         assert!(cache.observe_with_hashed(hash(9999), &key(9999), ACK, at(2), || 3).is_ok());
     }
+}
+
+/// A hasher that computes the hashes of the card makes all methods usable.
+#[test]
+fn a_cache_of_one_queue_takes_the_hashes_of_its_card() {
+    let cache = || {
+        let config = Config::new(100).expect("some").with_timeouts(Timeouts::OFF);
+        let rss = Rss::new(Toeplitz::SYMMETRIC);
+        FlowCache::<Key, u32, ByClass, Rss>::with_policy_and_hasher(config, ByClass::new(), rss)
+    };
+    let hash = |key: &Key| Rss::table_hash(Toeplitz::SYMMETRIC.hash(key));
+    let mut first = cache();
+    for number in 0..100 {
+        let key = key(number);
+        let seen = first.observe_hashed(hash(&key), &key, SYN, at(0)).expect("there is room");
+        let handle = seen.handle();
+        let alias = FourTuple { sport: 1, ..key };
+        let name = first.add_name_hashed(handle, Direction::Forward, hash(&alias), &alias);
+        assert_eq!(name, Ok(1));
+        assert_eq!(first.find(&key.reversed()), first.find_hashed(hash(&key), &key.reversed()));
+        assert!(!first.observe(&alias, ACK, at(1)).expect("it exists").fresh);
+    }
+    let mut second = cache();
+    assert_eq!(second.restore(first.iter().collect(), at(1)), Ok(100));
+    assert!(first == second);
+    assert!((0..100).map(key).all(|key| second.find_hashed(hash(&key), &key).is_some()));
 }
 
 #[test]

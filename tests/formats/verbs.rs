@@ -9,6 +9,7 @@ use flowtable::demux::Demux;
 use flowtable::ephemeral::Full;
 use flowtable::flow_cache::{Config, Packet};
 use flowtable::hash::source_index::SourceIndex;
+use flowtable::routes::{PrefixSet, StampedRoutes};
 use flowtable::sockets::{Local, Reuse};
 use flowtable::{
     AnyPrefix, ChainedCache, Direction, DuplicateFilter, EphemeralStore, FiveTuple, FlowCache,
@@ -37,18 +38,20 @@ const COLUMNS: [&str; 14] = [
 ];
 
 /// The rows, in the order of the table.
-const ROWS: [(&str, &str); 19] = [
+const ROWS: [(&str, &str); 21] = [
     ("TrashMap", "xxxxxxxxxxxxxx"),
-    ("TrashSet", "-x-xxxx-xxxxxx"),
+    ("TrashSet", "xx-xxxx-xxxxxx"),
     ("TrashTable", "xx-xxxxx-x-xx-"),
     ("ConcurrentMap", "xx-x-xx-xx--x-"),
     ("ConcurrentTable", "xx-x-xx-xx--x-"),
     ("FlowCache", "xxxxxxx---xxxx"),
     ("RouteTable", "-x-x-xxxxxxxxx"),
-    ("Routes", "---x-x--xxxxxx"),
+    ("Routes", "-x-x-xxxxxxxxx"),
+    ("PrefixSet", "---x-xx-xxxxxx"),
+    ("StampedRoutes", "---x-x--xx-xx-"),
     ("LcTrieMap", "---x-xxxxxxxxx"),
     ("ConcurrentRoutes", "-x-x-x--xx--x-"),
-    ("LcRouteTable", "-----xx-xxxxxx"),
+    ("LcRouteTable", "---x-xx-xxxxxx"),
     ("ConcurrentLcTrie", "-----xx--x--x-"),
     ("SocketTable", "-x-x-xxx---xxx"),
     ("SourceHashCache", "xxxxxxx---xxx-"),
@@ -178,6 +181,7 @@ fn trash_set() {
     is_serializable::<Set>();
     iterates_by_reference::<Set>();
     let mut set: Set = (0..10).collect();
+    assert!(set.contains_hashed(set.hash_of(&3), &3));
     set.retain(|key| key % 2 == 0);
     assert_eq!((set.extract_if(|key| *key > 4).count(), set.iter().count()), (2, 3));
 }
@@ -289,6 +293,15 @@ fn route_tables() {
     is_comparable::<Routes<u32>>();
     is_collected_from::<Routes<u32>, (AnyPrefix, u32)>();
     is_serializable::<Routes<u32>>();
+    iterates_by_reference::<Routes<u32>>();
+    iterates_by_mutable_reference::<Routes<u32>>();
+    is_a_value::<PrefixSet<u32>>();
+    is_comparable::<PrefixSet<u32>>();
+    is_collected_from::<PrefixSet<u32>, Prefix<u32>>();
+    is_serializable::<PrefixSet<std::net::Ipv4Addr>>();
+    iterates_by_reference::<PrefixSet<u32>>();
+    is_a_value::<StampedRoutes<u32, u32>>();
+    is_collected_from::<StampedRoutes<u32, u32>, (Prefix<u32>, u32)>();
     type Trie = LcRouteTable<u32, u32>;
     is_a_value::<Trie>();
     is_comparable::<Trie>();
@@ -301,8 +314,12 @@ fn route_tables() {
     assert_eq!(found.map(|route| route.map(|(_, value)| *value)), [Some(1), None]);
     routes.retain(|_, value| *value % 2 == 0);
     assert_eq!(routes.iter().count(), 5);
-    let trie: Trie = routes.iter().map(|(prefix, value)| (prefix, *value)).collect();
+    let set: PrefixSet<u32> = routes.prefixes().collect();
+    assert!((&set).into_iter().eq(set.iter()) && set.len() == 5);
+    let mut trie: Trie = routes.iter().map(|(prefix, value)| (prefix, *value)).collect();
     assert_eq!((trie.iter().count(), &trie), (5, &trie.clone()));
+    trie.retain(|_, value| *value > 4);
+    assert_eq!(trie.iter().count(), 2);
 }
 
 #[test]

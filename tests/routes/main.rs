@@ -1,15 +1,25 @@
 //! `RouteTable`.
+//!
+//! Without `std`, only the instructions that count bits differ. Then the other tests, whose code is
+//! the same as with it, are left out.
 
+#[cfg(feature = "std")]
 mod allocators;
 mod corners;
 mod dense;
+#[cfg(feature = "std")]
 mod drops;
+#[cfg(feature = "std")]
 mod inconsistent;
+#[cfg(feature = "std")]
 mod internet;
+#[cfg(feature = "std")]
 mod memory;
 mod methods;
 mod model;
+#[cfg(feature = "std")]
 mod more;
+#[cfg(feature = "std")]
 mod stamped;
 
 #[global_allocator]

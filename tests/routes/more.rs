@@ -9,6 +9,7 @@ use flowtable::routes::{Entry, PrefixSet};
 use flowtable::{AnyPrefix, Prefix, RouteTable, Routes};
 use model::prefixes::prefix_of;
 use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 
 /// Random routes that often cover each other, with few values.
@@ -160,6 +161,20 @@ fn an_aggregated_table_forwards_the_same_with_the_fewest_routes() {
     }
 }
 
+/// A batch finds what single lookups do, however the families are mixed.
+fn check_batches<'a>(routes: &Routes<u32>, prefixes: impl Iterator<Item = &'a AnyPrefix>) {
+    let mut addresses: Vec<IpAddr> =
+        prefixes.flat_map(|prefix| [prefix.address(), prefix.last_address()]).collect();
+    addresses.shuffle(&mut StdRng::seed_from_u64(9));
+    for len in [0, 1, 31, 32, 33, addresses.len()] {
+        let burst = &addresses[..len];
+        let mut found = vec![routes.iter().next(); len + 1];
+        routes.lookup_batch(burst, &mut found);
+        assert_eq!(found.pop(), Some(None));
+        assert!(burst.iter().map(|address| routes.lookup(*address)).eq(found));
+    }
+}
+
 #[test]
 fn both_families_are_in_one_table() {
     let mut rng = StdRng::seed_from_u64(8);
@@ -187,6 +202,7 @@ fn both_families_are_in_one_table() {
         let covering = all.keys().filter(|other| other.covers(prefix)).count();
         assert_eq!(routes.covering(prefix).count(), covering);
     }
+    check_batches(&routes, all.keys());
     assert_eq!(routes.clone(), routes);
     let (entries, mut changed) = (all.iter().map(|(prefix, value)| (*prefix, value)), all.clone());
     assert!((&routes).into_iter().eq(entries));

@@ -5,8 +5,6 @@ mod claims;
 mod drops;
 mod entry_ref;
 mod floods;
-#[cfg(all(feature = "huge-pages", not(miri)))]
-mod huge_pages;
 mod memory;
 mod methods;
 mod model;

@@ -66,7 +66,15 @@ struct Shard<T, V, A: Allocator + Clone>(Lock<ShardStore<T, V, A>>);
 /// A bounded table of bindings of tags to values for several threads, each of which lives for one
 /// lifetime: an [`EphemeralStore`] in shards.
 ///
-/// See the [module](self) for the guarantees. Costs are those of [`EphemeralStore`], and a lock.
+/// The [module](self) has the guarantees.
+///
+/// | method | cost |
+/// |---|---|
+/// | `get`, `update`, `insert_new`, `get_or_insert_with`, `remove` | as in an [`EphemeralStore`], under the lock of one shard of up to 64 |
+/// | `clean` | as there, in each shard in turn |
+/// | `len`, `live` | each shard in turn; after removals `live` is O(capacity) |
+/// | `iter`, `retain`, `clear`, `new` | O(capacity), one lock at a time |
+/// | `capacity`, `lifetime` | O(1) |
 ///
 /// # Panics
 ///

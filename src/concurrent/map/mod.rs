@@ -221,20 +221,17 @@ pub use write::{Compute, Computed};
 
 /// A concurrent hash map with wait-free readers.
 ///
-/// It is used through a [`pin`](Self::pin), which has the methods of a map. For the design, the
-/// guarantees and the costs see the [module](self).
+/// It is used through a [`pin`](Self::pin), which has the methods of a map. The [module](self) has
+/// the design and the guarantees.
 ///
-/// Costs of the methods of a pin:
-///
-/// - `get`, `get_key_value`, `contains_key`: the cache line of the index and those of an entry; no
-///   store to shared memory.
-/// - `get_batch`, `get_many`: those of `get`, with the misses of 32 keys overlapping.
-/// - `insert`, `get_or_insert`, `get_or_insert_with`, `remove`, `remove_entry`, `update`,
-///   `compute`: the lock of one shard of 64, the cache lines of `get`, and at most one split of a
-///   segment of 162 entries.
-/// - `iter`, `keys`, `values`, `retain`, `clear`: O(slots).
-/// - `len`, `is_empty`, `allocation_size`: a sum over 64 shards.
-/// - `garbage`, `repin`: O(1).
+/// | method of a pin | cost |
+/// |---|---|
+/// | `get`, `get_key_value`, `contains_key` | the cache line of the index and those of an entry; no store to shared memory |
+/// | `get_batch`, `get_many` | those of `get`, with the misses of 32 keys overlapping |
+/// | `insert`, `get_or_insert`, `get_or_insert_with`, `remove`, `remove_entry`, `update`, `compute` | the lock of one shard of 64, the cache lines of `get`, and at most one split of a segment of 162 entries |
+/// | `iter`, `keys`, `values`, `retain`, `clear` | O(slots) |
+/// | `len`, `is_empty`, `allocation_size` | a sum over 64 shards |
+/// | `garbage`, `repin` | O(1) |
 ///
 /// # Example
 ///

@@ -246,19 +246,18 @@ pub use pinned::PinnedTable;
 
 /// A concurrent hash table of plain data, with wait-free readers.
 ///
-/// It is used through a [`pin`](Self::pin), which has the methods of a map. For the design, the
-/// guarantees and the costs see the [module](self).
+/// It is used through a [`pin`](Self::pin), which has the methods of a map. The [module](self) has
+/// the design and the guarantees.
 ///
-/// Costs of the methods of a pin:
-///
-/// - `get`, `contains_key`: the two adjacent cache lines of a group; no store to shared memory.
-/// - `get_batch`, `get_many`: those of `get`, with the misses of 32 keys overlapping.
-/// - `insert`, `get_or_insert`, `replace`, `remove`, `update`: the lock of one shard of 64, the
-///   cache lines of `get` and that of the counts, and at most one segment.
-/// - `fetch_add`, `compare_exchange`: the lock of one shard, and the cache lines of `get`.
-/// - `iter`, `keys`, `values`, `retain`, `clear`, `shrink_to_fit`: O(slots).
-/// - `len`, `is_empty`, `allocation_size`: a sum over 64 shards.
-/// - `garbage`, `repin`: O(1).
+/// | method of a pin | cost |
+/// |---|---|
+/// | `get`, `contains_key` | the two adjacent cache lines of a group; no store to shared memory |
+/// | `get_batch`, `get_many` | those of `get`, with the misses of 32 keys overlapping |
+/// | `insert`, `get_or_insert`, `replace`, `remove`, `update` | the lock of one shard of 64, the cache lines of `get` and that of the counts, and at most one segment |
+/// | `fetch_add`, `compare_exchange` | the lock of one shard, and the cache lines of `get` |
+/// | `iter`, `keys`, `values`, `retain`, `clear`, `shrink_to_fit` | O(slots) |
+/// | `len`, `is_empty`, `allocation_size` | a sum over 64 shards |
+/// | `garbage`, `repin` | O(1) |
 ///
 /// # Example
 ///
@@ -284,6 +283,7 @@ pub use pinned::PinnedTable;
 /// assert_eq!(bytes.pin().get(&flow), Some(3000));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[doc(alias("DashMap", "lock-free map", "atomic counters"))]
 pub struct ConcurrentTable<K, V, S = DefaultHashBuilder> {
     /// The readers' part of each shard.
     roots: Box<[Root<K, V>; SHARDS]>,

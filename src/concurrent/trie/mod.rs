@@ -77,7 +77,15 @@ pub use pinned::PinnedTrie;
 
 /// A concurrent ordered map of bit strings: the dynamic LC-trie under read-copy-update.
 ///
-/// All reads and writes are methods of a [pin](Self::pin).
+/// All reads and writes are methods of a [pin](Self::pin). The [module](self) has the guarantees.
+///
+/// | method of a pin | cost |
+/// |---|---|
+/// | `get`, `find`, `contains_key` | 1.3 to 2 nodes for random keys, two cache misses each, and the leaf |
+/// | `insert`, `remove` | the lock of all writers, a lookup, and the nodes that are resized; that of the root copies O(keys) slots |
+/// | `after`, `iter_from` | a lookup |
+/// | `iter`, `clear` | O(keys) |
+/// | `len`, `garbage`, `repin` | O(1) |
 ///
 /// # Example
 ///
@@ -93,6 +101,7 @@ pub use pinned::PinnedTrie;
 /// assert!(trie.pin().iter().eq([(53, &"dns"), (80, &"http")]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[doc(alias("ordered map", "rcu", "skip list"))]
 pub struct ConcurrentLcTrie<K, V> {
     root: Slot<K, V>,
     lock: Lock<()>,

@@ -261,6 +261,12 @@ impl<A: Address, V> LcRouteTable<A, V> {
         self.trie.leaf(leaf).1.get(suffix_of(prefix))
     }
 
+    /// Returns whether there is a route of exactly this prefix.
+    #[must_use]
+    pub fn contains(&self, prefix: &Prefix<A>) -> bool {
+        self.get(prefix).is_some()
+    }
+
     /// Returns a mutable reference to the value of exactly this prefix.
     ///
     /// # Example
@@ -306,6 +312,23 @@ impl<A: Address, V> LcRouteTable<A, V> {
             }
         }
         rejected.iter().for_each(|prefix| drop(self.remove(prefix)));
+    }
+
+    /// Removes all routes, and releases all memory. O(routes).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{LcRouteTable, Prefix};
+    ///
+    /// let mut routes = LcRouteTable::from([(Prefix::host(7_u16), 'a')]);
+    /// assert!(routes.contains(&Prefix::host(7)));
+    /// routes.clear();
+    /// assert!(routes.is_empty() && !routes.contains(&Prefix::host(7)));
+    /// assert_eq!(routes.allocation_size(), 0);
+    /// ```
+    pub fn clear(&mut self) {
+        *self = Self::with_tuning(self.tuning());
     }
 
     /// Returns the route with the longest prefix that contains `address`.

@@ -1,4 +1,5 @@
-//! `HugePages`, where the system has them.
+//! `HugePages`, where the system has them, as the memory of `TrashMap` and `TrashTable`.
+#![cfg(all(feature = "huge-pages", not(miri)))]
 
 use flowtable::memory::{HugePages, HugePagesError, PageSource};
 use flowtable::{TrashMap, TrashTable};
