@@ -108,10 +108,13 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
 
     #[inline]
     fn get_mapped(&self, key: &FlowKey) -> Option<&T> {
+        // A host that only listens does not hash its packets. `get_hashed` is inlined into lookups,
+        // `get` is not.
         match key {
-            // A host that only listens does not hash its packets.
-            FlowKey::V4(key) => (!self.v4.is_empty()).then(|| self.v4.get(key))?,
-            FlowKey::V6(key) => (!self.v6.is_empty()).then(|| self.v6.get(key))?,
+            FlowKey::V4(_) if self.v4.is_empty() => None,
+            FlowKey::V4(key) => self.v4.get_hashed(self.v4.hash_of(key), key),
+            FlowKey::V6(_) if self.v6.is_empty() => None,
+            FlowKey::V6(key) => self.v6.get_hashed(self.v6.hash_of(key), key),
         }
     }
 
@@ -121,8 +124,8 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
             return self.small.get_mut(key);
         }
         match key {
-            FlowKey::V4(key) => self.v4.get_mut(key),
-            FlowKey::V6(key) => self.v6.get_mut(key),
+            FlowKey::V4(key) => self.v4.get_mut_hashed(self.v4.hash_of(key), key),
+            FlowKey::V6(key) => self.v6.get_mut_hashed(self.v6.hash_of(key), key),
         }
     }
 
@@ -202,6 +205,12 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
     /// Moves all connections from the small table to the maps. If memory allocation fails, returns
     /// false and moves none.
     fn move_to_maps(&mut self) -> bool {
+        let v4 = self.small.slots().iter().filter(|(key, _)| as_v4(key).is_some()).count();
+        let v6 = self.small.len() - v4;
+        // So the maps do not grow while they are filled.
+        if self.v4.try_reserve(v4).is_err() || self.v6.try_reserve(v6).is_err() {
+            return false;
+        }
         while let Some((key, socket)) = self.small.pop() {
             // C1 does not hold in this loop, so it must not look up connections.
             if let Err(RejectedSocket { refused, .. }) = self.insert_mapped(&key, socket) {

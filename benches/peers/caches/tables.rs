@@ -10,10 +10,29 @@ use hashbrown::{HashMap, HashTable};
 use super::packets::{Name, Packet};
 use super::subject::Cache;
 
-/// The largest burst.
-const BURST: usize = 256;
+/// The sizes of bursts. Each has copies of its own size, as arrays are initialised.
+const SMALL: usize = 32;
+const LARGE: usize = 256;
+
+const UNNAMED: Name = Name { src: 0, dst: 0, sport: 0, dport: 0 };
 
 pub(crate) struct Sets<const WAYS: usize>(pub(crate) SourceHashCache<Name, u32, WAYS>);
+
+impl<const WAYS: usize> Sets<WAYS> {
+    /// Looks up at most `N` packets.
+    #[inline]
+    fn burst_of<const N: usize>(&mut self, packets: &[Packet]) -> u64 {
+        // A driver has the two fields in columns, or copies them like this.
+        let (mut indices, mut names) = ([SourceIndex::ABSENT; N], [UNNAMED; N]);
+        for ((index, name), packet) in indices.iter_mut().zip(&mut names).zip(packets) {
+            (*index, *name) = (packet.index, packet.name);
+        }
+        let mut found = [None; N];
+        let found = &mut found[..packets.len()];
+        self.0.get_batch(&indices[..packets.len()], &names[..packets.len()], found);
+        found.iter().flatten().map(|value| u64::from(**value)).sum()
+    }
+}
 
 impl<const WAYS: usize> Cache for Sets<WAYS> {
     // The lookups of the peers are inlined, too.
@@ -27,16 +46,10 @@ impl<const WAYS: usize> Cache for Sets<WAYS> {
     }
     #[inline]
     fn burst(&mut self, packets: &[Packet]) -> u64 {
-        // A driver has the two fields in columns, or copies them like this.
-        let mut indices = [SourceIndex::ABSENT; BURST];
-        let mut names = [Name { src: 0, dst: 0, sport: 0, dport: 0 }; BURST];
-        for ((index, name), packet) in indices.iter_mut().zip(&mut names).zip(packets) {
-            (*index, *name) = (packet.index, packet.name);
+        match packets.len() {
+            ..=SMALL => self.burst_of::<SMALL>(packets),
+            _ => self.burst_of::<LARGE>(packets),
         }
-        let mut found = [None; BURST];
-        let found = &mut found[..packets.len()];
-        self.0.get_batch(&indices[..packets.len()], &names[..packets.len()], found);
-        found.iter().flatten().map(|value| u64::from(**value)).sum()
     }
     fn bytes(&self) -> Option<usize> {
         Some(self.0.allocation_size())
@@ -44,6 +57,20 @@ impl<const WAYS: usize> Cache for Sets<WAYS> {
 }
 
 pub(crate) struct Chained<S>(pub(crate) ChainedCache<Name, u32, SecondChance, S>);
+
+impl<S: BuildHasher> Chained<S> {
+    /// Looks up at most `N` packets.
+    #[inline]
+    fn burst_of<const N: usize>(&mut self, packets: &[Packet]) -> u64 {
+        let mut names = [UNNAMED; N];
+        names.iter_mut().zip(packets).for_each(|(name, packet)| *name = packet.name);
+        let mut sum = 0;
+        self.0.get_batch_mut(&names[..packets.len()], |_, value| {
+            sum += value.map_or(0, |value| u64::from(*value));
+        });
+        sum
+    }
+}
 
 impl<S: BuildHasher> Cache for Chained<S> {
     #[inline]
@@ -56,13 +83,10 @@ impl<S: BuildHasher> Cache for Chained<S> {
     }
     #[inline]
     fn burst(&mut self, packets: &[Packet]) -> u64 {
-        let mut names = [Name { src: 0, dst: 0, sport: 0, dport: 0 }; BURST];
-        names.iter_mut().zip(packets).for_each(|(name, packet)| *name = packet.name);
-        let mut sum = 0;
-        self.0.get_batch_mut(&names[..packets.len()], |_, value| {
-            sum += value.map_or(0, |value| u64::from(*value));
-        });
-        sum
+        match packets.len() {
+            ..=SMALL => self.burst_of::<SMALL>(packets),
+            _ => self.burst_of::<LARGE>(packets),
+        }
     }
     fn bytes(&self) -> Option<usize> {
         Some(self.0.allocation_size())
