@@ -32,15 +32,16 @@
 #![allow(unsafe_code)]
 
 use core::mem;
+use core::ops::RangeInclusive;
 
 use super::key::Key;
-use super::node::{Node, RouteBits};
+use super::node::{Change, Node};
 use super::pool::Exhausted;
 use super::search::RouteMatch;
 use super::slot::Slot;
 use super::slot_table::{SlotTable, WIDTH, slot_in_table};
 use super::store::{NO_NODE, Store};
-use super::stride::{PrefixIndex, SLOTS, STRIDE, first_slot};
+use super::stride::{PrefixIndex, SLOTS, STRIDE, first_slot, node_pos};
 use crate::key::bits::Address;
 use crate::memory::{Allocator, Box};
 use crate::raw::bit_ops::detect;
@@ -202,28 +203,26 @@ impl<M: Allocator + Clone> Direct<M> {
         }
     }
 
-    /// Recomputes what depends on the routes of `len` bits in a node, given the route that was
-    /// inserted into it or removed from it, and the routes of the node after that, if it was found
-    /// by its copy: then there is no other node than before.
+    /// Recomputes what depends on the routes of `len` bits in a node, given the change of one, and
+    /// whether there is no other node than before.
     pub(super) fn update<V, A: Address>(
         &mut self,
         store: &Store<V, M>,
-        key: &Key<A>,
-        len: u32,
-        found: Option<RouteBits>,
+        (key, len): (&Key<A>, u32),
+        change: &Change,
+        is_found: bool,
     ) {
         let word = key.word();
-        match len.saturating_sub(1) / STRIDE {
+        match node_pos(len) / STRIDE {
             0 => self.update_short(store),
             1 => self.update_inherited(store, first_slot(word)),
-            2 => self.update_routes(store, word, key.index(2 * STRIDE, len)),
-            3 => match (found, self.computed_slot(word)) {
-                (Some(bits), Some(slot)) => slot.set_routes(bits),
-                _ => self.update_deeper(store, word),
+            2 => self.update_routes(store, word, key.index(2 * STRIDE, len), change),
+            3 => match self.computed_slot(word).filter(|_| is_found) {
+                Some(slot) => slot.set_routes(change.bits),
+                None => self.update_deeper(store, word),
             },
             _ => {
-                if found.is_none()
-                    && self.computed_slot(word).is_some_and(|slot| !slot.is_above_nodes())
+                if !is_found && self.computed_slot(word).is_some_and(|slot| !slot.is_above_nodes())
                 {
                     self.update_deeper(store, word);
                 }
@@ -258,7 +257,9 @@ impl<M: Allocator + Clone> Direct<M> {
         let groups = table.chunks_exact_mut(SLOTS as usize);
         for (second, group) in (0..self.computed[first as usize].into()).zip(groups) {
             let inherited = inherited_of_group(at_6, second);
-            for slot in group.iter_mut().filter(|slot| slot.inherited.len() <= 2 * STRIDE) {
+            let inherit = group.iter_mut().filter(|slot| slot.inherited.len() <= 2 * STRIDE);
+            // Most groups have the same route as before: one slot is read.
+            for slot in inherit.take_while(|slot| slot.inherited != inherited) {
                 slot.inherited = inherited;
             }
         }
@@ -273,24 +274,45 @@ impl<M: Allocator + Clone> Direct<M> {
         }
     }
 
-    /// Recomputes the routes of 13 to 18 bits in the slots that begin with these twelve bits, after
-    /// a change of a route with this index in their node.
-    fn update_routes<V>(&mut self, store: &Store<V, M>, word: u64, changed: PrefixIndex) {
+    /// Recomputes the routes of 13 to 18 bits in the slots that begin with the same twelve bits,
+    /// after a change of one with this index in their node.
+    fn update_routes<V>(
+        &mut self,
+        store: &Store<V, M>,
+        word: u64,
+        changed: PrefixIndex,
+        change: &Change,
+    ) {
         let (first, second) = (first_slot(word), first_slot(word << STRIDE));
         let Some(table) = self.tables[first as usize].slots_mut() else { return };
-        if second < self.computed[first as usize].into() {
-            let at_6 = store.child_of(store.root(), first);
-            let at_12 = at_6.and_then(|node| store.child_of(node, second));
-            let inherited = inherited_by_slots(at_6, at_12, second);
-            let group = &mut table[(second * SLOTS) as usize..][..SLOTS as usize];
-            // The values of the other routes of the node may have moved.
-            let mut rest = changed.slots() | at_12.map_or(0, Node::covered_slots);
-            while rest != 0 {
-                let slot = rest.trailing_zeros() as usize;
-                group[slot].inherited = inherited[slot];
-                rest &= rest - 1;
-            }
+        if second >= self.computed[first as usize].into() {
+            return;
         }
+        let group = &mut table[(second * SLOTS) as usize..][..SLOTS as usize];
+        // Replaces the routes of these lengths in the slots of an index.
+        let mut replace = |index: PrefixIndex, lens: RangeInclusive<u32>, by: RouteMatch| {
+            let slots = &mut group[index.first_slot() as usize..][..index.count() as usize];
+            slots.iter_mut().filter(|slot| lens.contains(&slot.inherited.len())).for_each(|slot| {
+                slot.inherited = by;
+            });
+        };
+        let (node, pos) = (store.nodes.get(change.node), 2 * STRIDE);
+        if !node.has(changed) {
+            let shorter = node.longest_above(changed).map_or_else(
+                || inherited_of_group(store.child_of(store.root(), first), second),
+                |found| RouteMatch::below(pos, found),
+            );
+            let len = pos + changed.level();
+            replace(changed, len..=len, shorter);
+        }
+        // Those of the routes whose values have moved, a new one included.
+        let moved = node.values_block().0 + change.moved_from();
+        node.for_each_route(|index, value| {
+            let len = pos + index.level();
+            if value >= moved {
+                replace(index, 0..=len, RouteMatch::new(value, len));
+            }
+        });
     }
 
     /// Recomputes the slot of these bits after a change below the node at bit 18, or of that

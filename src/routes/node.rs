@@ -182,9 +182,15 @@ impl Node {
         each_one(self.inner).map(|index| PrefixIndex::new(index.into()))
     }
 
-    /// Returns the slots that a route covers as a bitmap. Must not be called on a path.
-    pub(super) fn covered_slots(&self) -> u64 {
-        self.inner_routes().fold(self.outer, |slots, index| slots | index.slots())
+    /// Returns the longest of the shorter routes that cover a prefix. Must not be called on a path.
+    pub(super) fn longest_above(&self, index: PrefixIndex) -> Option<NodeMatch> {
+        // The prefixes that cover another one have lower indices.
+        let lower = 1_u64.checked_shl(index.get()).unwrap_or(0).wrapping_sub(1);
+        let above = self.inner & COVERS[index.first_slot() as usize] & lower;
+        (above != 0).then(|| {
+            let longest = PrefixIndex::longest_in(above);
+            NodeMatch { value: self.value(longest), level: longest.level() }
+        })
     }
 
     /// Calls a function for each route, with the index of its value: the shorter ones first. Must
@@ -337,6 +343,24 @@ pub(super) struct Position {
     /// The bits of the route in the bitmaps, one of which is zero.
     inner_bit: u64,
     outer_bit: u64,
+}
+
+/// A route that was inserted into a node, or removed from it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Change {
+    pub(super) node: u32,
+    /// Where its value belonged before.
+    pub(super) position: Position,
+    /// The routes of the node after that.
+    pub(super) bits: RouteBits,
+}
+
+impl Change {
+    /// Returns the offset in the block of values from which on they have moved.
+    pub(super) fn moved_from(&self) -> u32 {
+        let block = self.bits.values - count_ones(self.bits.inner);
+        if block == self.position.block { self.position.at } else { 0 }
+    }
 }
 
 impl RouteBits {

@@ -8,7 +8,7 @@ use super::change::{FROM_ROOT, Start};
 use super::direct::Direct;
 use super::key::Key;
 use super::levels::{FIRST, LAST, Levels, key_of, level_of};
-use super::node::RouteBits;
+use super::node::{Change, RouteBits};
 use super::pool::Exhausted;
 use super::segment::Entry;
 use super::slot::TABLE_END;
@@ -117,19 +117,13 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         }
     }
 
-    /// Updates the shortcuts after the insertion of a route of `len` bits into a node, which has
-    /// these routes now if it has been found by its copy.
-    pub(super) fn after_insert(
-        &mut self,
-        key: &Key<A>,
-        len: u32,
-        node: u32,
-        found: Option<RouteBits>,
-    ) {
+    /// Updates the shortcuts after the insertion of a route of `len` bits into a node, given whether
+    /// it has been found by its copy.
+    pub(super) fn after_insert(&mut self, key: &Key<A>, len: u32, change: &Change, is_found: bool) {
         let Self { store, shortcuts, .. } = self;
         if let Some(direct) = &mut shortcuts.direct {
-            if found.is_none() || len <= TABLE_END + STRIDE {
-                direct.update(store, key, len, found);
+            if !is_found || len <= TABLE_END + STRIDE {
+                direct.update(store, (key, len), change, is_found);
             }
             if len > STRIDE {
                 direct.add_route(first_slot(key.word()));
@@ -140,9 +134,9 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         }
         if Self::HAS_LEVELS && len > FIRST {
             shortcuts.long += 1;
-            match found {
-                Some(bits) => self.update_level_routes(key, len, node, bits),
-                None => self.update_level(key, len, Some(node)),
+            match is_found {
+                true => self.update_level_routes(key, len, change.node, change.bits),
+                false => self.update_level(key, len, Some(change.node)),
             }
             if self.shortcuts.long == MAKE_AT {
                 self.shortcuts.levels = self.store.levels().ok();
@@ -151,11 +145,11 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     }
 
     /// Updates the shortcuts after the removal of a route of `len` bits from a node.
-    pub(super) fn after_remove(&mut self, key: &Key<A>, len: u32, node: u32, bits: RouteBits) {
+    pub(super) fn after_remove(&mut self, key: &Key<A>, len: u32, change: &Change) {
         let Self { store, shortcuts, .. } = self;
         if let Some(direct) = &mut shortcuts.direct {
             if len <= TABLE_END + STRIDE {
-                direct.update(store, key, len, Some(bits));
+                direct.update(store, (key, len), change, true);
             }
             if len > STRIDE {
                 direct.remove_route(first_slot(key.word()));
@@ -170,7 +164,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
             if shortcuts.long < DROP_BELOW {
                 shortcuts.levels = None;
             }
-            self.update_level_routes(key, len, node, bits);
+            self.update_level_routes(key, len, change.node, change.bits);
         }
     }
 
