@@ -35,10 +35,10 @@ use core::mem;
 use core::ops::RangeInclusive;
 
 use super::key::Key;
-use super::node::{Change, Node};
+use super::node::{Node, Position, RouteBits};
 use super::pool::Exhausted;
 use super::search::RouteMatch;
-use super::slot::Slot;
+use super::slot::{Slot, TABLE_END};
 use super::slot_table::{SlotTable, WIDTH, slot_in_table};
 use super::store::{NO_NODE, Store};
 use super::stride::{PrefixIndex, SLOTS, STRIDE, first_slot, node_pos};
@@ -203,34 +203,38 @@ impl<M: Allocator + Clone> Direct<M> {
         }
     }
 
-    /// Recomputes what depends on the routes of `len` bits in a node, given the change of one, and
-    /// whether there is no other node than before.
+    /// Updates what depends on the routes of `len` bits in a node, after the change of one at a
+    /// position, given the routes of the node now. `is_found` if there is no other node than
+    /// before.
+    #[inline(always)]
     pub(super) fn update<V, A: Address>(
         &mut self,
         store: &Store<V, M>,
         (key, len): (&Key<A>, u32),
-        change: &Change,
+        (node, bits): (u32, RouteBits),
+        position: &Position,
         is_found: bool,
     ) {
         let word = key.word();
-        match node_pos(len) / STRIDE {
-            0 => self.update_short(store),
-            1 => self.update_inherited(store, first_slot(word)),
-            2 => self.update_routes(store, word, key.index(2 * STRIDE, len), change),
-            3 => match self.computed_slot(word).filter(|_| is_found) {
-                Some(slot) => slot.set_routes(change.bits),
-                None => self.update_deeper(store, word),
-            },
-            _ => {
-                if !is_found && self.computed_slot(word).is_some_and(|slot| !slot.is_above_nodes())
-                {
-                    self.update_deeper(store, word);
-                }
+        if is_found && (TABLE_END + 1..=TABLE_END + STRIDE).contains(&len) {
+            if let Some(slot) = self.computed_slot(word) {
+                slot.set_routes(bits);
             }
+        } else if len > TABLE_END {
+            let is_in_slot = |slot: &mut Slot| len <= TABLE_END + STRIDE || !slot.is_above_nodes();
+            if !is_found && self.computed_slot(word).is_some_and(is_in_slot) {
+                self.update_deeper(store, word);
+            }
+        } else if len > 2 * STRIDE {
+            let index = key.index(2 * STRIDE, len);
+            self.update_routes(store, word, (node, index), bits.moved_from(position));
+        } else {
+            self.update_moved(store, word, node_pos(len));
         }
     }
 
     /// Recomputes what depends on the indices in the node at a position, given its first bits.
+    #[inline(never)]
     pub(super) fn update_moved<V>(&mut self, store: &Store<V, M>, word: u64, pos: u32) {
         match pos / STRIDE {
             0 => self.update_short(store),
@@ -275,13 +279,15 @@ impl<M: Allocator + Clone> Direct<M> {
     }
 
     /// Recomputes the routes of 13 to 18 bits in the slots that begin with the same twelve bits,
-    /// after a change of one with this index in their node.
+    /// after a change of one with this index in their node, whose values from this offset on have
+    /// moved.
+    #[inline(never)]
     fn update_routes<V>(
         &mut self,
         store: &Store<V, M>,
         word: u64,
-        changed: PrefixIndex,
-        change: &Change,
+        (node, changed): (u32, PrefixIndex),
+        moved_from: u32,
     ) {
         let (first, second) = (first_slot(word), first_slot(word << STRIDE));
         let Some(table) = self.tables[first as usize].slots_mut() else { return };
@@ -296,7 +302,7 @@ impl<M: Allocator + Clone> Direct<M> {
                 slot.inherited = by;
             });
         };
-        let (node, pos) = (store.nodes.get(change.node), 2 * STRIDE);
+        let (node, pos) = (store.nodes.get(node), 2 * STRIDE);
         if !node.has(changed) {
             let shorter = node.longest_above(changed).map_or_else(
                 || inherited_of_group(store.child_of(store.root(), first), second),
@@ -305,8 +311,8 @@ impl<M: Allocator + Clone> Direct<M> {
             let len = pos + changed.level();
             replace(changed, len..=len, shorter);
         }
-        // Those of the routes whose values have moved, a new one included.
-        let moved = node.values_block().0 + change.moved_from();
+        // A new route is one of those whose values have moved.
+        let moved = node.values_block().0 + moved_from;
         node.for_each_route(|index, value| {
             let len = pos + index.level();
             if value >= moved {

@@ -130,7 +130,7 @@ use crate::memory::{Allocator, Global};
 use crate::raw::results::results_for;
 use change::FROM_ROOT;
 use key::Key;
-use node::{Change, Position, RouteBits};
+use node::{Position, RouteBits};
 use pool::Exhausted;
 use store::{Store, exhausted};
 use stride::{PrefixIndex, node_pos};
@@ -189,8 +189,8 @@ pub struct RouteTable<A, V, M: Allocator + Clone = Global> {
 enum Inserted<V> {
     /// The value, whose old one this is.
     Replaced(V),
-    /// A route is new.
-    New(Change),
+    /// A route is new: where it is, and the routes of its node now.
+    New(Position, RouteBits),
 }
 
 impl<A: Address, V> RouteTable<A, V> {
@@ -302,8 +302,8 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         };
         let old = match self.insert_in_node((key, len), index, node, value)? {
             Inserted::Replaced(old) => Some(old),
-            Inserted::New(change) => {
-                self.after_insert(key, len, &change, by_copy.is_some());
+            Inserted::New(position, bits) => {
+                self.after_insert((key, len), (node.0, bits), &position, by_copy.is_some());
                 None
             }
         };
@@ -327,7 +327,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         match self.store.insert_route((node, bits), &position, value) {
             Ok(bits) => {
                 self.len += 1;
-                Ok(Inserted::New(Change { node, position, bits }))
+                Ok(Inserted::New(position, bits))
             }
             Err(refused) => {
                 self.undo_path(key, len);
@@ -378,6 +378,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     }
 
     /// Removes the route of `len` bits of `key` from the node with these routes. Returns its value.
+    #[inline(always)]
     fn remove_from(
         &mut self,
         key: &Key<A>,
@@ -391,7 +392,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
             self.clear();
             return value;
         }
-        self.after_remove(key, len, &Change { node, position: *position, bits });
+        self.after_remove((key, len), (node, bits), position);
         if bits.is_empty() && self.store.is_redundant(node) {
             let changed = self.store.remove_path(self.start(key, len), key, len);
             self.after_remove_path(key, len, changed);

@@ -340,27 +340,11 @@ pub(super) struct Position {
     /// The offset in the block.
     pub(super) at: u32,
     pub(super) exists: bool,
+    /// The number of inner routes.
+    inner: u32,
     /// The bits of the route in the bitmaps, one of which is zero.
     inner_bit: u64,
     outer_bit: u64,
-}
-
-/// A route that was inserted into a node, or removed from it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Change {
-    pub(super) node: u32,
-    /// Where its value belonged before.
-    pub(super) position: Position,
-    /// The routes of the node after that.
-    pub(super) bits: RouteBits,
-}
-
-impl Change {
-    /// Returns the offset in the block of values from which on they have moved.
-    pub(super) fn moved_from(&self) -> u32 {
-        let block = self.bits.values - count_ones(self.bits.inner);
-        if block == self.position.block { self.position.at } else { 0 }
-    }
 }
 
 impl RouteBits {
@@ -371,14 +355,27 @@ impl RouteBits {
     }
 
     /// Returns where the value of a route is, or belongs.
-    #[inline]
+    #[inline(always)]
     pub(super) fn position(&self, index: PrefixIndex) -> Position {
         if has_popcnt() {
             // SAFETY: the CPU has POPCNT.
             return unsafe { self.position_by::<true>(index) };
         }
+        self.position_without_popcnt(index)
+    }
+
+    /// [`position`](Self::position) on a CPU without POPCNT.
+    #[inline(never)]
+    fn position_without_popcnt(&self, index: PrefixIndex) -> Position {
         // SAFETY: nothing is required of the CPU.
         unsafe { self.position_by::<false>(index) }
+    }
+
+    /// Returns the offset in the block of values from which on they have moved by the change of the
+    /// route at a position, whose node has these routes now.
+    pub(super) fn moved_from(&self, position: &Position) -> u32 {
+        let block = self.values - count_ones(self.inner);
+        if block == position.block { position.at } else { 0 }
     }
 
     /// Returns where the value of a route is, or belongs. Branch-free, since the kind of the route
@@ -403,6 +400,7 @@ impl RouteBits {
             len: inner + outer,
             at: preceding + select(outer_bit, inner.into(), 0) as u32,
             exists: self.inner & inner_bit | self.outer & outer_bit != 0,
+            inner,
             inner_bit,
             outer_bit,
         }
@@ -414,7 +412,10 @@ impl RouteBits {
     pub(super) fn flipped(&self, position: &Position, block: u32) -> Self {
         let inner = self.inner ^ position.inner_bit;
         let outer = self.outer ^ position.outer_bit;
-        let values = if inner | outer == 0 { 0 } else { block + count_ones(inner) };
+        // The number of inner routes now.
+        let change = u32::from(position.inner_bit != 0);
+        let count = if position.exists { position.inner - change } else { position.inner + change };
+        let values = if inner | outer == 0 { 0 } else { block + count };
         Self { inner, outer, values }
     }
 }

@@ -151,7 +151,7 @@ impl<V, M: Allocator + Clone> Store<V, M> {
 
     /// Adds a route to the node with these routes, which does not have it. Returns the routes after
     /// that, or the value if there is no memory.
-    #[inline]
+    #[inline(always)]
     pub(super) fn insert_route(
         &mut self,
         (id, bits): (u32, RouteBits),
@@ -160,11 +160,10 @@ impl<V, M: Allocator + Clone> Store<V, M> {
     ) -> Result<RouteBits, V> {
         debug_assert!(self.nodes.get(id).bits() == bits && !position.exists);
         let Position { block, len, at, .. } = *position;
-        // The value is moved in when there is a unit for it.
-        let Ok(block) = self.values.0.insert(block, len, at, MaybeUninit::uninit()) else {
+        let Ok((block, place)) = self.values.0.insert(block, len, at) else {
             return Err(value);
         };
-        self.values.0.get_mut(block + at).write(value);
+        place.write(value);
         let bits = bits.flipped(position, block);
         self.nodes.get_mut(id).set_routes(bits);
         Ok(bits)
@@ -172,7 +171,7 @@ impl<V, M: Allocator + Clone> Store<V, M> {
 
     /// Removes a route from the node with these routes, which has it. Returns its value and the
     /// routes after that.
-    #[inline]
+    #[inline(always)]
     pub(super) fn remove_route(
         &mut self,
         (id, bits): (u32, RouteBits),

@@ -8,7 +8,7 @@ use super::change::{FROM_ROOT, Start};
 use super::direct::Direct;
 use super::key::Key;
 use super::levels::{FIRST, LAST, Levels, key_of, level_of};
-use super::node::{Change, RouteBits};
+use super::node::{Position, RouteBits};
 use super::pool::Exhausted;
 use super::segment::Entry;
 use super::slot::TABLE_END;
@@ -76,7 +76,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// Returns the node for routes of `len` bits of `key` and its routes, if a slot of a direct
     /// table or an entry of the levels has them: then an update does not descend the trie.
     /// Prefetches the values.
-    #[inline]
+    #[inline(always)]
     pub(super) fn node_by_copy(&self, key: &Key<A>, len: u32) -> Option<(u32, RouteBits)> {
         let Store { values, nodes, .. } = &self.store;
         // Its blocks are found by these routes, so a copy is not relied on.
@@ -119,12 +119,17 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
 
     /// Updates the shortcuts after the insertion of a route of `len` bits into a node, given whether
     /// it has been found by its copy.
-    pub(super) fn after_insert(&mut self, key: &Key<A>, len: u32, change: &Change, is_found: bool) {
+    #[inline(always)]
+    pub(super) fn after_insert(
+        &mut self,
+        (key, len): (&Key<A>, u32),
+        node: (u32, RouteBits),
+        position: &Position,
+        is_found: bool,
+    ) {
         let Self { store, shortcuts, .. } = self;
         if let Some(direct) = &mut shortcuts.direct {
-            if !is_found || len <= TABLE_END + STRIDE {
-                direct.update(store, (key, len), change, is_found);
-            }
+            direct.update(store, (key, len), node, position, is_found);
             if len > STRIDE {
                 direct.add_route(first_slot(key.word()));
             }
@@ -135,8 +140,8 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         if Self::HAS_LEVELS && len > FIRST {
             shortcuts.long += 1;
             match is_found {
-                true => self.update_level_routes(key, len, change.node, change.bits),
-                false => self.update_level(key, len, Some(change.node)),
+                true => self.update_level_routes(key, len, node),
+                false => self.update_level(key, len, Some(node.0)),
             }
             if self.shortcuts.long == MAKE_AT {
                 self.shortcuts.levels = self.store.levels().ok();
@@ -145,12 +150,16 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     }
 
     /// Updates the shortcuts after the removal of a route of `len` bits from a node.
-    pub(super) fn after_remove(&mut self, key: &Key<A>, len: u32, change: &Change) {
+    #[inline(always)]
+    pub(super) fn after_remove(
+        &mut self,
+        (key, len): (&Key<A>, u32),
+        node: (u32, RouteBits),
+        position: &Position,
+    ) {
         let Self { store, shortcuts, .. } = self;
         if let Some(direct) = &mut shortcuts.direct {
-            if len <= TABLE_END + STRIDE {
-                direct.update(store, (key, len), change, true);
-            }
+            direct.update(store, (key, len), node, position, true);
             if len > STRIDE {
                 direct.remove_route(first_slot(key.word()));
             }
@@ -164,7 +173,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
             if shortcuts.long < DROP_BELOW {
                 shortcuts.levels = None;
             }
-            self.update_level_routes(key, len, change.node, change.bits);
+            self.update_level_routes(key, len, node);
         }
     }
 
@@ -203,10 +212,11 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     }
 
     /// Sets the routes of a node in its entry, which exists.
-    fn update_level_routes(&mut self, key: &Key<A>, len: u32, node: u32, bits: RouteBits) {
+    #[inline]
+    fn update_level_routes(&mut self, key: &Key<A>, len: u32, node: (u32, RouteBits)) {
         match &mut self.shortcuts.levels {
-            Some(levels) if len <= LAST + STRIDE => levels.set_routes(key.level(), node, bits),
-            _ => self.update_level(key, len, Some(node)),
+            Some(levels) if len <= LAST + STRIDE => levels.set_routes(key.level(), node),
+            _ => self.update_level(key, len, Some(node.0)),
         }
     }
 

@@ -92,13 +92,24 @@ const KEEP_ALL: u32 = u32::MAX;
 /// The units of the first chunk at first.
 const FIRST_UNITS: usize = MAX_BLOCK / 4;
 
+/// The units of a block for each number of units in use.
+const SIZE_OF_LEN: [u8; MAX_BLOCK + 1] = {
+    let (mut sizes, mut len) = ([0; MAX_BLOCK + 1], 1);
+    while len < sizes.len() {
+        sizes[len] = BLOCK_SIZES[CLASS_OF_LEN[len] as usize];
+        len += 1;
+    }
+    sizes
+};
+
 fn size_class(len: u32) -> usize {
     usize::from(CLASS_OF_LEN[len as usize])
 }
 
 /// Returns the units of a block for `len` units in use.
+#[inline]
 pub(super) fn block_size(len: u32) -> u32 {
-    if len == 0 { 0 } else { u32::from(BLOCK_SIZES[size_class(len)]) }
+    u32::from(SIZE_OF_LEN[len as usize])
 }
 
 /// Free lists by size class.
@@ -258,52 +269,84 @@ impl<T: Unit, M: Allocator + Clone> Pool<T, M> {
         Ok(block)
     }
 
-    /// Inserts a unit before unit `at` of a block with `len` units in use. Returns the index of the
-    /// block, which may have moved.
+    /// Makes place for a unit before unit `at` of a block with `len` units in use. Returns the index
+    /// of the block, which may have moved, and the place.
+    #[inline]
     pub(super) fn insert(
         &mut self,
         block: u32,
         len: u32,
         at: u32,
-        unit: T,
-    ) -> Result<u32, Exhausted> {
+    ) -> Result<(u32, &mut T), Exhausted> {
+        debug_assert!(at <= len);
         let size = block_size(len);
-        let to = if size > len { block } else { self.alloc_class(size_class(len + 1))? };
+        if size == len {
+            let to = self.insert_and_move(block, len, at)?;
+            return Ok((to, self.get_mut(to + at)));
+        }
+        let place = self.at(block).wrapping_add(at as usize);
+        if at < len {
+            // SAFETY: the units are in a block, which has one more and does not extend beyond its
+            // chunk.
+            unsafe { ptr::copy(place, place.add(1), (len - at) as usize) };
+        }
+        // SAFETY: as above; units are initialised, and the pool is borrowed.
+        Ok((block, unsafe { &mut *place }))
+    }
+
+    /// [`insert`](Self::insert) into a full block, which moves to a larger one.
+    #[inline(never)]
+    fn insert_and_move(&mut self, block: u32, len: u32, at: u32) -> Result<u32, Exhausted> {
+        let to = self.alloc_class(size_class(len + 1))?;
         if len > 0 {
-            self.copy(block + at, to + at + 1, len - at);
-        }
-        if to != block && len > 0 {
             self.copy(block, to, at);
+            self.copy(block + at, to + at + 1, len - at);
             self.clear(block, len);
-            self.free_class(block, size);
+            self.free_class(block, len);
         }
-        *self.get_mut(to + at) = unit;
         Ok(to)
     }
 
     /// Removes unit `at` of a block with `len` units in use. Returns the unit and the index of the
     /// block, which may have moved.
+    #[inline]
     pub(super) fn remove(&mut self, block: u32, len: u32, at: u32) -> (T, u32) {
-        // SAFETY: it is in use; its place is overwritten, or not in use from now on.
-        let unit = unsafe { ptr::read(self.at(block + at)) };
-        let (size, new_size) = (block_size(len), block_size(len - 1));
-        let mut to = block;
-        if new_size < size && new_size > 0 {
-            // Without memory, the block stays, and its end is freed.
-            to = self.alloc_class(size_class(len - 1)).unwrap_or(block);
+        debug_assert!(at < len);
+        let place = self.at(block).wrapping_add(at as usize);
+        // SAFETY: the units are in a block, which does not extend beyond its chunk. This one is
+        // initialised; its place is overwritten, or not in use from now on.
+        let unit = unsafe { ptr::read(place) };
+        if block_size(len - 1) < block_size(len) {
+            return (unit, self.remove_and_move(block, len, at));
         }
+        if at + 1 < len {
+            // SAFETY: as above.
+            unsafe { ptr::copy(place.add(1), place, (len - 1 - at) as usize) };
+        }
+        self.clear(block + len - 1, 1);
+        (unit, block)
+    }
+
+    /// [`remove`](Self::remove) from a block that is too large for the rest, which moves to a
+    /// smaller one.
+    #[inline(never)]
+    fn remove_and_move(&mut self, block: u32, len: u32, at: u32) -> u32 {
+        let (size, new_size) = (block_size(len), block_size(len - 1));
+        let to = match new_size {
+            0 => block,
+            // Without memory, the block stays, and its end is freed.
+            _ => self.alloc_class(size_class(len - 1)).unwrap_or(block),
+        };
         self.copy(block + at + 1, to + at, len - 1 - at);
         if to != block {
             self.copy(block, to, at);
             self.clear(block, len);
             self.free_class(block, size);
-            return (unit, to);
-        }
-        self.clear(block + len - 1, 1);
-        if new_size < size {
+        } else {
+            self.clear(block + len - 1, 1);
             self.free_class(block + new_size, size - new_size);
         }
-        (unit, to)
+        to
     }
 
     /// Allocates a block of `len` units, whose contents are unspecified.
