@@ -35,7 +35,7 @@ use core::mem;
 use core::ops::RangeInclusive;
 
 use super::key::Key;
-use super::node::{Node, Position, RouteBits};
+use super::node::{Changed, Node};
 use super::pool::Exhausted;
 use super::search::RouteMatch;
 use super::slot::{Slot, TABLE_END};
@@ -203,22 +203,21 @@ impl<M: Allocator + Clone> Direct<M> {
         }
     }
 
-    /// Updates what depends on the routes of `len` bits in a node, after the change of one at a
-    /// position, given the routes of the node now. `is_found` if there is no other node than
-    /// before.
+    /// Updates what depends on the routes of `len` bits in a node, after the change of one.
+    /// `is_found` if there is no other node than before.
     #[inline(always)]
     pub(super) fn update<V, A: Address>(
         &mut self,
         store: &Store<V, M>,
         (key, len): (&Key<A>, u32),
-        (node, bits): (u32, RouteBits),
-        position: &Position,
+        node: u32,
+        changed: Changed,
         is_found: bool,
     ) {
         let word = key.word();
         if is_found && (TABLE_END + 1..=TABLE_END + STRIDE).contains(&len) {
             if let Some(slot) = self.computed_slot(word) {
-                slot.set_routes(bits);
+                slot.set_routes(changed.bits);
             }
         } else if len > TABLE_END {
             let is_in_slot = |slot: &mut Slot| len <= TABLE_END + STRIDE || !slot.is_above_nodes();
@@ -227,7 +226,7 @@ impl<M: Allocator + Clone> Direct<M> {
             }
         } else if len > 2 * STRIDE {
             let index = key.index(2 * STRIDE, len);
-            self.update_routes(store, word, (node, index), bits.moved_from(position));
+            self.update_routes(store, word, (node, index), changed.moved_from);
         } else {
             self.update_moved(store, word, node_pos(len));
         }

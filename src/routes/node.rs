@@ -347,6 +347,14 @@ pub(super) struct Position {
     outer_bit: u64,
 }
 
+/// The routes of a node after an insertion or a removal.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Changed {
+    pub(super) bits: RouteBits,
+    /// The offset in the block of values from which on they have moved.
+    pub(super) moved_from: u32,
+}
+
 impl RouteBits {
     /// Returns whether there are no routes.
     #[inline]
@@ -369,13 +377,6 @@ impl RouteBits {
     fn position_without_popcnt(&self, index: PrefixIndex) -> Position {
         // SAFETY: nothing is required of the CPU.
         unsafe { self.position_by::<false>(index) }
-    }
-
-    /// Returns the offset in the block of values from which on they have moved by the change of the
-    /// route at a position, whose node has these routes now.
-    pub(super) fn moved_from(&self, position: &Position) -> u32 {
-        let block = self.values - count_ones(self.inner);
-        if block == position.block { position.at } else { 0 }
     }
 
     /// Returns where the value of a route is, or belongs. Branch-free, since the kind of the route
@@ -409,14 +410,15 @@ impl RouteBits {
     /// Returns the routes with or without the one at a position; `block` is the block of values
     /// after that. Without routes the index is 0, as in a node that never had any.
     #[inline]
-    pub(super) fn flipped(&self, position: &Position, block: u32) -> Self {
+    pub(super) fn flipped(&self, position: &Position, block: u32) -> Changed {
         let inner = self.inner ^ position.inner_bit;
         let outer = self.outer ^ position.outer_bit;
         // The number of inner routes now.
-        let change = u32::from(position.inner_bit != 0);
-        let count = if position.exists { position.inner - change } else { position.inner + change };
+        let one = u32::from(position.inner_bit != 0);
+        let count = if position.exists { position.inner - one } else { position.inner + one };
         let values = if inner | outer == 0 { 0 } else { block + count };
-        Self { inner, outer, values }
+        let moved_from = if block == position.block { position.at } else { 0 };
+        Changed { bits: Self { inner, outer, values }, moved_from }
     }
 }
 

@@ -14,7 +14,7 @@
 
 use core::mem::{self, MaybeUninit};
 
-use super::node::{Node, Path, Position, RouteBits};
+use super::node::{Changed, Node, Path, Position, RouteBits};
 use super::pool::{Exhausted, Pool, Released, Unit};
 use super::stride::PrefixIndex;
 use crate::memory::{Allocator, Global, Vec};
@@ -157,16 +157,16 @@ impl<V, M: Allocator + Clone> Store<V, M> {
         (id, bits): (u32, RouteBits),
         position: &Position,
         value: V,
-    ) -> Result<RouteBits, V> {
+    ) -> Result<Changed, V> {
         debug_assert!(self.nodes.get(id).bits() == bits && !position.exists);
         let Position { block, len, at, .. } = *position;
         let Ok((block, place)) = self.values.0.insert(block, len, at) else {
             return Err(value);
         };
         place.write(value);
-        let bits = bits.flipped(position, block);
-        self.nodes.get_mut(id).set_routes(bits);
-        Ok(bits)
+        let changed = bits.flipped(position, block);
+        self.nodes.get_mut(id).set_routes(changed.bits);
+        Ok(changed)
     }
 
     /// Removes a route from the node with these routes, which has it. Returns its value and the
@@ -176,14 +176,14 @@ impl<V, M: Allocator + Clone> Store<V, M> {
         &mut self,
         (id, bits): (u32, RouteBits),
         position: &Position,
-    ) -> (V, RouteBits) {
+    ) -> (V, Changed) {
         debug_assert!(self.nodes.get(id).bits() == bits && position.exists);
         let Position { block, len, at, .. } = *position;
         let (value, block) = self.values.0.remove(block, len, at);
-        let bits = bits.flipped(position, block);
-        self.nodes.get_mut(id).set_routes(bits);
+        let changed = bits.flipped(position, block);
+        self.nodes.get_mut(id).set_routes(changed.bits);
         // SAFETY: the node had the route, so the unit was initialised; now it is in no block (S2).
-        (unsafe { value.assume_init() }, bits)
+        (unsafe { value.assume_init() }, changed)
     }
 
     /// Moves the blocks of a node out of the chunks that are to be released. Returns whether its

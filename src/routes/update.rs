@@ -8,7 +8,7 @@ use super::change::{FROM_ROOT, Start};
 use super::direct::Direct;
 use super::key::Key;
 use super::levels::{FIRST, LAST, Levels, key_of, level_of};
-use super::node::{Position, RouteBits};
+use super::node::{Changed, RouteBits};
 use super::pool::Exhausted;
 use super::segment::Entry;
 use super::slot::TABLE_END;
@@ -123,13 +123,13 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     pub(super) fn after_insert(
         &mut self,
         (key, len): (&Key<A>, u32),
-        node: (u32, RouteBits),
-        position: &Position,
+        node: u32,
+        changed: Changed,
         is_found: bool,
     ) {
         let Self { store, shortcuts, .. } = self;
         if let Some(direct) = &mut shortcuts.direct {
-            direct.update(store, (key, len), node, position, is_found);
+            direct.update(store, (key, len), node, changed, is_found);
             if len > STRIDE {
                 direct.add_route(first_slot(key.word()));
             }
@@ -140,8 +140,8 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         if Self::HAS_LEVELS && len > FIRST {
             shortcuts.long += 1;
             match is_found {
-                true => self.update_level_routes(key, len, node),
-                false => self.update_level(key, len, Some(node.0)),
+                true => self.update_level_routes(key, len, (node, changed.bits)),
+                false => self.update_level(key, len, Some(node)),
             }
             if self.shortcuts.long == MAKE_AT {
                 self.shortcuts.levels = self.store.levels().ok();
@@ -151,15 +151,10 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
 
     /// Updates the shortcuts after the removal of a route of `len` bits from a node.
     #[inline(always)]
-    pub(super) fn after_remove(
-        &mut self,
-        (key, len): (&Key<A>, u32),
-        node: (u32, RouteBits),
-        position: &Position,
-    ) {
+    pub(super) fn after_remove(&mut self, (key, len): (&Key<A>, u32), node: u32, changed: Changed) {
         let Self { store, shortcuts, .. } = self;
         if let Some(direct) = &mut shortcuts.direct {
-            direct.update(store, (key, len), node, position, true);
+            direct.update(store, (key, len), node, changed, true);
             if len > STRIDE {
                 direct.remove_route(first_slot(key.word()));
             }
@@ -173,7 +168,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
             if shortcuts.long < DROP_BELOW {
                 shortcuts.levels = None;
             }
-            self.update_level_routes(key, len, node);
+            self.update_level_routes(key, len, (node, changed.bits));
         }
     }
 
