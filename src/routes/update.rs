@@ -86,8 +86,11 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
             let entry = levels.get(key.level()).filter(|_| len <= LAST + STRIDE)?;
             values.prefetch(entry.values);
             let (id, bits) = entry.node()?;
+            if is_there(&(id, bits)) {
+                return Some((id, bits));
+            }
             // The node may have moved with its siblings: by one, if one was added or removed.
-            let moved = [0, 1, u32::MAX].map(|by| (id.wrapping_add(by), bits));
+            let moved = [1, u32::MAX].map(|by| (id.wrapping_add(by), bits));
             return moved.into_iter().find(is_there);
         }
         let slot = self.shortcuts.direct.as_ref()?.slot(key.word());

@@ -395,6 +395,7 @@ impl<T: Unit, M: Allocator + Clone> Pool<T, M> {
     }
 
     /// Frees a block, or the end of one, which has the size of a block, too.
+    #[inline]
     fn free_class(&mut self, block: u32, size: u32) {
         self.used -= size as usize;
         self.set_free(block, size as usize);
@@ -404,20 +405,25 @@ impl<T: Unit, M: Allocator + Clone> Pool<T, M> {
     }
 
     /// Allocates a block of a size class.
+    #[inline]
     fn alloc_class(&mut self, class: usize) -> Result<u32, Exhausted> {
         let size = usize::from(BLOCK_SIZES[class]);
         let block = match self.pop_free(class) {
             Some(free) => free,
-            None => match self.find_free(class) {
-                Some(free) => free,
-                None => {
-                    self.cancel_release();
-                    self.alloc_at_end(size)?
-                }
-            },
+            None => self.alloc_unlisted(class)?,
         };
         self.used += size;
         Ok(block)
+    }
+
+    /// Allocates a block of a size class whose list is empty.
+    #[inline(never)]
+    fn alloc_unlisted(&mut self, class: usize) -> Result<u32, Exhausted> {
+        if let Some(free) = self.find_free(class) {
+            return Ok(free);
+        }
+        self.cancel_release();
+        self.alloc_at_end(BLOCK_SIZES[class].into())
     }
 
     /// Scans for a free block, if a quarter of all units is free.
@@ -430,6 +436,7 @@ impl<T: Unit, M: Allocator + Clone> Pool<T, M> {
     }
 
     /// Pops a block from a free list; skips stale entries.
+    #[inline]
     fn pop_free(&mut self, class: usize) -> Option<u32> {
         for _ in 0..MAX_STALE {
             let free = self.free_lists[class].pop()?;
