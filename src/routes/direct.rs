@@ -26,8 +26,9 @@
 //!
 //! # Cost
 //!
-//! A route of 19 bits or more costs one slot; one of 13 to 18 bits 64 slots; one of 7 to 12 bits
-//! the inherited routes of 4096 slots. Routes of up to six bits are not in the slots, so a default
+//! A route of 19 bits or more costs one slot; one of 13 to 18 bits up to 64 slots; one of 7 to 12
+//! bits the inherited routes of up to 4096 slots: those whose route has changed, or whose value has
+//! moved. Routes of up to six bits are not in the slots, so a default
 //! route costs none.
 #![allow(unsafe_code)]
 

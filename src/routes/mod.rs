@@ -56,8 +56,8 @@
 //! |---|---|---|
 //! | cache misses of a lookup, in series | slot, value | entries of three levels at once, value |
 //! | insert or remove | a node, its copy; up to 126 values and 63 nodes move | as IPv4 |
-//! | of 13 to 18 bits | and 64 slots | as IPv4 |
-//! | of 7 to 12 bits | and 4096 slots | as IPv4 |
+//! | of 13 to 18 bits | and up to 64 slots | as IPv4 |
+//! | of 7 to 12 bits | and up to 4096 slots | as IPv4 |
 //! | bytes per route, small values | 15.6 | 40.4 |
 //!
 //! Misses and bytes are those of the Internet's routes. A table of chunks lies between an index and

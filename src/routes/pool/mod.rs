@@ -26,6 +26,7 @@
 
 mod free_map;
 mod release;
+mod size;
 
 use core::alloc::Layout;
 use core::array;
@@ -36,6 +37,8 @@ use crate::memory::{Allocator, Global, Vec};
 use crate::raw::prefetch::prefetch;
 use free_map::FreeMap;
 pub(super) use release::Released;
+pub(super) use size::block_size;
+use size::{BLOCK_SIZES, MAX_BLOCK, size_class};
 
 /// A unit whose bytes may all be zero, and which needs no drop. A unit is moved by copying its
 /// bytes; those of a unit that is not in use have no meaning, unless they are cleared.
@@ -55,25 +58,6 @@ pub(super) struct Exhausted;
 /// Limit of the number of units in a pool: indices are below it.
 const MAX_UNITS: u64 = 1 << 32;
 
-/// The size classes, in units: a block grows by a third to a half when it moves. With classes twice
-/// as fine, a block takes a tenth less memory, and moves in most insertions while it is small.
-const BLOCK_SIZES: [u8; 13] = [1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128];
-
-/// Units of the largest block.
-const MAX_BLOCK: usize = BLOCK_SIZES[BLOCK_SIZES.len() - 1] as usize;
-
-/// The size class of each length from 1 on: the first one that it fits into.
-const CLASS_OF_LEN: [u8; MAX_BLOCK + 1] = {
-    let mut classes = [0; MAX_BLOCK + 1];
-    let mut len = 1;
-    while len < classes.len() {
-        let class = classes[len - 1];
-        classes[len] = if len > BLOCK_SIZES[class as usize] as usize { class + 1 } else { class };
-        len += 1;
-    }
-    classes
-};
-
 /// Stale entries of a free list that one allocation skips at most.
 const MAX_STALE: usize = 16;
 
@@ -91,26 +75,6 @@ const KEEP_ALL: u32 = u32::MAX;
 
 /// The units of the first chunk at first.
 const FIRST_UNITS: usize = MAX_BLOCK / 4;
-
-/// The units of a block for each number of units in use.
-const SIZE_OF_LEN: [u8; MAX_BLOCK + 1] = {
-    let (mut sizes, mut len) = ([0; MAX_BLOCK + 1], 1);
-    while len < sizes.len() {
-        sizes[len] = BLOCK_SIZES[CLASS_OF_LEN[len] as usize];
-        len += 1;
-    }
-    sizes
-};
-
-fn size_class(len: u32) -> usize {
-    usize::from(CLASS_OF_LEN[len as usize])
-}
-
-/// Returns the units of a block for `len` units in use.
-#[inline]
-pub(super) fn block_size(len: u32) -> u32 {
-    u32::from(SIZE_OF_LEN[len as usize])
-}
 
 /// Free lists by size class.
 type FreeLists<M> = [Vec<u32, M>; BLOCK_SIZES.len()];
@@ -625,22 +589,6 @@ impl<T, M: Allocator + Clone> Drop for Pool<T, M> {
         while let Some(chunk) = self.chunks.pop() {
             let is_first = self.chunks.is_empty();
             self.free_chunk(chunk, if is_first { self.first_units } else { Self::UNITS });
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_length_has_the_smallest_block_that_it_fits_in() {
-        for len in 1..=MAX_BLOCK as u32 {
-            let fits = |&&size: &&u8| u32::from(size) >= len;
-            assert_eq!(
-                BLOCK_SIZES.iter().find(fits).copied().map(u32::from),
-                Some(block_size(len))
-            );
         }
     }
 }
