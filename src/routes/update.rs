@@ -120,8 +120,8 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         }
     }
 
-    /// Updates the shortcuts after the insertion of a route of `len` bits into a node, given whether
-    /// it has been found by its copy.
+    /// Updates the shortcuts after the insertion of a route of `len` bits into a node, given
+    /// whether that has been found by its copy.
     #[inline(always)]
     pub(super) fn after_insert(
         &mut self,

@@ -233,8 +233,8 @@ impl<T: Unit, M: Allocator + Clone> Pool<T, M> {
         Ok(block)
     }
 
-    /// Makes place for a unit before unit `at` of a block with `len` units in use. Returns the index
-    /// of the block, which may have moved, and the place.
+    /// Makes place for a unit before unit `at` of a block with `len` units in use. Returns the
+    /// index of the block, which may have moved, and the place.
     #[inline]
     pub(super) fn insert(
         &mut self,
@@ -252,7 +252,7 @@ impl<T: Unit, M: Allocator + Clone> Pool<T, M> {
         if at < len {
             // SAFETY: the units are in a block, which has one more and does not extend beyond its
             // chunk.
-            unsafe { ptr::copy(place, place.add(1), (len - at) as usize) };
+            unsafe { ptr::copy(place, place.wrapping_add(1), (len - at) as usize) };
         }
         // SAFETY: as above; units are initialised, and the pool is borrowed.
         Ok((block, unsafe { &mut *place }))
@@ -285,7 +285,7 @@ impl<T: Unit, M: Allocator + Clone> Pool<T, M> {
         }
         if at + 1 < len {
             // SAFETY: as above.
-            unsafe { ptr::copy(place.add(1), place, (len - 1 - at) as usize) };
+            unsafe { ptr::copy(place.wrapping_add(1), place, (len - 1 - at) as usize) };
         }
         self.clear(block + len - 1, 1);
         (unit, block)
