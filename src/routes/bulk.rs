@@ -180,7 +180,7 @@ impl<A: Address, V> RouteTable<A, V> {
             let node = (id, table.store.nodes.get(id).bits());
             let inserted = table.insert_in_node((&key, len), index, node, value);
             let inserted = inserted.unwrap_or_else(|_| exhausted());
-            let is_new = matches!(inserted, Inserted::New(_));
+            let is_new = matches!(inserted, Inserted::New(..));
             long += usize::from(is_new && Self::HAS_LEVELS && len > FIRST);
         }
         table.shortcuts = Shortcuts::without(long).computed(&table.store, table.len);

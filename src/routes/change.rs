@@ -241,7 +241,8 @@ impl<V, M: Allocator + Clone> Store<V, M> {
         let node = *self.nodes.get(id);
         let (block, len) = node.children_block();
         let at = node.child_of(slot) - block;
-        let block = self.nodes.insert(block, len, at, child)?;
+        let (block, place) = self.nodes.insert(block, len, at)?;
+        *place = child;
         self.nodes.get_mut(id).flip_child(slot, block);
         Ok(block + at)
     }

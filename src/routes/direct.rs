@@ -26,21 +26,23 @@
 //!
 //! # Cost
 //!
-//! A route of 19 bits or more costs one slot; one of 13 to 18 bits 64 slots; one of 7 to 12 bits
-//! the inherited routes of 4096 slots. Routes of up to six bits are not in the slots, so a default
+//! A route of 19 bits or more costs one slot; one of 13 to 18 bits up to 64 slots; one of 7 to 12
+//! bits the inherited routes of up to 4096 slots: those whose route has changed, or whose value has
+//! moved. Routes of up to six bits are not in the slots, so a default
 //! route costs none.
 #![allow(unsafe_code)]
 
 use core::mem;
+use core::ops::RangeInclusive;
 
 use super::key::Key;
-use super::node::{Node, RouteBits};
+use super::node::{Changed, Node};
 use super::pool::Exhausted;
 use super::search::RouteMatch;
-use super::slot::Slot;
+use super::slot::{Slot, TABLE_END};
 use super::slot_table::{SlotTable, WIDTH, slot_in_table};
 use super::store::{NO_NODE, Store};
-use super::stride::{PrefixIndex, SLOTS, STRIDE, first_slot};
+use super::stride::{PrefixIndex, SLOTS, STRIDE, first_slot, node_pos};
 use crate::key::bits::Address;
 use crate::memory::{Allocator, Box};
 use crate::raw::bit_ops::detect;
@@ -202,36 +204,37 @@ impl<M: Allocator + Clone> Direct<M> {
         }
     }
 
-    /// Recomputes what depends on the routes of `len` bits in a node, given the route that was
-    /// inserted into it or removed from it, and the routes of the node after that, if it was found
-    /// by its copy: then there is no other node than before.
+    /// Updates what depends on the routes of `len` bits in a node, after the change of one.
+    /// `is_found` if there is no other node than before.
+    #[inline(always)]
     pub(super) fn update<V, A: Address>(
         &mut self,
         store: &Store<V, M>,
-        key: &Key<A>,
-        len: u32,
-        found: Option<RouteBits>,
+        (key, len): (&Key<A>, u32),
+        node: u32,
+        changed: Changed,
+        is_found: bool,
     ) {
         let word = key.word();
-        match len.saturating_sub(1) / STRIDE {
-            0 => self.update_short(store),
-            1 => self.update_inherited(store, first_slot(word)),
-            2 => self.update_routes(store, word, key.index(2 * STRIDE, len)),
-            3 => match (found, self.computed_slot(word)) {
-                (Some(bits), Some(slot)) => slot.set_routes(bits),
-                _ => self.update_deeper(store, word),
-            },
-            _ => {
-                if found.is_none()
-                    && self.computed_slot(word).is_some_and(|slot| !slot.is_above_nodes())
-                {
-                    self.update_deeper(store, word);
-                }
+        if is_found && (TABLE_END + 1..=TABLE_END + STRIDE).contains(&len) {
+            if let Some(slot) = self.computed_slot(word) {
+                slot.set_routes(changed.bits);
             }
+        } else if len > TABLE_END {
+            let is_in_slot = |slot: &mut Slot| len <= TABLE_END + STRIDE || !slot.is_above_nodes();
+            if !is_found && self.computed_slot(word).is_some_and(is_in_slot) {
+                self.update_deeper(store, word);
+            }
+        } else if len > 2 * STRIDE {
+            let index = key.index(2 * STRIDE, len);
+            self.update_routes(store, word, (node, index), changed.moved_from);
+        } else {
+            self.update_moved(store, word, node_pos(len));
         }
     }
 
     /// Recomputes what depends on the indices in the node at a position, given its first bits.
+    #[inline(never)]
     pub(super) fn update_moved<V>(&mut self, store: &Store<V, M>, word: u64, pos: u32) {
         match pos / STRIDE {
             0 => self.update_short(store),
@@ -258,7 +261,9 @@ impl<M: Allocator + Clone> Direct<M> {
         let groups = table.chunks_exact_mut(SLOTS as usize);
         for (second, group) in (0..self.computed[first as usize].into()).zip(groups) {
             let inherited = inherited_of_group(at_6, second);
-            for slot in group.iter_mut().filter(|slot| slot.inherited.len() <= 2 * STRIDE) {
+            let inherit = group.iter_mut().filter(|slot| slot.inherited.len() <= 2 * STRIDE);
+            // Most groups have the same route as before: one slot is read.
+            for slot in inherit.take_while(|slot| slot.inherited != inherited) {
                 slot.inherited = inherited;
             }
         }
@@ -273,24 +278,47 @@ impl<M: Allocator + Clone> Direct<M> {
         }
     }
 
-    /// Recomputes the routes of 13 to 18 bits in the slots that begin with these twelve bits, after
-    /// a change of a route with this index in their node.
-    fn update_routes<V>(&mut self, store: &Store<V, M>, word: u64, changed: PrefixIndex) {
+    /// Recomputes the routes of 13 to 18 bits in the slots that begin with the same twelve bits,
+    /// after a change of one with this index in their node, whose values from this offset on have
+    /// moved.
+    #[inline(never)]
+    fn update_routes<V>(
+        &mut self,
+        store: &Store<V, M>,
+        word: u64,
+        (node, changed): (u32, PrefixIndex),
+        moved_from: u32,
+    ) {
         let (first, second) = (first_slot(word), first_slot(word << STRIDE));
         let Some(table) = self.tables[first as usize].slots_mut() else { return };
-        if second < self.computed[first as usize].into() {
-            let at_6 = store.child_of(store.root(), first);
-            let at_12 = at_6.and_then(|node| store.child_of(node, second));
-            let inherited = inherited_by_slots(at_6, at_12, second);
-            let group = &mut table[(second * SLOTS) as usize..][..SLOTS as usize];
-            // The values of the other routes of the node may have moved.
-            let mut rest = changed.slots() | at_12.map_or(0, Node::covered_slots);
-            while rest != 0 {
-                let slot = rest.trailing_zeros() as usize;
-                group[slot].inherited = inherited[slot];
-                rest &= rest - 1;
-            }
+        if second >= self.computed[first as usize].into() {
+            return;
         }
+        let group = &mut table[(second * SLOTS) as usize..][..SLOTS as usize];
+        // Replaces the routes of these lengths in the slots of an index.
+        let mut replace = |index: PrefixIndex, lens: RangeInclusive<u32>, by: RouteMatch| {
+            let slots = &mut group[index.first_slot() as usize..][..index.count() as usize];
+            slots.iter_mut().filter(|slot| lens.contains(&slot.inherited.len())).for_each(|slot| {
+                slot.inherited = by;
+            });
+        };
+        let (node, pos) = (store.nodes.get(node), 2 * STRIDE);
+        if !node.has(changed) {
+            let shorter = node.longest_above(changed).map_or_else(
+                || inherited_of_group(store.child_of(store.root(), first), second),
+                |found| RouteMatch::below(pos, found),
+            );
+            let len = pos + changed.level();
+            replace(changed, len..=len, shorter);
+        }
+        // A new route is one of those whose values have moved.
+        let moved = node.values_block().0 + moved_from;
+        node.for_each_route(|index, value| {
+            let len = pos + index.level();
+            if value >= moved {
+                replace(index, 0..=len, RouteMatch::new(value, len));
+            }
+        });
     }
 
     /// Recomputes the slot of these bits after a change below the node at bit 18, or of that

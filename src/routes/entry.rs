@@ -56,6 +56,8 @@ pub enum Entry<'t, A, V, M: Allocator + Clone = Global> {
 pub struct OccupiedEntry<'t, A, V, M: Allocator + Clone = Global> {
     table: &'t mut RouteTable<A, V, M>,
     prefix: Prefix<A>,
+    /// The bits of the prefix as they were when the node was found.
+    key: Key<A>,
     node: u32,
     index: PrefixIndex,
 }
@@ -85,7 +87,9 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         let index = key.index(node_pos(len), len);
         let node = self.find_node(&key, len);
         match node.filter(|(_, bits)| bits.position(index).exists) {
-            Some((node, _)) => Entry::Occupied(OccupiedEntry { table: self, prefix, node, index }),
+            Some((node, _)) => {
+                Entry::Occupied(OccupiedEntry { table: self, prefix, key, node, index })
+            }
             None => Entry::Vacant(VacantEntry { table: self, prefix }),
         }
     }
@@ -163,10 +167,9 @@ impl<'t, A: Address, V, M: Allocator + Clone> OccupiedEntry<'t, A, V, M> {
 
     /// Removes the route. Returns its value.
     pub fn remove(self) -> V {
-        let key = Key::from(&self.prefix);
         let bits = self.table.store.nodes.get(self.node).bits();
         let position = bits.position(self.index);
-        self.table.remove_from(&key, self.prefix.len(), (self.node, bits), &position)
+        self.table.remove_from(&self.key, self.prefix.len(), (self.node, bits), &position)
     }
 }
 

@@ -171,9 +171,9 @@ impl<M: Allocator + Clone> Levels<M> {
     /// Sets the node and its routes in the entry of a key, which exists. Removes it if it is not
     /// needed any more.
     #[inline]
-    pub(super) fn set_routes(&mut self, at: LevelKey, node: u32, bits: RouteBits) {
+    pub(super) fn set_routes(&mut self, at: LevelKey, node: (u32, RouteBits)) {
         let LevelKey { key, hash } = at;
-        if !self.segment_mut(hash).set_routes(hash, key, (node, bits)) {
+        if !self.segment_mut(hash).set_routes(hash, key, node) {
             self.remove(hash, key);
         }
     }

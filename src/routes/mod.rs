@@ -56,8 +56,8 @@
 //! |---|---|---|
 //! | cache misses of a lookup, in series | slot, value | entries of three levels at once, value |
 //! | insert or remove | a node, its copy; up to 126 values and 63 nodes move | as IPv4 |
-//! | of 13 to 18 bits | and 64 slots | as IPv4 |
-//! | of 7 to 12 bits | and 4096 slots | as IPv4 |
+//! | of 13 to 18 bits | and up to 64 slots | as IPv4 |
+//! | of 7 to 12 bits | and up to 4096 slots | as IPv4 |
 //! | bytes per route, small values | 15.6 | 40.4 |
 //!
 //! Misses and bytes are those of the Internet's routes. A table of chunks lies between an index and
@@ -130,7 +130,7 @@ use crate::memory::{Allocator, Global};
 use crate::raw::results::results_for;
 use change::FROM_ROOT;
 use key::Key;
-use node::{Position, RouteBits};
+use node::{Changed, Position, RouteBits};
 use pool::Exhausted;
 use store::{Store, exhausted};
 use stride::{PrefixIndex, node_pos};
@@ -189,8 +189,8 @@ pub struct RouteTable<A, V, M: Allocator + Clone = Global> {
 enum Inserted<V> {
     /// The value, whose old one this is.
     Replaced(V),
-    /// A route is new: the routes of its node now.
-    New(RouteBits),
+    /// The routes of a node, one of which is new.
+    New(Changed),
 }
 
 impl<A: Address, V> RouteTable<A, V> {
@@ -302,8 +302,8 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         };
         let old = match self.insert_in_node((key, len), index, node, value)? {
             Inserted::Replaced(old) => Some(old),
-            Inserted::New(bits) => {
-                self.after_insert(key, len, node.0, by_copy.map(|_| bits));
+            Inserted::New(changed) => {
+                self.after_insert((key, len), node.0, changed, by_copy.is_some());
                 None
             }
         };
@@ -325,9 +325,9 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
             return Ok(Inserted::Replaced(mem::replace(self.store.value_at(&position), value)));
         }
         match self.store.insert_route((node, bits), &position, value) {
-            Ok(bits) => {
+            Ok(changed) => {
                 self.len += 1;
-                Ok(Inserted::New(bits))
+                Ok(Inserted::New(changed))
             }
             Err(refused) => {
                 self.undo_path(key, len);
@@ -378,6 +378,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     }
 
     /// Removes the route of `len` bits of `key` from the node with these routes. Returns its value.
+    #[inline(always)]
     fn remove_from(
         &mut self,
         key: &Key<A>,
@@ -385,14 +386,14 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         (node, bits): (u32, RouteBits),
         position: &Position,
     ) -> V {
-        let (value, bits) = self.store.remove_route((node, bits), position);
+        let (value, changed) = self.store.remove_route((node, bits), position);
         self.len -= 1;
         if self.len == 0 {
             self.clear();
             return value;
         }
-        self.after_remove(key, len, node, bits);
-        if bits.is_empty() && self.store.is_redundant(node) {
+        self.after_remove((key, len), node, changed);
+        if changed.bits.is_empty() && self.store.is_redundant(node) {
             let changed = self.store.remove_path(self.start(key, len), key, len);
             self.after_remove_path(key, len, changed);
         }

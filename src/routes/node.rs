@@ -182,9 +182,15 @@ impl Node {
         each_one(self.inner).map(|index| PrefixIndex::new(index.into()))
     }
 
-    /// Returns the slots that a route covers as a bitmap. Must not be called on a path.
-    pub(super) fn covered_slots(&self) -> u64 {
-        self.inner_routes().fold(self.outer, |slots, index| slots | index.slots())
+    /// Returns the longest of the shorter routes that cover a prefix. Must not be called on a path.
+    pub(super) fn longest_above(&self, index: PrefixIndex) -> Option<NodeMatch> {
+        // The prefixes that cover another one have lower indices.
+        let lower = 1_u64.checked_shl(index.get()).unwrap_or(0).wrapping_sub(1);
+        let above = self.inner & COVERS[index.first_slot() as usize] & lower;
+        (above != 0).then(|| {
+            let longest = PrefixIndex::longest_in(above);
+            NodeMatch { value: self.value(longest), level: longest.level() }
+        })
     }
 
     /// Calls a function for each route, with the index of its value: the shorter ones first. Must
@@ -334,9 +340,19 @@ pub(super) struct Position {
     /// The offset in the block.
     pub(super) at: u32,
     pub(super) exists: bool,
+    /// The number of inner routes.
+    inner: u32,
     /// The bits of the route in the bitmaps, one of which is zero.
     inner_bit: u64,
     outer_bit: u64,
+}
+
+/// The routes of a node after an insertion or a removal.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Changed {
+    pub(super) bits: RouteBits,
+    /// The offset in the block of values from which on they have moved.
+    pub(super) moved_from: u32,
 }
 
 impl RouteBits {
@@ -347,12 +363,18 @@ impl RouteBits {
     }
 
     /// Returns where the value of a route is, or belongs.
-    #[inline]
+    #[inline(always)]
     pub(super) fn position(&self, index: PrefixIndex) -> Position {
         if has_popcnt() {
             // SAFETY: the CPU has POPCNT.
             return unsafe { self.position_by::<true>(index) };
         }
+        self.position_without_popcnt(index)
+    }
+
+    /// [`position`](Self::position) on a CPU without POPCNT.
+    #[inline(never)]
+    fn position_without_popcnt(&self, index: PrefixIndex) -> Position {
         // SAFETY: nothing is required of the CPU.
         unsafe { self.position_by::<false>(index) }
     }
@@ -379,6 +401,7 @@ impl RouteBits {
             len: inner + outer,
             at: preceding + select(outer_bit, inner.into(), 0) as u32,
             exists: self.inner & inner_bit | self.outer & outer_bit != 0,
+            inner,
             inner_bit,
             outer_bit,
         }
@@ -387,11 +410,15 @@ impl RouteBits {
     /// Returns the routes with or without the one at a position; `block` is the block of values
     /// after that. Without routes the index is 0, as in a node that never had any.
     #[inline]
-    pub(super) fn flipped(&self, position: &Position, block: u32) -> Self {
+    pub(super) fn flipped(&self, position: &Position, block: u32) -> Changed {
         let inner = self.inner ^ position.inner_bit;
         let outer = self.outer ^ position.outer_bit;
-        let values = if inner | outer == 0 { 0 } else { block + count_ones(inner) };
-        Self { inner, outer, values }
+        // The number of inner routes now.
+        let one = u32::from(position.inner_bit != 0);
+        let count = if position.exists { position.inner - one } else { position.inner + one };
+        let values = if inner | outer == 0 { 0 } else { block + count };
+        let moved_from = if block == position.block { position.at } else { 0 };
+        Changed { bits: Self { inner, outer, values }, moved_from }
     }
 }
 

@@ -14,7 +14,7 @@
 
 use core::mem::{self, MaybeUninit};
 
-use super::node::{Node, Path, Position, RouteBits};
+use super::node::{Changed, Node, Path, Position, RouteBits};
 use super::pool::{Exhausted, Pool, Released, Unit};
 use super::stride::PrefixIndex;
 use crate::memory::{Allocator, Global, Vec};
@@ -151,40 +151,39 @@ impl<V, M: Allocator + Clone> Store<V, M> {
 
     /// Adds a route to the node with these routes, which does not have it. Returns the routes after
     /// that, or the value if there is no memory.
-    #[inline]
+    #[inline(always)]
     pub(super) fn insert_route(
         &mut self,
         (id, bits): (u32, RouteBits),
         position: &Position,
         value: V,
-    ) -> Result<RouteBits, V> {
+    ) -> Result<Changed, V> {
         debug_assert!(self.nodes.get(id).bits() == bits && !position.exists);
         let Position { block, len, at, .. } = *position;
-        // The value is moved in when there is a unit for it.
-        let Ok(block) = self.values.0.insert(block, len, at, MaybeUninit::uninit()) else {
+        let Ok((block, place)) = self.values.0.insert(block, len, at) else {
             return Err(value);
         };
-        self.values.0.get_mut(block + at).write(value);
-        let bits = bits.flipped(position, block);
-        self.nodes.get_mut(id).set_routes(bits);
-        Ok(bits)
+        place.write(value);
+        let changed = bits.flipped(position, block);
+        self.nodes.get_mut(id).set_routes(changed.bits);
+        Ok(changed)
     }
 
     /// Removes a route from the node with these routes, which has it. Returns its value and the
     /// routes after that.
-    #[inline]
+    #[inline(always)]
     pub(super) fn remove_route(
         &mut self,
         (id, bits): (u32, RouteBits),
         position: &Position,
-    ) -> (V, RouteBits) {
+    ) -> (V, Changed) {
         debug_assert!(self.nodes.get(id).bits() == bits && position.exists);
         let Position { block, len, at, .. } = *position;
         let (value, block) = self.values.0.remove(block, len, at);
-        let bits = bits.flipped(position, block);
-        self.nodes.get_mut(id).set_routes(bits);
+        let changed = bits.flipped(position, block);
+        self.nodes.get_mut(id).set_routes(changed.bits);
         // SAFETY: the node had the route, so the unit was initialised; now it is in no block (S2).
-        (unsafe { value.assume_init() }, bits)
+        (unsafe { value.assume_init() }, changed)
     }
 
     /// Moves the blocks of a node out of the chunks that are to be released. Returns whether its

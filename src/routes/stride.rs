@@ -117,10 +117,14 @@ impl PrefixIndex {
         self.0 << (STRIDE - self.level()) & (SLOTS - 1)
     }
 
+    /// Returns the number of slots that it covers.
+    pub(super) const fn count(self) -> u32 {
+        SLOTS >> self.level()
+    }
+
     /// Returns the slots that it covers as a bitmap.
     pub(super) const fn slots(self) -> u64 {
-        let count = SLOTS >> self.level();
-        u64::MAX >> (SLOTS - count) << self.first_slot()
+        u64::MAX >> (SLOTS - self.count()) << self.first_slot()
     }
 
     /// Returns whether it is `other`, or a shorter prefix that covers it.

@@ -8,7 +8,7 @@ use super::change::{FROM_ROOT, Start};
 use super::direct::Direct;
 use super::key::Key;
 use super::levels::{FIRST, LAST, Levels, key_of, level_of};
-use super::node::RouteBits;
+use super::node::{Changed, RouteBits};
 use super::pool::Exhausted;
 use super::segment::Entry;
 use super::slot::TABLE_END;
@@ -76,7 +76,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// Returns the node for routes of `len` bits of `key` and its routes, if a slot of a direct
     /// table or an entry of the levels has them: then an update does not descend the trie.
     /// Prefetches the values.
-    #[inline]
+    #[inline(always)]
     pub(super) fn node_by_copy(&self, key: &Key<A>, len: u32) -> Option<(u32, RouteBits)> {
         let Store { values, nodes, .. } = &self.store;
         // Its blocks are found by these routes, so a copy is not relied on.
@@ -86,8 +86,11 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
             let entry = levels.get(key.level()).filter(|_| len <= LAST + STRIDE)?;
             values.prefetch(entry.values);
             let (id, bits) = entry.node()?;
+            if is_there(&(id, bits)) {
+                return Some((id, bits));
+            }
             // The node may have moved with its siblings: by one, if one was added or removed.
-            let moved = [0, 1, u32::MAX].map(|by| (id.wrapping_add(by), bits));
+            let moved = [1, u32::MAX].map(|by| (id.wrapping_add(by), bits));
             return moved.into_iter().find(is_there);
         }
         let slot = self.shortcuts.direct.as_ref()?.slot(key.word());
@@ -117,20 +120,19 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         }
     }
 
-    /// Updates the shortcuts after the insertion of a route of `len` bits into a node, which has
-    /// these routes now if it has been found by its copy.
+    /// Updates the shortcuts after the insertion of a route of `len` bits into a node, given
+    /// whether that has been found by its copy.
+    #[inline(always)]
     pub(super) fn after_insert(
         &mut self,
-        key: &Key<A>,
-        len: u32,
+        (key, len): (&Key<A>, u32),
         node: u32,
-        found: Option<RouteBits>,
+        changed: Changed,
+        is_found: bool,
     ) {
         let Self { store, shortcuts, .. } = self;
         if let Some(direct) = &mut shortcuts.direct {
-            if found.is_none() || len <= TABLE_END + STRIDE {
-                direct.update(store, key, len, found);
-            }
+            direct.update(store, (key, len), node, changed, is_found);
             if len > STRIDE {
                 direct.add_route(first_slot(key.word()));
             }
@@ -140,9 +142,9 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         }
         if Self::HAS_LEVELS && len > FIRST {
             shortcuts.long += 1;
-            match found {
-                Some(bits) => self.update_level_routes(key, len, node, bits),
-                None => self.update_level(key, len, Some(node)),
+            match is_found {
+                true => self.update_level_routes(key, len, (node, changed.bits)),
+                false => self.update_level(key, len, Some(node)),
             }
             if self.shortcuts.long == MAKE_AT {
                 self.shortcuts.levels = self.store.levels().ok();
@@ -151,12 +153,11 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     }
 
     /// Updates the shortcuts after the removal of a route of `len` bits from a node.
-    pub(super) fn after_remove(&mut self, key: &Key<A>, len: u32, node: u32, bits: RouteBits) {
+    #[inline(always)]
+    pub(super) fn after_remove(&mut self, (key, len): (&Key<A>, u32), node: u32, changed: Changed) {
         let Self { store, shortcuts, .. } = self;
         if let Some(direct) = &mut shortcuts.direct {
-            if len <= TABLE_END + STRIDE {
-                direct.update(store, key, len, Some(bits));
-            }
+            direct.update(store, (key, len), node, changed, true);
             if len > STRIDE {
                 direct.remove_route(first_slot(key.word()));
             }
@@ -170,7 +171,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
             if shortcuts.long < DROP_BELOW {
                 shortcuts.levels = None;
             }
-            self.update_level_routes(key, len, node, bits);
+            self.update_level_routes(key, len, (node, changed.bits));
         }
     }
 
@@ -209,10 +210,11 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     }
 
     /// Sets the routes of a node in its entry, which exists.
-    fn update_level_routes(&mut self, key: &Key<A>, len: u32, node: u32, bits: RouteBits) {
+    #[inline]
+    fn update_level_routes(&mut self, key: &Key<A>, len: u32, node: (u32, RouteBits)) {
         match &mut self.shortcuts.levels {
-            Some(levels) if len <= LAST + STRIDE => levels.set_routes(key.level(), node, bits),
-            _ => self.update_level(key, len, Some(node)),
+            Some(levels) if len <= LAST + STRIDE => levels.set_routes(key.level(), node),
+            _ => self.update_level(key, len, Some(node.0)),
         }
     }
 

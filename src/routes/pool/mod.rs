@@ -26,6 +26,7 @@
 
 mod free_map;
 mod release;
+mod size;
 
 use core::alloc::Layout;
 use core::array;
@@ -36,6 +37,8 @@ use crate::memory::{Allocator, Global, Vec};
 use crate::raw::prefetch::prefetch;
 use free_map::FreeMap;
 pub(super) use release::Released;
+pub(super) use size::block_size;
+use size::{BLOCK_SIZES, MAX_BLOCK, size_class};
 
 /// A unit whose bytes may all be zero, and which needs no drop. A unit is moved by copying its
 /// bytes; those of a unit that is not in use have no meaning, unless they are cleared.
@@ -55,25 +58,6 @@ pub(super) struct Exhausted;
 /// Limit of the number of units in a pool: indices are below it.
 const MAX_UNITS: u64 = 1 << 32;
 
-/// The size classes, in units: a block grows by a third to a half when it moves. With classes twice
-/// as fine, a block takes a tenth less memory, and moves in most insertions while it is small.
-const BLOCK_SIZES: [u8; 13] = [1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128];
-
-/// Units of the largest block.
-const MAX_BLOCK: usize = BLOCK_SIZES[BLOCK_SIZES.len() - 1] as usize;
-
-/// The size class of each length from 1 on: the first one that it fits into.
-const CLASS_OF_LEN: [u8; MAX_BLOCK + 1] = {
-    let mut classes = [0; MAX_BLOCK + 1];
-    let mut len = 1;
-    while len < classes.len() {
-        let class = classes[len - 1];
-        classes[len] = if len > BLOCK_SIZES[class as usize] as usize { class + 1 } else { class };
-        len += 1;
-    }
-    classes
-};
-
 /// Stale entries of a free list that one allocation skips at most.
 const MAX_STALE: usize = 16;
 
@@ -91,15 +75,6 @@ const KEEP_ALL: u32 = u32::MAX;
 
 /// The units of the first chunk at first.
 const FIRST_UNITS: usize = MAX_BLOCK / 4;
-
-fn size_class(len: u32) -> usize {
-    usize::from(CLASS_OF_LEN[len as usize])
-}
-
-/// Returns the units of a block for `len` units in use.
-pub(super) fn block_size(len: u32) -> u32 {
-    if len == 0 { 0 } else { u32::from(BLOCK_SIZES[size_class(len)]) }
-}
 
 /// Free lists by size class.
 type FreeLists<M> = [Vec<u32, M>; BLOCK_SIZES.len()];
@@ -258,52 +233,84 @@ impl<T: Unit, M: Allocator + Clone> Pool<T, M> {
         Ok(block)
     }
 
-    /// Inserts a unit before unit `at` of a block with `len` units in use. Returns the index of the
-    /// block, which may have moved.
+    /// Makes place for a unit before unit `at` of a block with `len` units in use. Returns the
+    /// index of the block, which may have moved, and the place.
+    #[inline]
     pub(super) fn insert(
         &mut self,
         block: u32,
         len: u32,
         at: u32,
-        unit: T,
-    ) -> Result<u32, Exhausted> {
+    ) -> Result<(u32, &mut T), Exhausted> {
+        debug_assert!(at <= len);
         let size = block_size(len);
-        let to = if size > len { block } else { self.alloc_class(size_class(len + 1))? };
+        if size == len {
+            let to = self.insert_and_move(block, len, at)?;
+            return Ok((to, self.get_mut(to + at)));
+        }
+        let place = self.at(block).wrapping_add(at as usize);
+        if at < len {
+            // SAFETY: the units are in a block, which has one more and does not extend beyond its
+            // chunk.
+            unsafe { ptr::copy(place, place.wrapping_add(1), (len - at) as usize) };
+        }
+        // SAFETY: as above; units are initialised, and the pool is borrowed.
+        Ok((block, unsafe { &mut *place }))
+    }
+
+    /// [`insert`](Self::insert) into a full block, which moves to a larger one.
+    #[inline(never)]
+    fn insert_and_move(&mut self, block: u32, len: u32, at: u32) -> Result<u32, Exhausted> {
+        let to = self.alloc_class(size_class(len + 1))?;
         if len > 0 {
-            self.copy(block + at, to + at + 1, len - at);
-        }
-        if to != block && len > 0 {
             self.copy(block, to, at);
+            self.copy(block + at, to + at + 1, len - at);
             self.clear(block, len);
-            self.free_class(block, size);
+            self.free_class(block, len);
         }
-        *self.get_mut(to + at) = unit;
         Ok(to)
     }
 
     /// Removes unit `at` of a block with `len` units in use. Returns the unit and the index of the
     /// block, which may have moved.
+    #[inline]
     pub(super) fn remove(&mut self, block: u32, len: u32, at: u32) -> (T, u32) {
-        // SAFETY: it is in use; its place is overwritten, or not in use from now on.
-        let unit = unsafe { ptr::read(self.at(block + at)) };
-        let (size, new_size) = (block_size(len), block_size(len - 1));
-        let mut to = block;
-        if new_size < size && new_size > 0 {
-            // Without memory, the block stays, and its end is freed.
-            to = self.alloc_class(size_class(len - 1)).unwrap_or(block);
+        debug_assert!(at < len);
+        let place = self.at(block).wrapping_add(at as usize);
+        // SAFETY: the units are in a block, which does not extend beyond its chunk. This one is
+        // initialised; its place is overwritten, or not in use from now on.
+        let unit = unsafe { ptr::read(place) };
+        if block_size(len - 1) < block_size(len) {
+            return (unit, self.remove_and_move(block, len, at));
         }
+        if at + 1 < len {
+            // SAFETY: as above.
+            unsafe { ptr::copy(place.wrapping_add(1), place, (len - 1 - at) as usize) };
+        }
+        self.clear(block + len - 1, 1);
+        (unit, block)
+    }
+
+    /// [`remove`](Self::remove) from a block that is too large for the rest, which moves to a
+    /// smaller one.
+    #[inline(never)]
+    fn remove_and_move(&mut self, block: u32, len: u32, at: u32) -> u32 {
+        let (size, new_size) = (block_size(len), block_size(len - 1));
+        let to = match new_size {
+            0 => block,
+            // Without memory, the block stays, and its end is freed.
+            _ => self.alloc_class(size_class(len - 1)).unwrap_or(block),
+        };
         self.copy(block + at + 1, to + at, len - 1 - at);
         if to != block {
             self.copy(block, to, at);
             self.clear(block, len);
             self.free_class(block, size);
-            return (unit, to);
-        }
-        self.clear(block + len - 1, 1);
-        if new_size < size {
+        } else {
+            self.clear(block + len - 1, 1);
             self.free_class(block + new_size, size - new_size);
         }
-        (unit, to)
+        to
     }
 
     /// Allocates a block of `len` units, whose contents are unspecified.
@@ -352,6 +359,7 @@ impl<T: Unit, M: Allocator + Clone> Pool<T, M> {
     }
 
     /// Frees a block, or the end of one, which has the size of a block, too.
+    #[inline]
     fn free_class(&mut self, block: u32, size: u32) {
         self.used -= size as usize;
         self.set_free(block, size as usize);
@@ -361,20 +369,25 @@ impl<T: Unit, M: Allocator + Clone> Pool<T, M> {
     }
 
     /// Allocates a block of a size class.
+    #[inline]
     fn alloc_class(&mut self, class: usize) -> Result<u32, Exhausted> {
         let size = usize::from(BLOCK_SIZES[class]);
         let block = match self.pop_free(class) {
             Some(free) => free,
-            None => match self.find_free(class) {
-                Some(free) => free,
-                None => {
-                    self.cancel_release();
-                    self.alloc_at_end(size)?
-                }
-            },
+            None => self.alloc_unlisted(class)?,
         };
         self.used += size;
         Ok(block)
+    }
+
+    /// Allocates a block of a size class whose list is empty.
+    #[inline(never)]
+    fn alloc_unlisted(&mut self, class: usize) -> Result<u32, Exhausted> {
+        if let Some(free) = self.find_free(class) {
+            return Ok(free);
+        }
+        self.cancel_release();
+        self.alloc_at_end(BLOCK_SIZES[class].into())
     }
 
     /// Scans for a free block, if a quarter of all units is free.
@@ -387,6 +400,7 @@ impl<T: Unit, M: Allocator + Clone> Pool<T, M> {
     }
 
     /// Pops a block from a free list; skips stale entries.
+    #[inline]
     fn pop_free(&mut self, class: usize) -> Option<u32> {
         for _ in 0..MAX_STALE {
             let free = self.free_lists[class].pop()?;
@@ -575,22 +589,6 @@ impl<T, M: Allocator + Clone> Drop for Pool<T, M> {
         while let Some(chunk) = self.chunks.pop() {
             let is_first = self.chunks.is_empty();
             self.free_chunk(chunk, if is_first { self.first_units } else { Self::UNITS });
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_length_has_the_smallest_block_that_it_fits_in() {
-        for len in 1..=MAX_BLOCK as u32 {
-            let fits = |&&size: &&u8| u32::from(size) >= len;
-            assert_eq!(
-                BLOCK_SIZES.iter().find(fits).copied().map(u32::from),
-                Some(block_size(len))
-            );
         }
     }
 }
