@@ -11,7 +11,7 @@ use super::config::Emergency;
 use super::event::{Event, Progress, Report};
 use super::handle::Handle;
 use super::record::{Flow, FlowState, Marks};
-use super::state::{Class, EndReason};
+use super::state::EndReason;
 use super::timeouts::NEVER;
 use crate::eviction::Eviction;
 use crate::key::flow::FlowName;
@@ -21,6 +21,9 @@ use crate::timestamp::Timestamp;
 
 /// Flows that are examined together, while those of the next group are prefetched.
 const GROUP: usize = 15;
+
+/// The deadline of flows that have to be [examined](FlowCache::examine).
+const EXAMINED: u64 = 0;
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCache<K, V, P, S, A> {
     /// Ends and reports due flows, examining at most `budget` flows. O(budget).
@@ -64,25 +67,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         let mut progress = Progress::default();
         self.end_orphans(budget, &mut progress, &mut each);
         let tick = self.clock.now() / self.config.tick;
-        let mut ahead = 0;
-        while !progress.is_done && progress.examined < budget {
-            let mut slots = [0; 2 * GROUP];
-            let most = slots.len().min(budget - progress.examined);
-            let count = self.accounting.wheel.due(tick, &mut slots[..most]);
-            progress.is_done = count == 0;
-            slots[ahead.min(count)..count].iter().for_each(|slot| self.prefetch_due(*slot));
-            let group = &slots[..count.min(GROUP)];
-            ahead = count - group.len();
-            let deadlines = self.idle_deadlines(group);
-            for (slot, deadline) in group.iter().zip(deadlines) {
-                progress.examined += 1;
-                if deadline > self.clock.now() {
-                    // Most flows are active: they have only to be armed again.
-                    self.accounting.wheel.arm(*slot, deadline.div_ceil(self.config.tick));
-                } else {
-                    self.examine(*slot, &mut progress, &mut each);
-                }
-            }
+        // Without a budget, the wheel stays where it is.
+        if progress.examined < budget {
+            progress.is_done = self.accounting.wheel.advance(tick);
+            self.end_due(tick, budget, &mut progress, &mut each);
         }
         self.end_orphans(budget, &mut progress, &mut each);
         while progress.examined < budget && !self.has_memory_for(0) {
@@ -105,6 +93,39 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         progress
     }
 
+    /// Ends and reports flows that are due at a tick.
+    #[inline(never)]
+    fn end_due(
+        &mut self,
+        tick: u64,
+        budget: usize,
+        progress: &mut Progress,
+        each: &mut impl FnMut(Event<'_, K, V>),
+    ) {
+        let mut ahead = 0;
+        while !progress.is_done && progress.examined < budget {
+            let mut slots = [0; 2 * GROUP];
+            let most = slots.len().min(budget - progress.examined);
+            let count = self.accounting.wheel.due(tick, &mut slots[..most]);
+            progress.is_done = count == 0;
+            slots[ahead.min(count)..count].iter().for_each(|slot| self.prefetch_due(*slot));
+            let group = &slots[..count.min(GROUP)];
+            ahead = count - group.len();
+            let deadlines = self.idle_deadlines(group);
+            for (slot, deadline) in group.iter().zip(deadlines) {
+                progress.examined += 1;
+                if deadline > self.clock.now() {
+                    // Most flows are active: they have only to be armed again.
+                    self.accounting.wheel.arm(*slot, deadline.div_ceil(self.config.tick));
+                } else if deadline > EXAMINED {
+                    self.end_idle(*slot, progress, each);
+                } else {
+                    self.examine(*slot, progress, each);
+                }
+            }
+        }
+    }
+
     /// Prefetches a flow that the wheel has returned.
     #[inline]
     fn prefetch_due(&self, slot: u32) {
@@ -112,26 +133,62 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         self.accounting.wheel.prefetch(slot);
     }
 
-    /// Returns the times at which flows are idle, or 0 of those that have to be
-    /// [examined](Self::examine). Prefetches the index lines of idle ones.
+    /// Returns the times at which flows are idle, or [`EXAMINED`]. Prefetches the index lines of
+    /// idle ones.
     #[inline]
     fn idle_deadlines(&self, slots: &[u32]) -> [u64; GROUP] {
-        let mut deadlines = [0; GROUP];
+        let mut deadlines = [EXAMINED; GROUP];
         for (slot, deadline) in slots.iter().zip(&mut deadlines) {
             let Some(flow) = self.store.flows.get(*slot) else { continue };
             let idle = self.config.timeouts.idle_nanos(flow.marks.protocol(), flow.marks.class());
             let idle = flow.last_seen.saturating_add(idle);
-            if idle <= self.clock.now() {
+            let is_idle = idle <= self.clock.now();
+            if is_idle {
                 self.index.prefetch(self.store.cold(*slot).hash);
-            } else if self.accounting.is_idle_only && !flow.marks.has(Marks::EXTRA) && idle < NEVER
-            {
+            }
+            let is_alone = (self.accounting.is_idle_only && idle < NEVER) || is_idle;
+            if is_alone && !flow.marks.has(Marks::EXTRA) {
                 *deadline = idle;
             }
         }
         deadlines
     }
 
+    /// Ends a flow that was idle for its timeout.
+    #[inline]
+    fn end_idle(
+        &mut self,
+        slot: u32,
+        progress: &mut Progress,
+        each: &mut impl FnMut(Event<'_, K, V>),
+    ) {
+        let reason = EndReason::of_idle(self.store.flow(slot).marks.class());
+        self.end(slot, reason, progress, each);
+    }
+
+    /// Ends a flow that the wheel has returned.
+    #[inline]
+    fn end(
+        &mut self,
+        slot: u32,
+        reason: EndReason,
+        progress: &mut Progress,
+        each: &mut impl FnMut(Event<'_, K, V>),
+    ) {
+        // If a method of a key panics during the removal, the flow is still due.
+        let removed = self.remove_slot(slot, reason);
+        self.accounting.wheel.disarm(slot);
+        if self.has_memory_for(Lines::STEP) {
+            self.index.shrink_step(&self.store);
+        }
+        if let Some(removed) = removed {
+            progress.ended += 1;
+            each(Event::Ended(removed));
+        }
+    }
+
     /// Ends a flow that the wheel has returned, reports it, or arms it again.
+    #[inline(never)]
     fn examine(
         &mut self,
         slot: u32,
@@ -143,17 +200,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             return self.accounting.wheel.disarm(slot);
         };
         if let Some(reason) = self.end_reason(state) {
-            // If a method of a key panics during the removal, the flow is still due.
-            let removed = self.remove_slot(slot, reason);
-            self.accounting.wheel.disarm(slot);
-            if self.has_memory_for(Lines::STEP) {
-                self.index.shrink_step(&self.store);
-            }
-            if let Some(removed) = removed {
-                progress.ended += 1;
-                each(Event::Ended(removed));
-            }
-            return;
+            return self.end(slot, reason, progress, each);
         }
         let since = state.reported;
         let is_due = state.active_deadline(&self.config.timeouts) <= now;
@@ -181,8 +228,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
                     .is_some_and(|emergency_deadline| emergency_deadline <= now)
         };
         if state.idle_deadline(&self.config.timeouts) <= now {
-            let is_over = state.marks.class() == Class::Closing;
-            Some(if is_over { EndReason::Ended } else { EndReason::Idle })
+            Some(EndReason::of_idle(state.marks.class()))
         } else if self.config.emergency.is_some_and(is_crowded_out) {
             Some(EndReason::Resources)
         } else {

@@ -117,6 +117,12 @@ pub enum EndReason {
 }
 
 impl EndReason {
+    /// The reason for the end of a flow of a class by its idle timeout.
+    #[inline]
+    pub(super) fn of_idle(class: Class) -> Self {
+        if class == Class::Closing { Self::Ended } else { Self::Idle }
+    }
+
     /// All reasons, in the order of their codes.
     pub const ALL: [Self; 5] =
         [Self::Idle, Self::Active, Self::Ended, Self::Forced, Self::Resources];

@@ -87,7 +87,10 @@ impl Begin {
         let due = due.max(now);
         // The lowest level whose 64 lists are as many ticks as there are until `due`: they cover
         // it, unless the list of the tick has begun before, so that the last one is too early.
-        let mut shift = u32::from(SHIFTS[(due - now).leading_zeros() as usize]);
+        // Most are in the lowest one of all.
+        let ticks = due - now;
+        let is_low = ticks < LISTS as u64;
+        let mut shift = if is_low { 0 } else { u32::from(SHIFTS[ticks.leading_zeros() as usize]) };
         if (due >> shift) - (now >> shift) >= LISTS as u64 {
             shift += BITS;
         }
@@ -241,6 +244,18 @@ impl<A: Allocator + Clone> Wheel<A> {
         }
         self.tick = self.tick.max(now);
         0
+    }
+
+    /// Moves to a tick, if no slot is due by then. Returns whether that is so.
+    #[inline]
+    pub(crate) fn advance(&mut self, now: u64) -> bool {
+        let begin = self.next_list();
+        let is_due = |tick: Option<u64>| tick.is_some_and(|tick| tick <= now);
+        if is_due(self.waiting.next()) || is_due(begin.map(|begin| begin.tick)) {
+            return false;
+        }
+        self.tick = self.tick.max(now);
+        true
     }
 
     /// Marks a list as empty.
