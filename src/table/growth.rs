@@ -305,7 +305,18 @@ impl<T, A: Allocator + Clone> Table<T, A> {
     /// memory for a smaller segment, the larger one stays.
     #[inline(always)]
     pub(crate) fn shrink_around(&mut self, hash: u64, hasher: impl Fn(&T) -> u64) {
-        let len = self.directory.segment(hash).header(self.mask).len as usize;
+        self.shrink_around_in(self.directory.segment(hash), hash, hasher);
+    }
+
+    /// [`Self::shrink_around`], given the segment of the hash.
+    #[inline(always)]
+    pub(super) fn shrink_around_in(
+        &mut self,
+        segment: Segment<T>,
+        hash: u64,
+        hasher: impl Fn(&T) -> u64,
+    ) {
+        let len = segment.len(self.mask);
         // Each sixteenth removal from a segment of 64 groups, each one from the smallest.
         if len & (self.mask >> 6) == 0 {
             self.shrink_sparse(hash, len, &hasher);
