@@ -348,9 +348,9 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         }
     }
 
-    /// The first two stages, for at most [`BURST`] items. The hashes are those in the current table,
-    /// which in a map that has reseeded are those of its seed. There are no candidates while entries
-    /// are moved from an old table.
+    /// The first two stages, for at most [`BURST`] items. The hashes are those in the current
+    /// table, which in a map that has reseeded are those of its seed. There are no candidates while
+    /// entries are moved from an old table.
     #[inline(always)]
     fn stages<'a, 'k, I, Q>(
         &'a self,
