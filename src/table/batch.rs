@@ -13,36 +13,48 @@
 
 use super::Table;
 use super::segment::Segment;
-use super::tags::tag;
 use crate::memory::Allocator;
 use crate::raw::prefetch::BURST;
 
-/// The first entry in the home group of each hash that has its tag.
-pub(crate) type Candidates<'t, T> = [Option<&'t T>; BURST];
+/// Hashes, and the first entry in the home group of each that has its tag.
+pub(crate) struct Burst<'t, T> {
+    pub(crate) hashes: [u64; BURST],
+    pub(crate) candidates: [Option<&'t T>; BURST],
+}
+
+impl<T> Burst<'_, T> {
+    /// A burst without hashes. It serves for any number of them, one after the other.
+    #[inline(always)]
+    pub(crate) const fn new() -> Self {
+        Self { hashes: [0; BURST], candidates: [None; BURST] }
+    }
+}
 
 impl<T, A: Allocator + Clone> Table<T, A> {
     /// Takes up to [`BURST`] hashes through the first two stages; the caller compares.
     #[inline(always)]
-    pub(crate) fn candidates(&self, hashes: &[u64]) -> Candidates<'_, T> {
-        debug_assert!(hashes.len() <= BURST);
-        let mut segments = [Segment::EMPTY; BURST];
-        for (&hash, segment) in hashes.iter().zip(&mut segments) {
-            *segment = self.directory.segment(hash);
-            segment.prefetch_group(self.home(hash));
+    pub(crate) fn find_candidates<'t>(
+        &'t self,
+        hashes: impl Iterator<Item = u64>,
+        burst: &mut Burst<'t, T>,
+    ) {
+        let mut count = 0;
+        for (hash, own) in hashes.zip(&mut burst.hashes) {
+            *own = hash;
+            self.directory.segment(hash).prefetch_group(self.home(hash));
+            count += 1;
         }
-        let mut candidates = [None; BURST];
-        for ((&hash, &segment), candidate) in hashes.iter().zip(&segments).zip(&mut candidates) {
-            let home = self.home(hash);
-            let matches = segment.group(home).matches(tag(hash));
-            if !matches.is_empty() {
+        for (&hash, candidate) in burst.hashes[..count].iter().zip(&mut burst.candidates) {
+            let (segment, home) = (self.directory.segment(hash), self.home(hash));
+            let matches = segment.group(home).matches_hash(hash);
+            *candidate = if matches.is_empty() {
+                None
+            } else {
                 let slot = home + matches.lowest();
                 segment.prefetch_slot(slot);
                 // A box would be read here: only its pointer has been prefetched.
-                if Segment::<T>::IS_INLINE {
-                    *candidate = Some(segment.get(slot));
-                }
-            }
+                Segment::<T>::IS_INLINE.then(|| segment.get(slot))
+            };
         }
-        candidates
     }
 }

@@ -28,30 +28,27 @@ use super::tags::{GROUP, tag};
 use super::{FLOODED, Table};
 use crate::memory::{Allocator, Vec};
 
-/// For each slot of a segment the home group of its entry, and whether it moves to the other
-/// segment.
-struct Plan([u8; policy::SLOTS]);
+/// The home group of each entry of a segment, and which entries move to the other segment.
+struct Plan {
+    homes: [u8; policy::SLOTS],
+    /// A bit for each slot of a group: half of the bits are set, at random, so a branch on each of
+    /// them would be mispredicted.
+    moves: [u16; policy::SLOTS / GROUP],
+}
 
 impl Plan {
-    const MOVES: u8 = 0x80;
-
     fn new() -> Self {
-        Self([0; policy::SLOTS])
-    }
-
-    #[inline(always)]
-    fn set(&mut self, slot: usize, home: usize, moves: bool) {
-        self.0[slot] = (home / GROUP) as u8 | if moves { Self::MOVES } else { 0 };
+        Self { homes: [0; policy::SLOTS], moves: [0; policy::SLOTS / GROUP] }
     }
 
     #[inline(always)]
     fn home(&self, slot: usize) -> usize {
-        usize::from(self.0[slot] & !Self::MOVES) * GROUP
+        usize::from(self.homes[slot]) * GROUP
     }
 
     #[inline(always)]
     fn moves(&self, slot: usize) -> bool {
-        self.0[slot] & Self::MOVES > 0
+        self.moves[slot / GROUP] >> (slot % GROUP) & 1 == 1
     }
 }
 
@@ -211,11 +208,14 @@ impl<T, A: Allocator + Clone> Table<T, A> {
     fn plan(&self, segment: Segment<T>, depth: u32, hasher: &impl Fn(&T) -> u64) -> Plan {
         let mut plan = Plan::new();
         for offset in (0..=self.mask).step_by(GROUP) {
+            let mut moves = 0;
             // The hashes of a group overlap.
             for slot in segment.group(offset).full() {
                 let hash = hasher(segment.get(offset + slot));
-                plan.set(offset + slot, self.home(hash), hash >> depth & 1 == 1);
+                plan.homes[offset + slot] = (self.home(hash) / GROUP) as u8;
+                moves |= ((hash >> depth & 1) as u16) << slot;
             }
+            plan.moves[offset / GROUP] = moves;
         }
         plan
     }
@@ -224,13 +224,12 @@ impl<T, A: Allocator + Clone> Table<T, A> {
     fn move_from_home(&self, low: Segment<T>, high: Segment<T>, plan: &Plan) -> usize {
         let mut moved = 0;
         for offset in (0..=self.mask).step_by(GROUP) {
-            let displaced = low.displaced(self.mask, offset);
+            let mut moves = plan.moves[offset / GROUP] & !low.displaced(self.mask, offset);
             let mut to = offset;
-            for slot in low.group(offset).full() {
-                if plan.moves(offset + slot) && displaced >> slot & 1 == 0 {
-                    low.relocate(offset + slot, high, to);
-                    to += 1;
-                }
+            while moves > 0 {
+                low.relocate(offset + moves.trailing_zeros() as usize, high, to);
+                moves &= moves - 1;
+                to += 1;
             }
             moved += to - offset;
         }
@@ -305,7 +304,18 @@ impl<T, A: Allocator + Clone> Table<T, A> {
     /// memory for a smaller segment, the larger one stays.
     #[inline(always)]
     pub(crate) fn shrink_around(&mut self, hash: u64, hasher: impl Fn(&T) -> u64) {
-        let len = self.directory.segment(hash).header(self.mask).len as usize;
+        self.shrink_around_in(self.directory.segment(hash), hash, hasher);
+    }
+
+    /// [`Self::shrink_around`], given the segment of the hash.
+    #[inline(always)]
+    pub(super) fn shrink_around_in(
+        &mut self,
+        segment: Segment<T>,
+        hash: u64,
+        hasher: impl Fn(&T) -> u64,
+    ) {
+        let len = segment.len(self.mask);
         // Each sixteenth removal from a segment of 64 groups, each one from the smallest.
         if len & (self.mask >> 6) == 0 {
             self.shrink_sparse(hash, len, &hasher);

@@ -29,7 +29,7 @@ impl<T> SlotsOfHash<T> {
     fn new<A: Allocator + Clone>(table: &Table<T, A>, hash: u64) -> Self {
         let (segment, offset) = (table.directory.segment(hash), table.home(hash));
         let group = segment.group(offset);
-        let (matches, is_last) = (group.matches(tag(hash)), !group.free().is_empty());
+        let (matches, is_last) = (group.matches_hash(hash), !group.free().is_empty());
         Self { segment, mask: table.mask, tag: tag(hash), offset, matches, is_last }
     }
 }
@@ -61,7 +61,7 @@ impl<T> Iterator for SlotsOfHash<T> {
 }
 
 /// An iterator over references to the entries of a table that may have one hash: those that have
-/// it, and one in 128 of the others near.
+/// it, and one in 255 of the others near.
 pub struct IterHash<'t, T> {
     slots: SlotsOfHash<T>,
     stash: slice::Iter<'t, (u64, Boxed<T>)>,

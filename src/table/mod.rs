@@ -4,7 +4,7 @@
 //! entries, `hasher` closures return the hash of an entry that has to move.
 //!
 //! ```text
-//!  hash   │ top 7 bits: tag │ … bits 32 to 37: group in the segment … │ … low bits: segment │
+//!  hash   │ top 8 bits: tag │ … bits 32 to 37: group in the segment … │ … low bits: segment │
 //!
 //!  directory  ┌──┬──┬──┬──┐  a pointer for each value of the low bits
 //!             └──┴┬─┴──┴──┘
@@ -80,7 +80,7 @@ use directory::Directory;
 use segment::{Boxed, Segment};
 use tags::GROUP;
 
-pub(crate) use batch::Candidates;
+pub(crate) use batch::Burst;
 pub use iter::{IntoIter, Iter, IterMut};
 pub use iter_hash::{IterHash, IterHashMut};
 

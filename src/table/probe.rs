@@ -2,7 +2,6 @@
 
 use super::Table;
 use super::segment::Segment;
-use super::tags::tag;
 use crate::memory::Allocator;
 use crate::probes::Observer;
 
@@ -58,6 +57,18 @@ impl<T, A: Allocator + Clone> Table<T, A> {
         self.stashed(hash, eq).map(|at| &mut *self.stash[at].1)
     }
 
+    /// A mutable reference to the entry of this hash for which `eq` returns true, if it is in the
+    /// segments: see [`Self::has_extras`].
+    #[inline(always)]
+    pub(crate) fn find_mut_in_segments(
+        &mut self,
+        hash: u64,
+        mut eq: impl FnMut(&T) -> bool,
+    ) -> Option<&mut T> {
+        let hit = |segment: Segment<T>, slot| Some(segment.get_mut(slot));
+        self.search(hash, &mut eq, hit, |_, _| None)
+    }
+
     /// Calls `hit` with the entry of this hash for which `eq` returns true, or `miss` if there is
     /// none in the segments: see [`Self::has_extras`].
     #[inline(always)]
@@ -100,7 +111,7 @@ impl<T, A: Allocator + Clone> Table<T, A> {
         loop {
             let group = segment.group(offset);
             observer.node();
-            let mut matches = group.matches(tag(hash));
+            let mut matches = group.matches_hash(hash);
             // Not as an iterator, which would clear the lowest bit before the next slot is needed.
             while !matches.is_empty() {
                 let slot = offset + matches.lowest();

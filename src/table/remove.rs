@@ -38,7 +38,7 @@ impl<T, A: Allocator + Clone> Table<T, A> {
         if self.has_extras() {
             self.unstash();
         }
-        self.shrink_around(hash, hasher);
+        self.shrink_around_in(segment, hash, hasher);
         Some(entry)
     }
 

@@ -254,8 +254,13 @@ impl<T> Segment<T> {
     /// The address of a slot.
     #[inline(always)]
     fn slot(self, slot: usize) -> NonNull<u8> {
-        // SAFETY: M2: slots are below the tags.
-        unsafe { self.tags.sub((slot + 1) * Self::SLOT) }
+        // In elements of a type, not bytes: the address takes fewer instructions then.
+        if Self::IS_INLINE {
+            // SAFETY: M2: slots are below the tags, which are aligned for entries.
+            return unsafe { self.tags.cast::<T>().sub(slot + 1) }.cast();
+        }
+        // SAFETY: as above.
+        unsafe { self.tags.cast::<Boxed<T>>().sub(slot + 1) }.cast()
     }
 
     /// The entry in a slot, which has one.
@@ -458,7 +463,7 @@ impl<T> Segment<T> {
     /// Prefetches the cache lines of a slot.
     #[inline(always)]
     pub(crate) fn prefetch_slot(self, slot: usize) {
-        let first = self.tags.as_ptr().wrapping_sub((slot + 1) * Self::SLOT);
+        let first = self.slot(slot).as_ptr();
         prefetch(first);
         if Self::IS_SPLIT {
             prefetch(first.wrapping_add(Self::SLOT - 1));

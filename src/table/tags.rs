@@ -1,9 +1,9 @@
 //! Groups of 16 tags, compared at once.
 //!
 //! ```text
-//!     tags     │ 3a │ ff │ 07 │ 3a │ ff │ …    a byte for each of 16 slots; 0xff: free
+//!     tags     │ 3a │ 00 │ 07 │ 3a │ 00 │ …    a byte for each of 16 slots; 0: free
 //!     matches      1    0    0    1    0 …     the slots whose tag is 0x3a
-//!     free         0    1    0    0    1 …     the slots whose highest bit is set
+//!     free         0    1    0    0    1 …     the slots whose tag is 0
 //! ```
 //!
 //! Three implementations with one interface: SSE2, which every x86-64 has; NEON, which every
@@ -14,13 +14,13 @@
 /// Slots of a group.
 pub(crate) const GROUP: usize = 16;
 
-/// The tag of a free slot. Tags of entries have seven bits.
-pub(crate) const FREE: u8 = 0xff;
+/// The tag of a free slot.
+pub(crate) const FREE: u8 = 0;
 
-/// The tag of an entry: the upper seven bits of its hash.
+/// The tag of an entry: the highest byte of its hash, but never that of a free slot.
 #[inline(always)]
 pub(crate) fn tag(hash: u64) -> u8 {
-    (hash >> 57) as u8
+    ((hash >> 56) as u8).max(FREE + 1)
 }
 
 #[cfg(all(
@@ -38,9 +38,34 @@ pub(crate) use sse2::Group;
 )))]
 pub(crate) use words::Group;
 
+impl Group {
+    /// The slots without an entry.
+    #[inline(always)]
+    pub(crate) fn free(self) -> Mask {
+        self.matches(FREE)
+    }
+
+    /// The slots with an entry.
+    #[inline(always)]
+    pub(crate) fn full(self) -> Mask {
+        Bits(self.free().0 ^ Mask::ALL.0)
+    }
+}
+
+/// A word with as many bits as a mask needs: to extend it would take an instruction.
+#[cfg(all(target_arch = "aarch64", target_feature = "neon", target_endian = "little", not(miri)))]
+type Word = u64;
+#[cfg(not(all(
+    target_arch = "aarch64",
+    target_feature = "neon",
+    target_endian = "little",
+    not(miri)
+)))]
+type Word = u16;
+
 /// Some of the 16 slots of a group, with `1 << SHIFT` bits for each, of which one may be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Bits<const SHIFT: u32>(u64);
+pub(crate) struct Bits<const SHIFT: u32>(Word);
 
 /// Some of the 16 slots of a group.
 pub(crate) type Mask = Bits<{ Group::SHIFT }>;
@@ -48,6 +73,9 @@ pub(crate) type Mask = Bits<{ Group::SHIFT }>;
 impl<const SHIFT: u32> Bits<SHIFT> {
     /// No slot.
     pub(crate) const NONE: Self = Self(0);
+
+    /// All slots.
+    const ALL: Self = Self(if SHIFT == 0 { 0xffff } else { 0x8888_8888_8888_8888_u64 as Word });
 
     #[inline(always)]
     pub(crate) fn is_empty(self) -> bool {
@@ -93,10 +121,12 @@ impl<const SHIFT: u32> Iterator for Bits<SHIFT> {
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2", not(miri)))]
 mod sse2 {
     use core::arch::x86_64::{
-        __m128i, _mm_cmpeq_epi8, _mm_load_si128, _mm_movemask_epi8, _mm_set1_epi8,
+        __m128i, _mm_cmpeq_epi8, _mm_cvtsi64_si128, _mm_load_si128, _mm_max_epu8,
+        _mm_movemask_epi8, _mm_set1_epi8, _mm_shuffle_epi32, _mm_shufflehi_epi16,
+        _mm_unpacklo_epi8,
     };
 
-    use super::Bits;
+    use super::{Bits, FREE, Word};
 
     #[derive(Clone, Copy)]
     pub(crate) struct Group(__m128i);
@@ -127,24 +157,33 @@ mod sse2 {
         #[inline(always)]
         pub(crate) fn matches(self, tag: u8) -> Bits<0> {
             // SAFETY: the instruction is part of SSE2.
-            let tags = unsafe { _mm_set1_epi8(tag as i8) };
+            self.equal(unsafe { _mm_set1_epi8(tag as i8) })
+        }
+
+        /// The slots with the tag of this hash. Without a register besides those of vectors, and
+        /// with fewer instructions than a tag takes.
+        #[inline(always)]
+        pub(crate) fn matches_hash(self, hash: u64) -> Bits<0> {
+            // SAFETY: the instruction is part of SSE2.
+            let word = unsafe { _mm_cvtsi64_si128(hash as i64) };
+            // SAFETY: the instruction is part of SSE2.
+            let doubled = unsafe { _mm_unpacklo_epi8(word, word) };
+            // SAFETY: the instruction is part of SSE2.
+            let highest = unsafe { _mm_shufflehi_epi16::<0xff>(doubled) };
+            // SAFETY: the instruction is part of SSE2.
+            let bytes = unsafe { _mm_shuffle_epi32::<0xff>(highest) };
+            // SAFETY: the instruction is part of SSE2.
+            let lowest = unsafe { _mm_set1_epi8((FREE + 1) as i8) };
+            // SAFETY: the instruction is part of SSE2.
+            self.equal(unsafe { _mm_max_epu8(bytes, lowest) })
+        }
+
+        #[inline(always)]
+        fn equal(self, tags: __m128i) -> Bits<0> {
             // SAFETY: the instruction is part of SSE2.
             let equal = unsafe { _mm_cmpeq_epi8(self.0, tags) };
             // SAFETY: the instruction is part of SSE2.
-            Bits(u64::from(unsafe { _mm_movemask_epi8(equal) } as u32))
-        }
-
-        /// The slots without an entry.
-        #[inline(always)]
-        pub(crate) fn free(self) -> Bits<0> {
-            // SAFETY: the instruction is part of SSE2.
-            Bits(u64::from(unsafe { _mm_movemask_epi8(self.0) } as u32))
-        }
-
-        /// The slots with an entry.
-        #[inline(always)]
-        pub(crate) fn full(self) -> Bits<0> {
-            Bits(self.free().0 ^ 0xffff)
+            Bits(unsafe { _mm_movemask_epi8(equal) } as Word)
         }
     }
 }
@@ -153,17 +192,14 @@ mod sse2 {
 #[cfg(all(target_arch = "aarch64", target_feature = "neon", target_endian = "little", not(miri)))]
 mod neon {
     use core::arch::aarch64::{
-        uint8x16_t, vceqq_u8, vcltzq_s8, vdupq_n_u8, vget_lane_u64, vld1q_u8, vreinterpret_u64_u8,
-        vreinterpretq_s8_u8, vreinterpretq_u16_u8, vshrn_n_u16,
+        uint8x16_t, vceqq_u8, vdupq_n_u8, vget_lane_u64, vld1q_u8, vreinterpret_u64_u8,
+        vreinterpretq_u16_u8, vshrn_n_u16,
     };
 
     use super::Bits;
 
     #[derive(Clone, Copy)]
     pub(crate) struct Group(uint8x16_t);
-
-    /// One bit of each nibble.
-    const LANES: u64 = 0x8888_8888_8888_8888;
 
     /// A nibble for each byte, which is 0xff or 0.
     #[inline(always)]
@@ -208,23 +244,13 @@ mod neon {
             let tags = unsafe { vdupq_n_u8(tag) };
             // SAFETY: the instruction is part of NEON.
             let equal = unsafe { vceqq_u8(self.0, tags) };
-            Bits(nibbles(equal) & LANES)
+            Bits(nibbles(equal) & Bits::<2>::ALL.0)
         }
 
-        /// The slots without an entry.
+        /// The slots with the tag of this hash.
         #[inline(always)]
-        pub(crate) fn free(self) -> Bits<2> {
-            // SAFETY: the instruction is part of NEON.
-            let signed = unsafe { vreinterpretq_s8_u8(self.0) };
-            // SAFETY: the instruction is part of NEON.
-            let negative = unsafe { vcltzq_s8(signed) };
-            Bits(nibbles(negative) & LANES)
-        }
-
-        /// The slots with an entry.
-        #[inline(always)]
-        pub(crate) fn full(self) -> Bits<2> {
-            Bits(self.free().0 ^ LANES)
+        pub(crate) fn matches_hash(self, hash: u64) -> Bits<2> {
+            self.matches(super::tag(hash))
         }
     }
 }
@@ -238,7 +264,7 @@ mod neon {
     ))
 ))]
 mod words {
-    use super::Bits;
+    use super::{Bits, Word};
 
     #[derive(Clone, Copy)]
     pub(crate) struct Group([u64; 2]);
@@ -285,21 +311,15 @@ mod words {
             })
         }
 
-        /// The slots without an entry.
+        /// The slots with the tag of this hash.
         #[inline(always)]
-        pub(crate) fn free(self) -> Bits<{ Self::SHIFT }> {
-            self.gathered(|word| word & HIGHEST)
-        }
-
-        /// The slots with an entry.
-        #[inline(always)]
-        pub(crate) fn full(self) -> Bits<{ Self::SHIFT }> {
-            self.gathered(|word| !word & HIGHEST)
+        pub(crate) fn matches_hash(self, hash: u64) -> Bits<{ Self::SHIFT }> {
+            self.matches(super::tag(hash))
         }
 
         #[inline(always)]
         fn gathered(self, highest: impl Fn(u64) -> u64) -> Bits<{ Self::SHIFT }> {
-            Bits(gather(highest(self.0[0])) | gather(highest(self.0[1])) << 8)
+            Bits((gather(highest(self.0[0])) | gather(highest(self.0[1])) << 8) as Word)
         }
     }
 }
@@ -330,16 +350,13 @@ mod tests {
         });
         assert_eq!(Group::of_words(in_words).matches(tag).collect::<Vec<_>>(), expected);
         assert_eq!(words::Group::of_words(in_words).matches(tag).collect::<Vec<_>>(), expected);
-        let expected = by_byte(tags, |other| other >= 0x80);
-        assert_eq!(group.free().collect::<Vec<_>>(), expected);
-        assert_eq!(words.free().collect::<Vec<_>>(), expected);
-        assert_eq!(
-            (group.free().count(), group.full().count()),
-            (expected.len(), 16 - expected.len())
-        );
-        let expected = by_byte(tags, |other| other < 0x80);
-        assert_eq!(group.full().collect::<Vec<_>>(), expected);
-        assert_eq!(words.full().collect::<Vec<_>>(), expected);
+        let hash = u64::from(tag) << 56 | 0xff_ffff_ffff;
+        let expected = by_byte(tags, |other| other == super::tag(hash));
+        assert_eq!(group.matches_hash(hash).collect::<Vec<_>>(), expected);
+        assert_eq!(words.matches_hash(hash).collect::<Vec<_>>(), expected);
+        let free = by_byte(tags, |other| other == FREE);
+        assert_eq!(group.free().collect::<Vec<_>>(), free);
+        assert_eq!(group.full().collect::<Vec<_>>(), by_byte(tags, |other| other != FREE));
     }
 
     #[test]
@@ -351,10 +368,10 @@ mod tests {
                 match alike {
                     0 => byte,
                     1 => byte & 0x81,
-                    _ => [FREE, 0, 1, 0x7f][byte as usize % 4],
+                    _ => [FREE, 1, 0x80, 0xff][byte as usize % 4],
                 }
             }));
-            for tag in [0, 1, 0x7f, tags.0[3], tags.0[15]] {
+            for tag in [0, 1, 0x80, 0xff, tags.0[3], tags.0[15]] {
                 check(&tags, tag);
             }
         }

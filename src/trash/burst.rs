@@ -10,10 +10,11 @@ use core::hash::{BuildHasher, Hash};
 use equivalent::Equivalent;
 
 use super::TrashMap;
+use super::reseed::Reseeded;
 use crate::memory::Allocator;
 use crate::raw::prefetch::BURST;
 use crate::raw::results::results_for;
-use crate::table::Candidates;
+use crate::table::Burst;
 
 impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A> {
     /// The values of several keys at once.
@@ -96,7 +97,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         Q: Hash + Equivalent<K> + ?Sized,
     {
         for keys in keys.chunks(BURST) {
-            self.stages(0, keys.iter(), &|pair| pair.1, &|_, _, pair| pair.0);
+            self.hashes(0, keys.iter(), &|pair| pair.1, &|_, _, pair| pair.0);
         }
         self.prepare_all(&keys);
         let at = keys.map(|(hash, key)| {
@@ -315,11 +316,13 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         I: 'k,
         Q: Hash + Equivalent<K> + ?Sized + 'k,
     {
-        for (burst, items) in items.chunks(BURST).enumerate() {
-            let first = burst * BURST;
-            let (hashes, candidates) = self.stages(first, items.iter(), &key, &hash);
+        let mut burst = Burst::new();
+        for (chunk, items) in items.chunks(BURST).enumerate() {
+            let first = chunk * BURST;
+            self.stages(first, items.iter(), &key, &hash, &mut burst);
+            let Burst { hashes, candidates } = &burst;
             for (at, ((item, &hash), &entry)) in
-                items.iter().zip(&hashes).zip(&candidates).enumerate()
+                items.iter().zip(hashes).zip(candidates).enumerate()
             {
                 each(first + at, self.compare(entry, hash, key(item)));
             }
@@ -336,42 +339,54 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
     ) where
         Q: Hash + Equivalent<K>,
     {
-        for (burst, keys) in keys.chunks(BURST).enumerate() {
-            let first = burst * BURST;
-            let (hashes, _) = self.stages(first, keys.iter(), &|key| key, &hash);
+        for (chunk, keys) in keys.chunks(BURST).enumerate() {
+            let first = chunk * BURST;
+            let hashes = self.hashes(first, keys.iter(), &|key| key, &hash);
             for (at, (key, &hash)) in keys.iter().zip(&hashes).enumerate() {
                 each(first + at, self.get_mut_hashed(hash, key));
             }
         }
     }
 
-    /// The first two stages, for at most [`BURST`] items. Returns the hashes in the current table,
-    /// which in a map that has reseeded are those of its seed, and the candidates. There are none
-    /// while entries are moved from an old table.
+    /// The first two stages, for at most [`BURST`] items. The hashes are those in the current
+    /// table, which in a map that has reseeded are those of its seed. There are no candidates while
+    /// entries are moved from an old table.
     #[inline(always)]
-    fn stages<'k, I, Q>(
+    fn stages<'a, 'k, I, Q>(
+        &'a self,
+        first: usize,
+        items: impl Iterator<Item = &'k I>,
+        key: &impl Fn(&'k I) -> &'k Q,
+        hash: &impl Fn(&Self, usize, &'k I) -> u64,
+        burst: &mut Burst<'a, (K, V)>,
+    ) where
+        I: 'k,
+        Q: Hash + ?Sized + 'k,
+    {
+        match &self.reseeded {
+            None => {
+                let hash = |(at, item)| hash(self, first + at, item);
+                self.table.find_candidates(items.enumerate().map(hash), burst);
+            }
+            Some(reseeded) => reseeded.stages(items.map(key), burst),
+        }
+    }
+
+    /// The first two stages, for a caller that looks the entries up by their hashes.
+    fn hashes<'k, I, Q>(
         &self,
         first: usize,
         items: impl Iterator<Item = &'k I>,
         key: &impl Fn(&'k I) -> &'k Q,
         hash: &impl Fn(&Self, usize, &'k I) -> u64,
-    ) -> ([u64; BURST], Candidates<'_, (K, V)>)
+    ) -> [u64; BURST]
     where
         I: 'k,
         Q: Hash + ?Sized + 'k,
     {
-        let (mut hashes, mut count) = ([0; BURST], 0);
-        for (own, item) in hashes.iter_mut().zip(items) {
-            *own = match &self.reseeded {
-                None => hash(self, first + count, item),
-                Some(reseeded) => reseeded.seed.hash_one(key(item)),
-            };
-            count += 1;
-        }
-        if self.old_table().is_some() {
-            return (hashes, [None; BURST]);
-        }
-        (hashes, self.current().candidates(&hashes[..count]))
+        let mut burst = Burst::new();
+        self.stages(first, items, key, hash, &mut burst);
+        burst.hashes
     }
 
     /// The last stage.
@@ -402,7 +417,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
             let hash_of = |map: &Self, _, entry: &(Option<u64>, K, V)| {
                 entry.0.unwrap_or_else(|| map.hash_of(&entry.1))
             };
-            let (hashes, _) = self.stages(0, burst.iter().flatten(), &|entry| &entry.1, &hash_of);
+            let hashes = self.hashes(0, burst.iter().flatten(), &|entry| &entry.1, &hash_of);
             for ((_, key, value), hash) in burst.into_iter().flatten().zip(hashes) {
                 if let Some(old) = self.insert_hashed(hash, key, value) {
                     replaced(index, old);
@@ -412,6 +427,22 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
             if is_last {
                 return;
             }
+        }
+    }
+}
+
+impl<K, V, A: Allocator + Clone> Reseeded<K, V, A> {
+    /// The first two stages in a map that has reseeded.
+    #[cold]
+    #[inline(never)]
+    fn stages<'a, 'k, Q: Hash + ?Sized + 'k>(
+        &'a self,
+        keys: impl Iterator<Item = &'k Q>,
+        burst: &mut Burst<'a, (K, V)>,
+    ) {
+        self.table.find_candidates(keys.map(|key| self.seed.hash_one(key)), burst);
+        if self.old.is_some() {
+            burst.candidates = [None; BURST];
         }
     }
 }

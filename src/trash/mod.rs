@@ -5,7 +5,7 @@
 //! index, of *segments* with groups of 16 slots.
 //!
 //! ```text
-//!  hash   │ top 7 bits: tag │ … group in the segment … │ … low bits: segment │
+//!  hash   │ top 8 bits: tag │ … group in the segment … │ … low bits: segment │
 //!
 //!  directory  ┌──┬──┬──┬──┐  a pointer for each value of the low bits
 //!             └──┴┬─┴──┴──┘
@@ -14,7 +14,7 @@
 //! ```
 //!
 //! - **A lookup** reads the directory, which is small, 16 tags with one comparison, and the entry.
-//!   One wrong entry in 128 passes the comparison. It ends at a group with a free slot.
+//!   One wrong entry in 255 passes the comparison. It ends at a group with a free slot.
 //! - **Growth** is a step for one insertion in some hundred: one segment splits into two, in place.
 //!   Shrinking is the same backwards. So there are no pauses, and no other table is needed for a
 //!   moment.
@@ -26,7 +26,7 @@
 //! # Hashes
 //!
 //! All 64 bits of a hash count: the lowest choose the segment, bits 32 to 37 the group, and the
-//! highest seven are the tag. A hash of 32 bits must be spread over all of them, as by one
+//! highest eight are the tag. A hash of 32 bits must be spread over all of them, as by one
 //! multiplication by a random odd number; [`Rss`](crate::hash::Rss) does so. The other hashes of
 //! [`hash`](crate::hash) do not: a map with them reseeds when it has some 50 entries.
 //!
@@ -378,29 +378,30 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         hash: u64,
         key: &Q,
     ) -> Option<&mut V> {
-        if self.reseeded.is_some() {
-            return self.find_reseeded_mut(key);
+        if self.is_unusual() {
+            return self.find_reseeded_mut(hash, key);
         }
-        self.table.find_mut(hash, |(own, _)| key.equivalent(own)).map(|(_, value)| value)
+        let eq = |(own, _): &(K, V)| key.equivalent(own);
+        self.table.find_mut_in_segments(hash, eq).map(|(_, value)| value)
     }
 
-    /// [`get_mut_hashed`](Self::get_mut_hashed), and adds the number of entries examined to
-    /// `examined`.
+    /// [`get_mut_hashed`](Self::get_mut_hashed), and returns the number of entries examined.
     #[inline]
     pub(crate) fn get_mut_counted_hashed<Q: Hash + Equivalent<K> + ?Sized>(
         &mut self,
         hash: u64,
         key: &Q,
-        examined: &mut u32,
-    ) -> Option<&mut V> {
-        if self.reseeded.is_some() {
-            return self.get_mut_counted_reseeded(hash, key, examined);
+    ) -> (Option<&mut V>, u32) {
+        if self.is_unusual() {
+            return self.get_mut_counted_reseeded(hash, key);
         }
+        let mut examined = 0;
         let eq = |(own, _): &(K, V)| {
-            *examined += 1;
+            examined += 1;
             key.equivalent(own)
         };
-        self.table.find_mut(hash, eq).map(|(_, value)| value)
+        let found = self.table.find_mut_in_segments(hash, eq).map(|(_, value)| value);
+        (found, examined)
     }
 
     /// Returns the entry of `key`.

@@ -158,6 +158,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
     #[inline(never)]
     pub(super) fn find_reseeded_mut<Q: Hash + Equivalent<K> + ?Sized>(
         &mut self,
+        hash: u64,
         key: &Q,
     ) -> Option<&mut V> {
         if self.prepare(key).is_err() {
@@ -165,25 +166,23 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
             let at = self.locate_old(key)?;
             return self.old_table_mut()?.get_mut(at).map(|(_, value)| value);
         }
-        let hash = self.own_hash(key);
+        let hash = self.current_hash(hash, key);
         let found = self.current_table_mut().find_mut(hash, |(own, _)| key.equivalent(own));
         found.map(|(_, value)| value)
     }
 
-    /// [`find_reseeded_mut`](Self::find_reseeded_mut), and counts the entries examined.
+    /// [`find_reseeded_mut`](Self::find_reseeded_mut), and the number of entries examined.
     #[cold]
     #[inline(never)]
     pub(super) fn get_mut_counted_reseeded<Q: Hash + Equivalent<K> + ?Sized>(
         &mut self,
         hash: u64,
         key: &Q,
-        examined: &mut u32,
-    ) -> Option<&mut V> {
+    ) -> (Option<&mut V>, u32) {
         let mut probes = Probes::default();
         // One search counts, another returns the mutable reference: this path is rare.
         let _ = self.get_observed_hashed(hash, key, &mut probes);
-        *examined += probes.entries;
-        self.find_reseeded_mut(key)
+        (self.find_reseeded_mut(hash, key), probes.entries)
     }
 
     /// Inserts an entry into a map that has reseeded or is flooded.

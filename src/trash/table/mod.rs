@@ -19,7 +19,7 @@
 //!
 //! # Hashes that are not random
 //!
-//! A table uses bits from all over the hash: the upper seven, the lowest ones, and those between. A
+//! A table uses bits from all over the hash: the upper eight, the lowest ones, and those between. A
 //! map answers weak or hostile hashes by hashing with a seed of its own, which a table cannot do.
 //! It stays correct, keeps entries that it cannot separate in a list, and its
 //! [`is_flooded`](TrashTable::is_flooded) returns true: then move the entries to a table with
@@ -38,8 +38,8 @@ use core::fmt;
 use crate::invariant::InvariantError;
 use crate::memory::{Allocator, Global};
 use crate::raw::prefetch::BURST;
-use crate::table::Table;
 use crate::table::error::TryReserveError;
+use crate::table::{Burst, Table};
 use crate::trash::shape::TableShape;
 
 pub use crate::table::{IntoIter, Iter, IterHash, IterHashMut, IterMut};
@@ -294,7 +294,7 @@ impl<T, A: Allocator + Clone> TrashTable<T, A> {
     ) -> [Option<&mut T>; N] {
         for hashes in hashes.chunks(BURST) {
             // For its prefetches.
-            self.table.candidates(hashes);
+            self.table.find_candidates(hashes.iter().copied(), &mut Burst::new());
         }
         let mut indices = 0..N;
         let at = hashes.map(|hash| {
@@ -328,10 +328,11 @@ impl<T, A: Allocator + Clone> TrashTable<T, A> {
         mut eq: impl FnMut(usize, &T) -> bool,
         mut each: impl FnMut(usize, Option<&'a T>),
     ) {
-        for (burst, hashes) in hashes.chunks(BURST).enumerate() {
-            let candidates = self.table.candidates(hashes);
-            for (at, (&hash, candidate)) in hashes.iter().zip(candidates).enumerate() {
-                let index = burst * BURST + at;
+        let mut burst = Burst::new();
+        for (chunk, hashes) in hashes.chunks(BURST).enumerate() {
+            self.table.find_candidates(hashes.iter().copied(), &mut burst);
+            for (at, (&hash, candidate)) in hashes.iter().zip(&burst.candidates).enumerate() {
+                let index = chunk * BURST + at;
                 let first = candidate.filter(|entry| eq(index, entry));
                 let found = first.or_else(|| self.table.find(hash, |entry| eq(index, entry)));
                 each(index, found);
