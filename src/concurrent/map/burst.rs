@@ -8,9 +8,10 @@ use core::hash::{BuildHasher, Hash};
 
 use equivalent::Equivalent;
 
-use super::index::Probe;
+use super::index::Entry;
 use super::line::Line;
 use super::pinned::Pinned;
+use super::store::Store;
 use crate::concurrent::guard::Guard;
 use crate::concurrent::policy::mix;
 use crate::raw::prefetch::{BURST, prefetch};
@@ -43,12 +44,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, G: Borrow<Guard>> Pinned<'_, K, V, S, G> {
     {
         let mut found = [None; N];
         for (keys, found) in keys.chunks(BURST).zip(found.chunks_mut(BURST)) {
-            let mut hashes = [0; BURST];
-            hashes.iter_mut().zip(keys).for_each(|(hash, key)| *hash = key.0);
-            let matches = self.matches(&hashes[..keys.len()]);
-            for ((&(hash, key), entry), found) in keys.iter().zip(matches).zip(found) {
-                *found = self.compare(entry, hash, key);
-            }
+            self.get_burst(keys.iter().map(|key| key.0), keys.iter().map(|key| key.1), found);
         }
         found
     }
@@ -76,9 +72,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, G: Borrow<Guard>> Pinned<'_, K, V, S, G> {
     {
         let found = results_for(keys.len(), found);
         for (keys, found) in keys.chunks(BURST).zip(found.chunks_mut(BURST)) {
-            let mut hashes = [0; BURST];
-            hashes.iter_mut().zip(keys).for_each(|(hash, key)| *hash = self.hash_of(key));
-            self.get_burst(&hashes[..keys.len()], keys, found);
+            self.get_burst(keys.iter().map(|key| self.hash_of(key)), keys, found);
         }
     }
 
@@ -112,47 +106,43 @@ impl<K: Eq + Hash, V, S: BuildHasher, G: Borrow<Guard>> Pinned<'_, K, V, S, G> {
         let found = results_for(keys.len(), found);
         let bursts = hashes.chunks(BURST).zip(keys.chunks(BURST)).zip(found.chunks_mut(BURST));
         for ((hashes, keys), found) in bursts {
-            self.get_burst(hashes, keys, found);
+            self.get_burst(hashes.iter().copied(), keys, found);
         }
     }
 
+    /// Looks up to [`BURST`] keys up, given their hashes.
     #[inline]
-    fn get_burst<'p, Q>(&'p self, hashes: &[u64], keys: &[Q], found: &mut [Option<&'p V>])
-    where
-        Q: Hash + Equivalent<K>,
+    fn get_burst<'p, 'k, Q>(
+        &'p self,
+        hashes: impl Iterator<Item = u64>,
+        keys: impl IntoIterator<Item = &'k Q>,
+        found: &mut [Option<&'p V>],
+    ) where
+        Q: Equivalent<K> + ?Sized + 'k,
     {
-        let matches = self.matches(hashes);
-        for (((&hash, key), entry), found) in hashes.iter().zip(keys).zip(matches).zip(found) {
-            *found = self.compare(entry, hash, key);
-        }
-    }
-
-    /// The first two stages: prefetches the lines, then the candidates in them.
-    #[inline]
-    fn matches(&self, hashes: &[u64]) -> [Probe<'_, (K, V)>; BURST] {
-        let (index, epoch) = (&*self.map.index, self.epoch());
+        let (index, epoch, len) = (&*self.map.index, self.epoch(), found.len());
+        let mut mixed = [0; BURST];
         let mut homes: [&Line; BURST] = [index.home(0, epoch); BURST];
-        for (&hash, home) in hashes.iter().zip(&mut homes) {
-            *home = index.home(mix(hash), epoch);
+        let mut candidates = [None; BURST];
+        // Slices of one length: so the loops are not bounded by several.
+        let mixed = &mut mixed[..len];
+        let (homes, candidates) = (&mut homes[..len], &mut candidates[..len]);
+        for ((hash, mixed), home) in hashes.zip(&mut *mixed).zip(&mut *homes) {
+            *mixed = mix(hash);
+            *home = index.home(*mixed, epoch);
             prefetch(core::ptr::from_ref(*home));
         }
-        let mut matches = [Probe::Absent; BURST];
-        for ((&hash, home), entry) in hashes.iter().zip(homes).zip(&mut matches) {
-            *entry = index.probe(home, mix(hash), epoch);
+        for ((&mixed, home), candidate) in mixed.iter().zip(&*homes).zip(&mut *candidates) {
+            *candidate = index.candidate(home, mixed, epoch).map(Entry::get);
+            candidate.inspect(|entry| Store::prefetch(*entry));
         }
-        matches
-    }
-
-    /// The last stage: compares a candidate, or looks the key up singly.
-    #[inline]
-    fn compare<'p, Q>(&'p self, entry: Probe<'p, (K, V)>, hash: u64, key: &Q) -> Option<&'p V>
-    where
-        Q: Hash + Equivalent<K> + ?Sized,
-    {
-        match entry {
-            Probe::Candidate(entry) if key.equivalent(&entry.0) => Some(&entry.1),
-            Probe::Absent => None,
-            _ => self.get_hashed(hash, key),
+        let probed = mixed.iter().zip(homes).zip(candidates);
+        for ((key, found), ((&mixed, home), candidate)) in keys.into_iter().zip(found).zip(probed) {
+            *found = match candidate {
+                Some(entry) if key.equivalent(&entry.0) => Some(&entry.1),
+                None if home.overflow() == 0 => None,
+                _ => self.find_mixed(mixed, key).map(|entry| &entry.get().1),
+            };
         }
     }
 }

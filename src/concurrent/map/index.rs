@@ -31,24 +31,6 @@ pub(super) struct Index<T> {
     nothing: SegmentBox,
 }
 
-/// The result of probing the home line for a hash.
-pub(super) enum Probe<'p, T> {
-    /// A candidate, which is the right entry in all but one of thirty cases.
-    Candidate(&'p T),
-    /// No entry has this hash.
-    Absent,
-    /// An entry with this hash may be in a later line.
-    Overflowed,
-}
-
-impl<T> Clone for Probe<'_, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Probe<'_, T> {}
-
 /// An entry under a pin. While the pin lasts, its id is not reused.
 pub(super) struct Entry<'p, T> {
     pub(super) id: u32,
@@ -134,7 +116,27 @@ impl<T> Index<T> {
         is: impl Fn(&T) -> bool,
         pin: &'p Guard,
     ) -> Option<Entry<'p, T>> {
-        self.segment(mixed, pin).find(mixed, |id| {
+        let segment = self.segment(mixed, pin);
+        let home = segment.home_line(mixed);
+        match self.candidate(home, mixed, pin) {
+            Some(entry) if is(entry.get()) => Some(entry),
+            None if home.overflow() == 0 => None,
+            _ => self.find_further(segment, mixed, is, pin),
+        }
+    }
+
+    /// Searches all lines, if the entry is not the first candidate of its home: in one lookup of
+    /// forty.
+    #[cold]
+    #[inline(never)]
+    fn find_further<'p>(
+        &'p self,
+        segment: &'p Segment,
+        mixed: u64,
+        is: impl Fn(&T) -> bool,
+        pin: &'p Guard,
+    ) -> Option<Entry<'p, T>> {
+        segment.find(mixed, |id| {
             // SAFETY: the id is in a line (I1).
             let entry = unsafe { self.entry(id, pin) };
             is(entry.get()).then_some(entry)
@@ -161,17 +163,18 @@ impl<T> Index<T> {
         self.segment(mixed, pin).home_line(mixed)
     }
 
-    /// Probes a home line for a hash; prefetches the candidate.
+    /// Returns the first candidate for a mixed hash in its home line: the right entry, but for one
+    /// case in sixty.
     #[inline(always)]
-    pub(super) fn probe<'p>(&'p self, home: &'p Line, mixed: u64, pin: &'p Guard) -> Probe<'p, T> {
-        let tags = home.tags();
-        let Some(slot) = tags.matches(tag(mixed)).next() else {
-            return if tags.overflow() == 0 { Probe::Absent } else { Probe::Overflowed };
-        };
+    pub(super) fn candidate<'p>(
+        &'p self,
+        home: &'p Line,
+        mixed: u64,
+        pin: &'p Guard,
+    ) -> Option<Entry<'p, T>> {
+        let slot = home.tags().matches(tag(mixed)).next()?;
         // SAFETY: the id is in a line (I1).
-        let entry = unsafe { self.entry(home.id(slot), pin) };
-        Store::prefetch(entry.get());
-        Probe::Candidate(entry.get())
+        Some(unsafe { self.entry(home.id(slot), pin) })
     }
 
     /// Iterates over the entries of a segment of this map.

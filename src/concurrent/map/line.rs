@@ -10,9 +10,10 @@
 //! Only the lock holder stores. A slot whose tag is not zero has the id of an entry. A reader that
 //! has loaded the tag may find the id of a later entry of the slot: so a key is always compared.
 //!
-//! The two words are loaded one after the other. A reader that does not find an entry in either has
-//! seen for each of them a moment at which the entry was not there; and an entry moves from one to
-//! the other only by a removal and an insertion, so between two such moments it was absent.
+//! The two words are loaded one after the other, and then, only if no entry was found, the overflow
+//! count. A reader that does not find an entry in any of them has seen for each a moment at which
+//! the entry was not there: in the slots of a word, or in a later line. And an entry moves from one
+//! to another only by a removal and an insertion, so between two such moments it was absent.
 
 use core::array;
 use core::ops::Range;
@@ -52,7 +53,7 @@ pub(super) struct Line {
     ids: [AtomicU32; SLOTS],
 }
 
-/// The tags of a line, and its overflow count, that were loaded.
+/// The tags of a line that were loaded.
 #[derive(Clone, Copy)]
 pub(super) struct Tags([u64; 2]);
 
@@ -85,13 +86,6 @@ impl Tags {
         let (word, shift) = position(slot);
         (self.0[word] >> shift) as u8
     }
-
-    /// Returns the overflow count: the number of entries whose home is this line or an earlier one,
-    /// and that are in a later one. It saturates at 255, which means "unknown".
-    #[inline(always)]
-    pub(super) fn overflow(self) -> u8 {
-        (self.0[1] >> OVERFLOW) as u8
-    }
 }
 
 /// An iterator over the slots of entries of a line whose tags have been loaded.
@@ -119,9 +113,18 @@ impl Line {
     #[inline(always)]
     pub(super) fn tags(&self) -> Tags {
         // Acquire: pairs with the Release in `set`: a reader that observes a tag observes the id
-        // and the entry, and one that observes an overflow count observes the overflowed entry.
-        let second = self.tags[1].load(Ordering::Acquire);
-        Tags([self.tags[0].load(Ordering::Acquire), second])
+        // and the entry.
+        Tags(array::from_fn(|word| self.tags[word].load(Ordering::Acquire)))
+    }
+
+    /// Loads the overflow count: the number of entries whose home is this line or an earlier one,
+    /// and that are in a later one. It saturates at 255, which means "unknown". Loaded after the
+    /// tags.
+    #[inline(always)]
+    pub(super) fn overflow(&self) -> u8 {
+        // Acquire: pairs with the Release in `set`: a reader that observes a count observes the
+        // overflowed entry.
+        (self.tags[1].load(Ordering::Acquire) >> OVERFLOW) as u8
     }
 
     /// Loads the id of a slot whose tag has been loaded.
@@ -156,7 +159,7 @@ impl Line {
 
     /// Increments the overflow count.
     pub(super) fn increment_overflow(&self) {
-        if self.tags().overflow() < u8::MAX {
+        if self.overflow() < u8::MAX {
             self.set(1, |word| word + (1 << OVERFLOW));
         }
     }
@@ -164,7 +167,7 @@ impl Line {
     /// Decrements the overflow count.
     pub(super) fn decrement_overflow(&self) {
         // A count of zero here is the result of inconsistent hashes of a key.
-        if let 1..=254 = self.tags().overflow() {
+        if let 1..=254 = self.overflow() {
             self.set(1, |word| word - (1 << OVERFLOW));
         }
     }
@@ -203,12 +206,12 @@ mod tests {
     fn the_overflow_count_is_no_tag_and_saturates() {
         let line = Line::new();
         (0..7).for_each(|_| line.increment_overflow());
-        assert_eq!((line.tags().overflow(), line.tags().matches(7).count()), (7, 0));
+        assert_eq!((line.overflow(), line.tags().matches(7).count()), (7, 0));
         (0..9).for_each(|_| line.decrement_overflow());
-        assert_eq!((line.tags().overflow(), line.tags().free().count()), (0, SLOTS));
+        assert_eq!((line.overflow(), line.tags().free().count()), (0, SLOTS));
         (0..300).for_each(|_| line.increment_overflow());
         (0..300).for_each(|_| line.decrement_overflow());
-        assert_eq!(line.tags().overflow(), 255);
+        assert_eq!(line.overflow(), 255);
     }
 
     #[test]

@@ -86,7 +86,7 @@
 //!
 //! Progress:
 //!
-//! - **E1** Reads are wait-free: no lock, no store to shared memory, and at most as many steps as
+//! - **E1** Reads are wait-free: no lock, no store to shared memory, and at most one step more than
 //!   the segment has lines, which are 16 if few hashes collide; nearly all reads probe one.
 //! - **E2** A writer holds one lock at a time. No code of a caller runs under it except [`Hash`]
 //!   and [`Eq`] of keys, which panic if they write to a map themselves, and must not take a lock

@@ -172,6 +172,16 @@ impl<K: Eq + Hash, V, S: BuildHasher, G: Borrow<Guard>> Pinned<'_, K, V, S, G> {
         hash: u64,
         key: &Q,
     ) -> Option<Entry<'_, (K, V)>> {
-        self.map.index.find(mix(hash), |(own, _)| key.equivalent(own), self.epoch())
+        self.find_mixed(mix(hash), key)
+    }
+
+    /// Finds the entry of `key`, given its mixed hash.
+    #[inline]
+    pub(super) fn find_mixed<Q: Equivalent<K> + ?Sized>(
+        &self,
+        mixed: u64,
+        key: &Q,
+    ) -> Option<Entry<'_, (K, V)>> {
+        self.map.index.find(mixed, move |(own, _)| key.equivalent(own), self.epoch())
     }
 }

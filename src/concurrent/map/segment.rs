@@ -265,32 +265,13 @@ impl Segment {
         prefetch(&raw const self.count);
     }
 
-    /// Returns the first result of `is` for the ids of candidates for this mixed hash.
-    #[inline(always)]
+    /// Returns the first result of `is` for the ids of candidates for this mixed hash, in all lines
+    /// from its home on.
     pub(super) fn find<R>(&self, mixed: u64, is: impl Fn(u32) -> Option<R>) -> Option<R> {
-        let line = self.home_line(mixed);
-        let tags = line.tags();
-        for slot in tags.matches(tag(mixed)) {
-            let found = is(line.id(slot));
-            if found.is_some() {
-                return found;
-            }
-        }
-        if tags.overflow() == 0 {
-            return None;
-        }
-        self.find_overflowed(mixed, is)
-    }
-
-    /// Searches the lines after the home.
-    #[cold]
-    #[inline(never)]
-    fn find_overflowed<R>(&self, mixed: u64, is: impl Fn(u32) -> Option<R>) -> Option<R> {
-        for (link, line) in self.around(home(mixed)).skip(1) {
+        for (link, line) in self.around(home(mixed)) {
             let line = &link.lines[line];
-            let tags = line.tags();
-            let found = tags.matches(tag(mixed)).find_map(|slot| is(line.id(slot)));
-            if found.is_some() || tags.overflow() == 0 {
+            let found = line.tags().matches(tag(mixed)).find_map(|slot| is(line.id(slot)));
+            if found.is_some() || line.overflow() == 0 {
                 return found;
             }
         }
@@ -302,12 +283,12 @@ impl Segment {
         let home = home(mixed);
         for (distance, (link, line)) in self.around(home).enumerate() {
             let line = &link.lines[line];
-            let tags = line.tags();
-            let mut candidates = tags.matches(tag(mixed)).map(|slot| (slot, line.id(slot)));
+            let candidates = line.tags().matches(tag(mixed));
+            let mut candidates = candidates.map(|slot| (slot, line.id(slot)));
             if let Some((slot, id)) = candidates.find(|&(_, id)| is(id)) {
                 return Some(SlotId { id, line, slot, home, distance });
             }
-            if tags.overflow() == 0 {
+            if line.overflow() == 0 {
                 return None;
             }
         }
@@ -430,7 +411,7 @@ impl Segment {
                 }
             }
         }
-        let counted = links().flat_map(|(_, link)| &link.lines).map(|line| line.tags().overflow());
+        let counted = links().flat_map(|(_, link)| &link.lines).map(Line::overflow);
         let is_enough = counted
             .zip(&overflow)
             .all(|(counted, passed)| usize::from(counted) >= *passed.min(&255));

@@ -20,6 +20,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::hint;
 use core::mem::{self, MaybeUninit};
 use core::ops::Range;
 use core::panic::AssertUnwindSafe;
@@ -170,6 +171,9 @@ impl<T> Store<T> {
     pub(super) unsafe fn get<'p>(&self, id: u32) -> &'p T {
         // SAFETY: it is allocated, as it was in a line.
         let entry = unsafe { self.address(id) };
+        // So that `Some` of a reference is not compared with null.
+        // SAFETY: it is in a chunk.
+        unsafe { hint::assert_unchecked(!entry.is_null()) };
         // SAFETY: the entry was live when the pin began or later, and is not dropped before that
         // ends (E1).
         unsafe { &*entry }
