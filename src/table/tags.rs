@@ -134,6 +134,16 @@ mod sse2 {
             Bits(u64::from(unsafe { _mm_movemask_epi8(equal) } as u32))
         }
 
+        /// The slots whose tags are those of another group.
+        #[cfg(any(feature = "concurrent", test))]
+        #[inline(always)]
+        pub(crate) fn equal(self, other: Self) -> Bits<0> {
+            // SAFETY: the instruction is part of SSE2.
+            let equal = unsafe { _mm_cmpeq_epi8(self.0, other.0) };
+            // SAFETY: the instruction is part of SSE2.
+            Bits(u64::from(unsafe { _mm_movemask_epi8(equal) } as u32))
+        }
+
         /// The slots without an entry.
         #[inline(always)]
         pub(crate) fn free(self) -> Bits<0> {
@@ -211,6 +221,15 @@ mod neon {
             Bits(nibbles(equal) & LANES)
         }
 
+        /// The slots whose tags are those of another group.
+        #[cfg(any(feature = "concurrent", test))]
+        #[inline(always)]
+        pub(crate) fn equal(self, other: Self) -> Bits<2> {
+            // SAFETY: the instruction is part of NEON.
+            let equal = unsafe { vceqq_u8(self.0, other.0) };
+            Bits(nibbles(equal) & LANES)
+        }
+
         /// The slots without an entry.
         #[inline(always)]
         pub(crate) fn free(self) -> Bits<2> {
@@ -278,11 +297,18 @@ mod words {
         /// The slots with this tag.
         #[inline(always)]
         pub(crate) fn matches(self, tag: u8) -> Bits<{ Self::SHIFT }> {
-            self.gathered(|word| {
-                let difference = word ^ (LOWEST * u64::from(tag));
+            self.equal(Self([LOWEST * u64::from(tag); 2]))
+        }
+
+        /// The slots whose tags are those of another group.
+        #[inline(always)]
+        pub(crate) fn equal(self, other: Self) -> Bits<{ Self::SHIFT }> {
+            let equal = |word: usize| {
+                let difference = self.0[word] ^ other.0[word];
                 // The highest bit of a byte is set unless the byte is zero; no carry leaves a byte.
-                !(((difference & !HIGHEST) + !HIGHEST) | difference) & HIGHEST
-            })
+                gather(!(((difference & !HIGHEST) + !HIGHEST) | difference) & HIGHEST)
+            };
+            Bits(equal(0) | equal(1) << 8)
         }
 
         /// The slots without an entry.
