@@ -157,7 +157,7 @@ mod sse2 {
         #[inline(always)]
         pub(crate) fn matches(self, tag: u8) -> Bits<0> {
             // SAFETY: the instruction is part of SSE2.
-            self.equal(unsafe { _mm_set1_epi8(tag as i8) })
+            self.equal(Self(unsafe { _mm_set1_epi8(tag as i8) }))
         }
 
         /// The slots with the tag of this hash. Without a register besides those of vectors, and
@@ -175,13 +175,14 @@ mod sse2 {
             // SAFETY: the instruction is part of SSE2.
             let lowest = unsafe { _mm_set1_epi8((FREE + 1) as i8) };
             // SAFETY: the instruction is part of SSE2.
-            self.equal(unsafe { _mm_max_epu8(bytes, lowest) })
+            self.equal(Self(unsafe { _mm_max_epu8(bytes, lowest) }))
         }
 
+        /// The slots whose tags are those of another group.
         #[inline(always)]
-        fn equal(self, tags: __m128i) -> Bits<0> {
+        pub(crate) fn equal(self, other: Self) -> Bits<0> {
             // SAFETY: the instruction is part of SSE2.
-            let equal = unsafe { _mm_cmpeq_epi8(self.0, tags) };
+            let equal = unsafe { _mm_cmpeq_epi8(self.0, other.0) };
             // SAFETY: the instruction is part of SSE2.
             Bits(unsafe { _mm_movemask_epi8(equal) } as Word)
         }
@@ -241,9 +242,14 @@ mod neon {
         #[inline(always)]
         pub(crate) fn matches(self, tag: u8) -> Bits<2> {
             // SAFETY: the instruction is part of NEON.
-            let tags = unsafe { vdupq_n_u8(tag) };
+            self.equal(Self(unsafe { vdupq_n_u8(tag) }))
+        }
+
+        /// The slots whose tags are those of another group.
+        #[inline(always)]
+        pub(crate) fn equal(self, other: Self) -> Bits<2> {
             // SAFETY: the instruction is part of NEON.
-            let equal = unsafe { vceqq_u8(self.0, tags) };
+            let equal = unsafe { vceqq_u8(self.0, other.0) };
             Bits(nibbles(equal) & Bits::<2>::ALL.0)
         }
 
@@ -304,22 +310,24 @@ mod words {
         /// The slots with this tag.
         #[inline(always)]
         pub(crate) fn matches(self, tag: u8) -> Bits<{ Self::SHIFT }> {
-            self.gathered(|word| {
-                let difference = word ^ (LOWEST * u64::from(tag));
+            self.equal(Self([LOWEST * u64::from(tag); 2]))
+        }
+
+        /// The slots whose tags are those of another group.
+        #[inline(always)]
+        pub(crate) fn equal(self, other: Self) -> Bits<{ Self::SHIFT }> {
+            let equal = |word: usize| {
+                let difference = self.0[word] ^ other.0[word];
                 // The highest bit of a byte is set unless the byte is zero; no carry leaves a byte.
-                !(((difference & !HIGHEST) + !HIGHEST) | difference) & HIGHEST
-            })
+                gather(!(((difference & !HIGHEST) + !HIGHEST) | difference) & HIGHEST)
+            };
+            Bits((equal(0) | equal(1) << 8) as Word)
         }
 
         /// The slots with the tag of this hash.
         #[inline(always)]
         pub(crate) fn matches_hash(self, hash: u64) -> Bits<{ Self::SHIFT }> {
             self.matches(super::tag(hash))
-        }
-
-        #[inline(always)]
-        fn gathered(self, highest: impl Fn(u64) -> u64) -> Bits<{ Self::SHIFT }> {
-            Bits((gather(highest(self.0[0])) | gather(highest(self.0[1])) << 8) as Word)
         }
     }
 }

@@ -21,7 +21,8 @@ use bytemuck::NoUninit;
 use super::plain::{assemble, word, words};
 use crate::concurrent::sync::{AtomicU64, Ordering};
 use crate::raw::prefetch::prefetch;
-use crate::raw::tags::{self, SlotMask};
+use crate::raw::tags::{self, HIGHEST, SlotMask};
+use crate::table::tags::{Group as Tags, Mask};
 
 /// The tag of a dead slot. A tag of an entry has the highest bit set, that of a free slot is 0.
 const DEAD: u64 = 1;
@@ -67,8 +68,9 @@ pub(super) struct Header<K, V>(u64, PhantomData<(K, V)>);
 impl<K, V> Header<K, V> {
     /// Returns the slots whose entries may have this hash. Its `i`th byte is the tag of slot `i`.
     #[inline(always)]
-    fn matches(&self, hash: u64) -> SlotMask {
-        tags::matches(self.0 & Shape::<K, V>::TAGS, hash)
+    fn matches(&self, hash: u64) -> Mask {
+        let [stored, probed] = [self.0, hash | HIGHEST].map(|word| Tags::of_words([word, 0]));
+        stored.equal(probed).below(Shape::<K, V>::SLOTS)
     }
 
     /// Returns the occupied slots.

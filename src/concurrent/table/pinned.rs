@@ -201,9 +201,7 @@ impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher, G: Borrow<Guard>>
     pub fn get_batch(&self, keys: &[K], found: &mut [Option<V>]) {
         let found = results_for(keys.len(), found);
         for (keys, found) in keys.chunks(BURST).zip(found.chunks_mut(BURST)) {
-            let mut hashes = [0; BURST];
-            hashes.iter_mut().zip(keys).for_each(|(hash, key)| *hash = self.hash_of(key));
-            self.get_burst(&hashes[..keys.len()], keys, found);
+            self.get_burst(keys.iter().map(|key| self.hash_of(key)), keys, found);
         }
     }
 
@@ -229,21 +227,25 @@ impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher, G: Borrow<Guard>>
         let found = results_for(keys.len(), found);
         let bursts = hashes.chunks(BURST).zip(keys.chunks(BURST)).zip(found.chunks_mut(BURST));
         for ((hashes, keys), found) in bursts {
-            self.get_burst(hashes, keys, found);
+            self.get_burst(hashes.iter().copied(), keys, found);
         }
     }
 
-    /// Looks up to [`BURST`] keys up: prefetches their groups, and then compares.
+    /// Looks up to [`BURST`] keys up, given their hashes: prefetches their groups, and then
+    /// compares.
     #[inline]
-    fn get_burst(&self, hashes: &[u64], keys: &[K], found: &mut [Option<V>]) {
+    fn get_burst(&self, hashes: impl Iterator<Item = u64>, keys: &[K], found: &mut [Option<V>]) {
+        let mut copies = [0; BURST];
         let mut homes: [Group<'_, K, V>; BURST] = [self.segment(0).home(0); BURST];
-        for (&hash, home) in hashes.iter().zip(&mut homes) {
+        // Slices of one length: so the loops are not bounded by several.
+        let (copies, homes) = (&mut copies[..found.len()], &mut homes[..found.len()]);
+        for ((hash, copy), home) in hashes.zip(&mut *copies).zip(&mut *homes) {
             let mixed = mix(hash);
-            *home = self.segment(mixed).home(mixed);
+            (*copy, *home) = (hash, self.segment(mixed).home(mixed));
             home.prefetch();
             home.prefetch_second();
         }
-        for (((&hash, key), home), found) in hashes.iter().zip(keys).zip(homes).zip(found) {
+        for (((&hash, home), key), found) in copies.iter().zip(homes).zip(keys).zip(found) {
             let (value, has_overflowed) = home.find(hash, key);
             *found = if has_overflowed { self.get_hashed(hash, key) } else { value };
         }
