@@ -175,6 +175,7 @@ pub use cache::{ChainedCache, DuplicateFilter, SourceHashCache};
 #[cfg(feature = "concurrent")]
 pub use concurrent::{
     ConcurrentLcTrie, ConcurrentMap, ConcurrentRoutes, ConcurrentStore, ConcurrentTable,
+    SnapshotRoutes,
 };
 pub use ephemeral::EphemeralStore;
 pub use flow_cache::FlowCache;

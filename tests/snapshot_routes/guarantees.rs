@@ -1,4 +1,4 @@
-//! The guarantees R1 to R5 of `ConcurrentRoutes`.
+//! The guarantees R1 to R5 of `SnapshotRoutes`.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use flowtable::concurrent::WouldExceed;
-use flowtable::concurrent::{ConcurrentRoutes, PinnedRoutes, Publication};
+use flowtable::concurrent::{PinnedSnapshot, Publication, SnapshotRoutes};
 use flowtable::{Prefix, RouteTable};
 
 use super::turn;
@@ -17,7 +17,7 @@ const MANY: u32 = if cfg!(miri) { 30 } else { 20_000 };
 /// Where more threads than processors are in each other's way, fewer do.
 const ENOUGH: Duration = Duration::from_secs(if cfg!(miri) { 1000 } else { 1 });
 
-type Routes<V> = ConcurrentRoutes<u32, V>;
+type Routes<V> = SnapshotRoutes<u32, V>;
 
 fn prefix(address: u32, len: u32) -> Prefix<u32> {
     Prefix::new(address, len).unwrap()
@@ -40,7 +40,7 @@ fn updates(now: u32) -> [(Prefix<u32>, Option<Box<u32>>); 2] {
 }
 
 /// Checks that all results are of one generation, and returns it.
-fn generation(pinned: &PinnedRoutes<'_, u32, Box<u32>>) -> u32 {
+fn generation(pinned: &PinnedSnapshot<'_, u32, Box<u32>>) -> u32 {
     let mut found = [None; 3];
     pinned.lookup_batch(&[SHORT, LONG, LONG + 1], &mut found);
     let [short, long, again] = found.map(|route| route.expect("the short one is always there"));
@@ -54,7 +54,7 @@ fn generation(pinned: &PinnedRoutes<'_, u32, Box<u32>>) -> u32 {
 #[test]
 fn r1_a_look_up_answers_from_before_an_update_or_from_behind_it() {
     let _turn = turn();
-    let routes: Routes<Box<u32>> = ConcurrentRoutes::new();
+    let routes: Routes<Box<u32>> = SnapshotRoutes::new();
     assert_eq!(routes.apply(updates(0)), Ok(Publication::Visible));
     let (is_done, last) = (AtomicBool::new(false), AtomicU32::new(0));
     let reader = || {
@@ -94,7 +94,7 @@ fn r1_a_look_up_answers_from_before_an_update_or_from_behind_it() {
 #[test]
 fn r2_a_pin_is_a_snapshot() {
     let _turn = turn();
-    let routes: Routes<Box<u32>> = ConcurrentRoutes::new();
+    let routes: Routes<Box<u32>> = SnapshotRoutes::new();
     let mut pinned = routes.pin();
     assert_eq!(routes.apply(updates(1)), Ok(Publication::Visible));
     assert!(pinned.is_empty());
@@ -117,7 +117,7 @@ fn r2_a_pin_is_a_snapshot() {
 #[test]
 fn r3_what_is_visible_is_in_each_pin_that_comes_behind() {
     let _turn = turn();
-    let routes: Routes<u32> = ConcurrentRoutes::new();
+    let routes: Routes<u32> = SnapshotRoutes::new();
     let (sender, receiver) = mpsc::channel();
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -138,7 +138,7 @@ fn r3_what_is_visible_is_in_each_pin_that_comes_behind() {
 fn r3_what_is_pending_is_not_overtaken() {
     const LAST: u32 = if cfg!(miri) { 2 } else { 9 };
     let _turn = turn();
-    let routes: Routes<u32> = ConcurrentRoutes::new();
+    let routes: Routes<u32> = SnapshotRoutes::new();
     let pinned = routes.pin();
     assert_eq!(routes.insert(prefix(0, 0), 0), Ok(Publication::Visible));
     for now in 1..=LAST {
@@ -161,7 +161,7 @@ const LIMIT: usize = if cfg!(miri) { 1 << 9 } else { 1 << 12 };
 #[test]
 fn r4_a_stalled_reader_makes_nothing_grow() {
     let _turn = turn();
-    let routes: Routes<String> = ConcurrentRoutes::new().with_limit(LIMIT, 1);
+    let routes: Routes<String> = SnapshotRoutes::new().with_limit(LIMIT, 1);
     let empty = routes.allocation_size();
     let (sleep, wake) = (Barrier::new(2), Barrier::new(2));
     let mut accepted = 0;
@@ -203,7 +203,7 @@ fn r4_a_stalled_reader_makes_nothing_grow() {
 #[test]
 fn r4_a_batch_above_the_limit_waits_for_readers() {
     let _turn = turn();
-    let routes: Routes<u32> = ConcurrentRoutes::new().with_limit(LIMIT, 1);
+    let routes: Routes<u32> = SnapshotRoutes::new().with_limit(LIMIT, 1);
     let many = TRIED as usize * 5;
     let batch = |value| (0..TRIED * 5).map(move |host| (Prefix::host(host), value));
     let mut pinned = routes.pin();
@@ -224,7 +224,7 @@ fn r4_a_batch_above_the_limit_waits_for_readers() {
 fn r4_all_routes_are_replaced_at_once() {
     let _turn = turn();
     let table = |value: u32| (0..9_u32).map(|host| (Prefix::host(host), value)).collect();
-    let routes: Routes<u32> = ConcurrentRoutes::from(RouteTable::clone(&table(0)));
+    let routes: Routes<u32> = SnapshotRoutes::from(RouteTable::clone(&table(0)));
     let is_done = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -259,7 +259,7 @@ fn r4_all_routes_are_replaced_at_once() {
 #[test]
 fn r5_a_thread_that_holds_a_pin_and_writes_does_not_hang() {
     let _turn = turn();
-    let routes: Routes<u32> = ConcurrentRoutes::new();
+    let routes: Routes<u32> = SnapshotRoutes::new();
     let mut pinned = routes.pin();
     let last = if cfg!(miri) { 3 } else { 39 };
     for now in 0..=last {
@@ -278,7 +278,7 @@ fn r5_a_thread_that_holds_a_pin_and_writes_does_not_hang() {
 #[test]
 fn r5_writers_take_turns() {
     let _turn = turn();
-    let routes: Routes<u32> = ConcurrentRoutes::new();
+    let routes: Routes<u32> = SnapshotRoutes::new();
     let visible = AtomicU32::new(0);
     let write = |mine: u32| {
         for host in 0..MANY / 8 {
@@ -305,7 +305,7 @@ fn r5_writers_take_turns() {
 #[test]
 fn r5_a_thread_that_ends_with_a_pin_lets_go_of_it() {
     thread_local! {
-        static KEPT: RefCell<Option<PinnedRoutes<'static, u32, u32>>> =
+        static KEPT: RefCell<Option<PinnedSnapshot<'static, u32, u32>>> =
             const { RefCell::new(None) };
     }
     static ROUTES: Mutex<Option<&'static Routes<u32>>> = Mutex::new(None);
@@ -327,7 +327,7 @@ fn r5_a_thread_that_ends_with_a_pin_lets_go_of_it() {
 #[test]
 fn r5_a_thread_that_panics_with_a_pin_lets_go_of_it() {
     let _turn = turn();
-    let routes: Routes<u32> = ConcurrentRoutes::new();
+    let routes: Routes<u32> = SnapshotRoutes::new();
     thread::scope(|scope| {
         let panics = scope.spawn(|| {
             let _pinned = routes.pin();
@@ -346,7 +346,7 @@ fn begins_with_a_table() {
     let _turn = turn();
     let table: RouteTable<u32, u32> =
         (0..MANY).map(|at| (prefix(at << 12, 20 + at % 9), at)).collect();
-    let routes = ConcurrentRoutes::from(table.clone());
+    let routes = SnapshotRoutes::from(table.clone());
     assert_eq!((&*routes.pin(), routes.len()), (&table, table.len()));
     assert_eq!(format!("{routes:?}"), format!("{table:?}"));
     let again: Routes<u32> = table.clone().into_iter().collect();
@@ -361,5 +361,5 @@ fn begins_with_a_table() {
 #[test]
 fn can_be_sent_and_shared() {
     fn is<T: Send + Sync>() {}
-    is::<ConcurrentRoutes<u32, String>>();
+    is::<SnapshotRoutes<u32, String>>();
 }

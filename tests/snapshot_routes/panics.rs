@@ -1,10 +1,10 @@
-//! R6 of `ConcurrentRoutes`: values that panic when they are cloned or dropped, or that use the
+//! R6 of `SnapshotRoutes`: values that panic when they are cloned or dropped, or that use the
 //! table, and addresses that panic. Every value is dropped exactly once, and readers see nothing
 //! half-done.
 
 use std::rc::Rc;
 
-use flowtable::concurrent::{ConcurrentRoutes, Publication};
+use flowtable::concurrent::{Publication, SnapshotRoutes};
 use flowtable::{Prefix, RouteTable};
 use model::bit_strings::{Panicking, with_call, with_panic_after};
 use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
@@ -13,7 +13,7 @@ use super::turn;
 
 const MANY: u8 = if cfg!(miri) { 6 } else { 100 };
 
-type Routes = ConcurrentRoutes<u8, Counted>;
+type Routes = SnapshotRoutes<u8, Counted>;
 
 fn at(number: u8) -> Prefix<u8> {
     Prefix::new(number, u32::from(number) % 9).unwrap()
@@ -100,7 +100,7 @@ fn r6_when_a_drop_panics_the_update_has_been_made() {
 
 /// What the drop of a value does to the table that it was in.
 #[derive(Clone, Debug)]
-struct Meddler(Option<Rc<ConcurrentRoutes<u8, Meddler>>>);
+struct Meddler(Option<Rc<SnapshotRoutes<u8, Meddler>>>);
 
 impl Drop for Meddler {
     fn drop(&mut self) {
@@ -114,7 +114,7 @@ impl Drop for Meddler {
 #[test]
 fn r6_a_value_may_use_the_table_when_it_is_dropped() {
     let _turn = turn();
-    let routes = Rc::new(ConcurrentRoutes::new());
+    let routes = Rc::new(SnapshotRoutes::new());
     routes.insert(Prefix::host(1), Meddler(Some(Rc::clone(&routes)))).unwrap();
     routes.remove(&Prefix::host(1)).unwrap();
     routes.publish();
@@ -131,7 +131,7 @@ fn panicking(number: u32) -> Prefix<Panicking> {
 /// Routes with reference models: what readers see, and what they see once all updates are
 /// published.
 struct Checked {
-    routes: ConcurrentRoutes<Panicking, Counted>,
+    routes: SnapshotRoutes<Panicking, Counted>,
     visible: RouteTable<Panicking, u64>,
     written: RouteTable<Panicking, u64>,
 }
@@ -172,7 +172,7 @@ impl Checked {
 #[test]
 fn r6_when_an_address_panics_readers_see_what_they_saw() {
     let _turn = turn();
-    let routes = ConcurrentRoutes::new();
+    let routes = SnapshotRoutes::new();
     let mut checked = Checked { routes, visible: RouteTable::new(), written: RouteTable::new() };
     let mut panics = 0;
     for number in 0..4 * u32::from(MANY) {
@@ -194,7 +194,7 @@ fn r6_when_an_address_panics_readers_see_what_they_saw() {
 #[test]
 fn r6_an_update_in_an_update_panics_and_does_not_hang() {
     let _turn = turn();
-    let routes = Rc::new(ConcurrentRoutes::<Panicking, u32>::new());
+    let routes = Rc::new(SnapshotRoutes::<Panicking, u32>::new());
     let inner = Rc::clone(&routes);
     let write = move || {
         assert!(inner.pin().is_empty());

@@ -1,4 +1,4 @@
-//! Pins of `ConcurrentRoutes` that are forgotten.
+//! Pins of `SnapshotRoutes` that are forgotten.
 //!
 //! Such a pin blocks the updates of all tables of the process, so the test has a process of its
 //! own.
@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use flowtable::Prefix;
-use flowtable::concurrent::{ConcurrentRoutes, Publication};
+use flowtable::concurrent::{Publication, SnapshotRoutes};
 use model::process;
 
 #[test]
@@ -19,7 +19,7 @@ fn tests_in_their_own_process() {
 #[ignore = "run in a process of its own"]
 fn a_pin_that_is_forgotten_holds_up_updates_and_nothing_else() {
     let value = Arc::new(());
-    let routes = ConcurrentRoutes::<u8, Arc<()>>::new().with_limit(1000, 1);
+    let routes = SnapshotRoutes::<u8, Arc<()>>::new().with_limit(1000, 1);
     std::mem::forget(routes.pin());
     let insert = |host| routes.insert(Prefix::host(host), Arc::clone(&value));
     assert_eq!(insert(0), Ok(Publication::Visible));
