@@ -23,7 +23,7 @@ export PROPTEST_CASES=${PROPTEST_CASES:-64}
 # tests of the modules are enough for the former.
 cargo test -p flowtable --no-default-features --lib --test routes
 cargo test -p flowtable --all-features --lib \
-    --test concurrent --test concurrent_routes --test formats
+    --test concurrent --test concurrent_routes --test snapshot_routes --test formats
 cargo test -p flowtable --all-features --test trash huge_pages
 cargo test -p flowtable-programs --all-features shared_reader
 cargo build --example flow_cache --all-features

@@ -9,10 +9,10 @@ use flowtable::{Prefix, RouteTable};
 
 use super::turn;
 
-const STEPS: u32 = if cfg!(miri) { 150 } else { 30_000 };
+const STEPS: u32 = if cfg!(miri) { 150 } else { 6_000 };
 
 /// Every how many steps all invariants are checked.
-const CHECK: u32 = if cfg!(miri) { 75 } else { 500 };
+const CHECK: u32 = if cfg!(miri) { 75 } else { 300 };
 
 /// Random numbers: xorshift.
 struct Random(u64);
@@ -45,7 +45,8 @@ impl Random {
     fn prefix<A: Address>(&mut self) -> Prefix<A> {
         let address = self.address();
         // The default route costs as much as thousands of others.
-        let len = if self.below(8) == 0 { self.below(7) } else { self.below(u64::from(A::BITS) + 1) };
+        let len =
+            if self.below(8) == 0 { self.below(7) } else { self.below(u64::from(A::BITS) + 1) };
         Prefix::new(address, (len as u32).min(A::BITS)).unwrap()
     }
 }
@@ -143,7 +144,10 @@ impl<A: Address + Debug + Send> Checked<A> {
         }
         assert!(self.routes.is_empty());
         self.routes.validate().unwrap();
-        assert_eq!(self.routes.allocation_size(), ConcurrentRoutes::<A, Value>::new().allocation_size());
+        assert_eq!(
+            self.routes.allocation_size(),
+            ConcurrentRoutes::<A, Value>::new().allocation_size()
+        );
     }
 
     /// Operations on all routes.

@@ -20,7 +20,8 @@ use core::alloc::Layout;
 use core::marker::PhantomData;
 use core::ptr::{self, NonNull};
 
-use crate::raw::bit_ops::count_ones;
+use crate::raw::bit_ops::{count_ones, ones};
+use crate::raw::prefetch::prefetch;
 use crate::routes::search::{RouteMatch, search};
 use crate::routes::stride::{COVERS, PrefixIndex, SLOTS};
 
@@ -201,14 +202,32 @@ impl<'p, V> Block<'p, V> {
     }
 
     /// Returns the child in a slot.
-    #[inline(always)]
     pub(super) fn child(self, slot: u32) -> Option<Self> {
+        // SAFETY: nothing is required of the CPU.
+        unsafe { self.child_by::<false>(slot) }
+    }
+
+    /// Returns the child in a slot.
+    ///
+    /// # Safety
+    ///
+    /// If `FAST`, the CPU has the instructions of `bit_ops`.
+    #[inline(always)]
+    pub(super) unsafe fn child_by<const FAST: bool>(self, slot: u32) -> Option<Self> {
         let branches = self.header().branches;
         if branches >> slot & 1 == 0 {
             return None;
         }
+        // SAFETY: by the contract of this function.
+        let below = unsafe { ones::<FAST>(branches & ((1 << slot) - 1)) };
         // SAFETY: the child exists.
-        Some(unsafe { self.nth_child(rank(branches, slot)) })
+        Some(unsafe { self.nth_child(below) })
+    }
+
+    /// Prefetches the header.
+    #[inline(always)]
+    pub(super) fn prefetch(self) {
+        prefetch(self.header.as_ptr());
     }
 
     /// Returns a child by its index.

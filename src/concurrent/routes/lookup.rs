@@ -49,12 +49,18 @@ impl<'p, V> Descent<'p, V> {
     }
 
     /// Proceeds to the child for an address, if it exists.
+    ///
+    /// # Safety
+    ///
+    /// If `FAST`, the CPU has the instructions of `bit_ops`.
     #[inline(always)]
-    fn step<A: Address>(&mut self, address: &A, word: u64) -> bool {
+    unsafe fn step<A: Address, const FAST: bool>(&mut self, address: &A, word: u64) -> bool {
         if self.pos + STRIDE >= A::BITS {
             return false;
         }
-        let Some(child) = self.block.child(slot_at(address, word, self.pos)) else { return false };
+        // SAFETY: by the contract of this function.
+        let child = unsafe { self.block.child_by::<FAST>(slot_at(address, word, self.pos)) };
+        let Some(child) = child else { return false };
         (self.block, self.pos) = (child, self.pos + STRIDE);
         if child.covers(slot_at(address, word, self.pos)) {
             (self.best, self.best_pos) = (child, self.pos);
@@ -73,7 +79,8 @@ impl<'p, V> Descent<'p, V> {
         address: &A,
         word: u64,
     ) -> Option<(RouteMatch, &'p V)> {
-        while self.step(address, word) {}
+        // SAFETY: by the contract of this function.
+        while unsafe { self.step::<A, FAST>(address, word) } {}
         let slot = slot_at(address, word, self.best_pos);
         // SAFETY: by the contract of this function.
         let found = unsafe { self.best.longest::<FAST, LEN>(slot, self.best_pos) };
@@ -139,14 +146,15 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
         let mut descents = [Descent::new(Block::EMPTY); BURST];
         for (descent, address) in descents.iter_mut().zip(addresses) {
             *descent = self.descent(address.window(0));
-            prefetch(descent.block.as_ptr().as_ptr());
+            descent.block.prefetch();
         }
         // The other addresses have few children below their slots.
         for _ in 0..if A::BITS > 32 { STEPS } else { 0 } {
             let mut is_done = true;
             for (descent, address) in descents.iter_mut().zip(addresses) {
-                if descent.step(address, address.window(0)) {
-                    prefetch(descent.block.as_ptr().as_ptr());
+                // SAFETY: by the contract of this function.
+                if unsafe { descent.step::<A, FAST>(address, address.window(0)) } {
+                    descent.block.prefetch();
                     is_done = false;
                 }
             }

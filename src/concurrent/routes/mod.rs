@@ -81,6 +81,8 @@ mod check;
 mod edit;
 mod list;
 mod lookup;
+#[cfg(all(test, crossbeam_loom))]
+mod loom_models;
 mod pinned;
 mod retired;
 mod slots;

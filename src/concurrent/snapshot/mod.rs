@@ -63,6 +63,9 @@
 //!
 //! # Alternatives
 //!
+//! *[`ConcurrentRoutes`](super::ConcurrentRoutes)*: one copy, which stays in the caches of readers
+//! beside updates. Lookups of IPv6 take longer, and a pin is no snapshot.
+//!
 //! *A table that is replaced as a whole*, for example in an `ArcSwap`: as simple for readers, but
 //! each update copies all routes, which takes milliseconds and more for those of the Internet.
 //! Suitable for updates once a minute, or for batches.
