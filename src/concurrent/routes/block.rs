@@ -164,7 +164,9 @@ impl<'p, V> Block<'p, V> {
     pub(super) unsafe fn value(self, index: u32) -> &'p V {
         debug_assert!((index as usize) < self.values());
         // SAFETY: the values begin at that offset of the allocation.
-        let value = unsafe { Self::first_value(self.header).add(index as usize) };
+        let first = unsafe { Self::first_value(self.header) };
+        // SAFETY: by the contract, within the allocation.
+        let value = unsafe { first.add(index as usize) };
         // SAFETY: they are initialised, and valid for `'p`.
         unsafe { value.as_ref() }
     }
@@ -355,7 +357,9 @@ impl<V> NewBlock<V> {
         let block = self.as_block();
         assert!(self.filled < block.values(), "the bitmaps have the number of values");
         // SAFETY: within the allocation, which has memory for all values.
-        let at = unsafe { Block::<V>::first_value(self.header).add(self.filled) };
+        let first = unsafe { Block::<V>::first_value(self.header) };
+        // SAFETY: as above.
+        let at = unsafe { first.add(self.filled) };
         // SAFETY: as above, and aligned.
         unsafe { at.write(value) };
         self.filled += 1;

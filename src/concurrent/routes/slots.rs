@@ -131,9 +131,9 @@ impl<V> Slots<V> {
     ///
     /// # Safety
     ///
-    /// The lock of the writers or the only reference is held during `'p`: a reader may find that it
-    /// has become the word of a group.
-    pub(super) unsafe fn cell<'p>(&'p self, word: u64) -> &'p Cell {
+    /// The lock of the writers or the only reference is held as long as the result is used: a reader
+    /// may find that it has become the word of a group.
+    pub(super) unsafe fn cell(&self, word: u64) -> &Cell {
         let part = first_slot(word) as usize;
         match self.group(part) {
             None => &self.parts[part],
@@ -156,9 +156,9 @@ impl<V> Slots<V> {
     ///
     /// # Safety
     ///
-    /// A pin, the lock of the writers or the only reference is held during `'p`.
+    /// A pin, the lock of the writers or the only reference is held as long as the result is used.
     #[inline(always)]
-    pub(super) unsafe fn block<'p>(&'p self, word: u64) -> Block<'p, V> {
+    pub(super) unsafe fn block(&self, word: u64) -> Block<'_, V> {
         // Acquire: pairs with the Release in `store`; the slots of the group are visible.
         let named = self.parts[first_slot(word) as usize].load(Ordering::Acquire);
         match Part::of(named) {
