@@ -108,8 +108,8 @@ impl<'p, V> Block<'p, V> {
     ///
     /// # Safety
     ///
-    /// It is from [`NewBlock::into_block`] or [`Block::EMPTY`], with this type of values, and is not
-    /// freed during `'p`.
+    /// It is from [`NewBlock::into_block`] or [`Block::EMPTY`], with this type of values, and is
+    /// not freed during `'p`.
     #[inline(always)]
     pub(super) const unsafe fn from_ptr(header: NonNull<Header>) -> Self {
         Self { header, value: PhantomData }

@@ -68,7 +68,7 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
     /// routes.clear().unwrap();
     /// assert_eq!((pinned.lookup(&7), pinned.iter().next()), (None, None));
     /// routes.insert(Prefix::host(8), 'b').unwrap();
-    /// let table: RouteTable<_, _> = pinned.iter().map(|(prefix, &value)| (prefix, value)).collect();
+    /// let table: RouteTable<_, _> = pinned.iter().map(|(at, &value)| (at, value)).collect();
     /// assert_eq!(table, RouteTable::from([(Prefix::host(8), 'b')]));
     /// ```
     pub fn iter(&self) -> vec::IntoIter<(Prefix<A>, &V)> {
@@ -105,7 +105,8 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
     /// ```
     /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
     ///
-    /// let routes: ConcurrentRoutes<u8, char> = [(Prefix::new(0x40, 2)?, 'a')].into_iter().collect();
+    /// let at = Prefix::new(0x40_u8, 2)?;
+    /// let routes: ConcurrentRoutes<u8, char> = [(at, 'a')].into_iter().collect();
     /// assert_eq!(routes.pin().get(&Prefix::new(0x40, 2)?), Some(&'a'));
     /// assert_eq!(routes.pin().get(&Prefix::new(0x40, 3)?), None);
     /// # Ok::<(), flowtable::PrefixError>(())

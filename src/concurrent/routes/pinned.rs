@@ -51,7 +51,8 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
     /// ```
     /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
     ///
-    /// let routes: ConcurrentRoutes<u8, char> = [(Prefix::new(0x40, 2)?, 'a')].into_iter().collect();
+    /// let at = Prefix::new(0x40_u8, 2)?;
+    /// let routes: ConcurrentRoutes<u8, char> = [(at, 'a')].into_iter().collect();
     /// let pinned = routes.pin();
     /// assert_eq!(pinned.lookup(&0x41), Some((Prefix::new(0x40, 2)?, &'a')));
     /// assert_eq!(pinned.lookup(&0x80), None);
@@ -75,7 +76,8 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
     /// ```
     /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
     ///
-    /// let routes: ConcurrentRoutes<u8, char> = [(Prefix::new(0x40, 2)?, 'a')].into_iter().collect();
+    /// let at = Prefix::new(0x40_u8, 2)?;
+    /// let routes: ConcurrentRoutes<u8, char> = [(at, 'a')].into_iter().collect();
     /// let (pinned, mut found) = (routes.pin(), [None; 2]);
     /// pinned.lookup_batch(&[0x41, 0x80], &mut found);
     /// assert_eq!(found, [Some((Prefix::new(0x40, 2)?, &'a')), None]);
@@ -100,7 +102,8 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
     /// ```
     /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
     ///
-    /// let routes: ConcurrentRoutes<u8, char> = [(Prefix::new(0x40, 2)?, 'a')].into_iter().collect();
+    /// let at = Prefix::new(0x40_u8, 2)?;
+    /// let routes: ConcurrentRoutes<u8, char> = [(at, 'a')].into_iter().collect();
     /// let (pinned, mut found) = (routes.pin(), [None; 2]);
     /// pinned.lookup_batch_values(&[0x41, 0x80], &mut found);
     /// assert_eq!(found, [Some(&'a'), None]);

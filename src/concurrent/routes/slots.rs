@@ -4,7 +4,7 @@
 //!     bits    0        6                  18
 //!             │ 001010 │   000001 000000  │ …
 //!     parts  ▕ ● │ ● │ ● │ … ▏ 64 words
-//!              │   └──→ group ▕ ● │ ● │ ● │ … ▏ 4096 words, if there are routes of more than 6 bits
+//!              │   └──→ group ▕ ● │ ● │ ● │ … ▏ 4096 words, if there are routes above 6 bits
 //!              ▼                └──→ block
 //!            block
 //! ```
@@ -131,8 +131,8 @@ impl<V> Slots<V> {
     ///
     /// # Safety
     ///
-    /// The lock of the writers or the only reference is held as long as the result is used: a reader
-    /// may find that it has become the word of a group.
+    /// The lock of the writers or the only reference is held as long as the result is used: a
+    /// reader may find that it has become the word of a group.
     pub(super) unsafe fn cell(&self, word: u64) -> &Cell {
         let part = first_slot(word) as usize;
         match self.group(part) {

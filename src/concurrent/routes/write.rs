@@ -20,7 +20,7 @@ use crate::key::prefix::Prefix;
 use crate::memory::Allocator;
 use crate::routes::RouteTable;
 
-/// How often a writer above the limit pins anew while it helps the collector: a pin stays in its
+/// How often a writer above the limit pins again while it helps the collector: a pin stays in its
 /// epoch, of which the collector needs three.
 const PINS: usize = 3;
 
