@@ -40,7 +40,7 @@ fn make_before_break<A: Address + Send + Sync + 'static>(address: A, lens: &[u32
             pinned.lookup_batch(&[address; 32], &mut found);
             let single = pinned.lookup(&address);
             for (last, found) in last.iter_mut().zip(found.into_iter().chain([single])) {
-                let (prefix, &ref now) = found.expect("there is always a route");
+                let (prefix, now) = found.expect("there is always a route");
                 assert!(at(**now) == prefix, "the value is that of the route");
                 // The longer one of two routes hides the later one.
                 assert!(**now + 1 >= made_before && **now + 1 >= *last, "{now} after {last}");

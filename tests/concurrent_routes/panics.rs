@@ -95,7 +95,7 @@ fn r8_when_a_clone_panics_nothing_has_changed() {
     let table = || expected.iter().map(|&(at, number)| (at, Counted::new(number))).collect();
     let refused: RouteTable<_, _> = table();
     let alive_before = alive() - refused.len();
-    assert!(with_panic(Callback::Clone, 2, || routes.replace(refused)).is_none());
+    assert!(with_panic(Callback::Clone, 2, || drop(routes.replace(refused))).is_none());
     assert_eq!((numbers(&routes), alive()), (expected.clone(), alive_before));
     assert!(with_panic(Callback::Clone, 2, || ConcurrentRoutes::from(table())).is_none());
     assert_eq!(alive(), alive_before);
