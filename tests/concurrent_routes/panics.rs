@@ -12,7 +12,7 @@ use model::threads::eventually;
 
 use super::turn;
 
-const MANY: u32 = if cfg!(miri) { 8 } else { 300 };
+const MANY: u32 = if cfg!(miri) { 8 } else { 100 };
 
 type Routes = ConcurrentRoutes<u32, Counted>;
 
