@@ -21,7 +21,8 @@ export PROPTEST_CASES=${PROPTEST_CASES:-64}
 # tests of the modules are enough for the former.
 cargo test -p flowtable --no-default-features --lib --test routes
 cargo test -p flowtable --all-features --lib \
-    --test concurrent --test concurrent_routes --test formats --test huge_pages
+    --test concurrent --test concurrent_routes --test snapshot_routes \
+    --test formats --test huge_pages
 cargo test -p flowtable-programs --all-features shared_reader
 cargo build --example flow_cache --all-features
 cargo test -p flowtable-programs --all-features meter::interface

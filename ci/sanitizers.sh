@@ -34,7 +34,7 @@ addresses() {
     address --test trash --test routes --test cache --test ephemeral -- \
         methods:: model:: drops:: panics:: floods:: sizes:: corners:: inconsistent:: contents:: \
         store:: table:: set:: entry_ref::
-    address --test concurrent --test concurrent_routes -- \
+    address --test concurrent --test concurrent_routes --test snapshot_routes -- \
         model:: misuse:: leaks::tests_in linearizable:: panics::
 }
 # ThreadSanitizer does not support fences. crossbeam-epoch uses stronger loads instead when it is
@@ -43,7 +43,7 @@ threads() {
     RUSTFLAGS=-Zsanitizer=thread TSAN_OPTIONS=halt_on_error=1 FEW_ROUNDS=1 \
         part thread "$limit" cargo +nightly test -p flowtable \
         -Zbuild-std --target "$host" --features concurrent \
-        --test concurrent --test concurrent_routes -- guarantees:: guards::
+        --test concurrent --test concurrent_routes --test snapshot_routes -- guarantees:: guards::
 }
 both addresses threads
 [ "$skipped" = 0 ] || exit 77

@@ -81,6 +81,7 @@
 //! | [`StampedRoutes`](routes::StampedRoutes) | – | – | – | ✓ | – | ✓ | – | – | ✓ | ✓ | – | ✓ | ✓ | – |
 //! | [`LcTrieMap`] | – | – | – | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
 //! | [`ConcurrentRoutes`] | – | `lookup_batch` | – | ✓ | – | ✓ | – | – | `FromIterator` | ✓ | – | – | ✓ | – |
+//! | [`SnapshotRoutes`] | – | `lookup_batch` | – | ✓ | – | ✓ | – | – | `FromIterator` | ✓ | – | – | ✓ | – |
 //! | [`LcRouteTable`] | – | – | – | ✓ | – | ✓ | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
 //! | [`ConcurrentLcTrie`] | – | – | – | – | – | ✓ | pinned | – | – | ✓ | – | – | ✓ | – |
 //! | [`SocketTable`] | – | `lookup_batch` | – | ✓ | – | ✓ | ✓ | ✓ | – | – | – | ✓ | ✓ | names |
@@ -113,8 +114,9 @@
 //! - **A route table counts bits.** A [`RouteTable`] needs a quarter of the memory of a flat array
 //!   for the same routes, and lookups take 1.2 to 2 times as long.
 //! - **Concurrent entries are indirect.** A [`ConcurrentMap`] stores entries apart from its index:
-//!   lookups take twice as long as in a [`TrashMap`], in bursts 1.4 times. A [`ConcurrentRoutes`]
-//!   takes twice the memory of a [`RouteTable`].
+//!   lookups take twice as long as in a [`TrashMap`], in bursts 1.4 times. A [`SnapshotRoutes`]
+//!   takes twice the memory of a [`RouteTable`]; lookups of IPv6 in a [`ConcurrentRoutes`] take two
+//!   to four times as long as there.
 //! - **Binding needs the ports in use.** A [`SocketTable`] takes 1.3 to 1.6 times as long as a map
 //!   to open and close a connection; lookups take as long.
 //! - **An index from the packet is a hint.** Flows with the same index in a [`SourceHashCache`]
@@ -136,7 +138,7 @@
 //! - `cidr`, `ipnet`, `ipnetwork`: conversions between [`Prefix`], [`AnyPrefix`] and the types of
 //!   the crate of that name.
 //! - `concurrent`: [`ConcurrentMap`], [`ConcurrentTable`], [`ConcurrentRoutes`],
-//!   [`ConcurrentLcTrie`] and [`ConcurrentStore`]. Implies `std`.
+//!   [`SnapshotRoutes`], [`ConcurrentLcTrie`] and [`ConcurrentStore`]. Implies `std`.
 //! - `huge-pages`: `memory::HugePages`, pages of 2 MiB as the [`memory`] of tables: Linux. Implies
 //!   `std`.
 #![no_std]
@@ -179,6 +181,7 @@ pub use cache::{ChainedCache, DuplicateFilter, SourceHashCache};
 #[doc(inline)]
 pub use concurrent::{
     ConcurrentLcTrie, ConcurrentMap, ConcurrentRoutes, ConcurrentStore, ConcurrentTable,
+    SnapshotRoutes,
 };
 #[doc(inline)]
 pub use ephemeral::EphemeralStore;

@@ -10,7 +10,8 @@
 //! |---|---|---|
 //! | state by key | [`ConcurrentMap`] | TRASH; growth copies segments; a writers' lock per shard |
 //! | plain state by key | [`ConcurrentTable`] | the same trie, with entries in the index, read by copy |
-//! | the route of an address | [`ConcurrentRoutes`] | two tables, for readers and writer |
+//! | the route of an address | [`ConcurrentRoutes`] | a trie of blocks that are copied |
+//! | the same, with snapshots | [`SnapshotRoutes`] | two tables, for readers and writer |
 //! | keys in order | [`ConcurrentLcTrie`] | the LC-trie: nodes are copied when they are resized |
 //! | state that expires | [`ConcurrentStore`] | shards of `EphemeralStore`, each with a lock |
 //!
@@ -88,6 +89,7 @@ pub mod map;
 mod memory;
 mod policy;
 pub mod routes;
+pub mod snapshot;
 mod sync;
 pub mod table;
 pub mod trie;
@@ -96,6 +98,7 @@ pub use ephemeral::ConcurrentStore;
 pub use error::WouldExceed;
 pub use guard::{Guard, pin};
 pub use map::{Compute, Computed, ConcurrentMap, Iter, Pinned};
-pub use routes::{ConcurrentRoutes, PinnedRoutes, Publication};
+pub use routes::{ConcurrentRoutes, PinnedRoutes};
+pub use snapshot::{PinnedSnapshot, Publication, SnapshotRoutes};
 pub use table::{ConcurrentTable, NoUninit, PinnedTable, Refused, TableIter};
 pub use trie::{ConcurrentLcTrie, PinnedTrie, TrieIter};

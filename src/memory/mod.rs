@@ -16,7 +16,7 @@
 //! | [`EphemeralStore`] | `new_in`, `with_parts_in` | when it is created |
 //! | [`SourceHashCache`] | `new_in` | when it is created |
 //! | [`ChainedCache`] | `with_parts_in` | when it is created, without its policy |
-//! | `ConcurrentRoutes` | `new_in` | as it grows, without updates that are kept |
+//! | `SnapshotRoutes` | `new_in` | as it grows, without updates that are kept |
 //! | `ConcurrentStore` | `with_parts_in` | when it is created |
 //!
 //! `ConcurrentMap`, `ConcurrentTable` and `ConcurrentLcTrie` are in the memory of the program. What

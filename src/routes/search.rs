@@ -9,17 +9,17 @@ use crate::raw::bit_ops::{leading_zeros, ones, select, select_by_sign, shift_lef
 /// one of several matches by one conditional move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
-pub(super) struct RouteMatch(u64);
+pub(crate) struct RouteMatch(u64);
 
 impl RouteMatch {
     /// All zeros, as in a slot that has not been computed.
     pub(super) const ZERO: Self = Self(0);
 
     /// No match. An `Option` would be returned by memory. No pool has this number of units.
-    pub(super) const NONE: Self = Self(u32::MAX as u64);
+    pub(crate) const NONE: Self = Self(u32::MAX as u64);
 
     #[inline(always)]
-    pub(super) const fn new(value: u32, len: u32) -> Self {
+    pub(crate) const fn new(value: u32, len: u32) -> Self {
         Self((len as u64) << 32 | value as u64)
     }
 
@@ -29,19 +29,19 @@ impl RouteMatch {
 
     /// Returns the index of the value.
     #[inline(always)]
-    pub(super) const fn value(self) -> u32 {
+    pub(crate) const fn value(self) -> u32 {
         self.0 as u32
     }
 
     /// Returns the length of the route.
     #[inline(always)]
-    pub(super) const fn len(self) -> u32 {
+    pub(crate) const fn len(self) -> u32 {
         (self.0 >> 32) as u32
     }
 
     /// Returns the match, if it exists.
     #[inline(always)]
-    pub(super) fn exists(self) -> Option<Self> {
+    pub(crate) fn exists(self) -> Option<Self> {
         if self.value() == u32::MAX { None } else { Some(self) }
     }
 
@@ -63,7 +63,7 @@ impl RouteMatch {
 ///
 /// If `FAST`, the CPU has the instructions of `bit_ops`.
 #[inline(always)]
-pub(super) unsafe fn search<const FAST: bool, const LEN: bool>(
+pub(crate) unsafe fn search<const FAST: bool, const LEN: bool>(
     (inner, outer, values): (u64, u64, u32),
     flags: u32,
     pos: u32,

@@ -18,13 +18,13 @@ use crate::key::bits::{Address, BitString};
 use crate::key::prefix::Prefix;
 
 /// Bits that select a child of a node.
-pub(super) const STRIDE: u32 = 6;
+pub(crate) const STRIDE: u32 = 6;
 
 /// Slots of a node, for up to that number of children.
-pub(super) const SLOTS: u32 = 1 << STRIDE;
+pub(crate) const SLOTS: u32 = 1 << STRIDE;
 
 /// The prefix indices of levels 0 to 5 that cover a slot, as bitmaps.
-pub(super) const COVERS: [u64; SLOTS as usize] = {
+pub(crate) const COVERS: [u64; SLOTS as usize] = {
     let mut covers = [0; SLOTS as usize];
     let mut slot = 0;
     while slot < covers.len() {
@@ -41,44 +41,44 @@ pub(super) const COVERS: [u64; SLOTS as usize] = {
 /// Returns the position of the node that holds the routes of `len` bits. A node holds levels 1 to
 /// 6, and the root level 0, too.
 #[inline]
-pub(super) const fn node_pos(len: u32) -> u32 {
+pub(crate) const fn node_pos(len: u32) -> u32 {
     len.saturating_sub(1) / STRIDE * STRIDE
 }
 
 /// Returns the slot of `address` in a node at `pos`.
 #[inline]
-pub(super) fn slot_of(address: &impl BitString, pos: u32) -> u32 {
+pub(crate) fn slot_of(address: &impl BitString, pos: u32) -> u32 {
     first_slot(address.window(pos))
 }
 
 /// Returns the slot of the first stride of a window.
 #[inline]
-pub(super) const fn first_slot(window: u64) -> u32 {
+pub(crate) const fn first_slot(window: u64) -> u32 {
     (window >> (64 - STRIDE)) as u32
 }
 
 /// The heap index of a prefix within a stride: 1 to 127.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct PrefixIndex(u32);
+pub(crate) struct PrefixIndex(u32);
 
 impl PrefixIndex {
     /// The prefix of the node itself.
     pub(super) const TOP: Self = Self(1);
 
     /// Returns the index of a prefix in its node, which is at `pos`, its [`node_pos`].
-    pub(super) fn of<A: Address>(prefix: &Prefix<A>, pos: u32) -> Self {
+    pub(crate) fn of<A: Address>(prefix: &Prefix<A>, pos: u32) -> Self {
         let level = prefix.len() - pos;
         Self(1 << level | slot_of(&prefix.address(), pos) >> (STRIDE - level))
     }
 
     /// Returns the index at `level` that covers a slot.
-    pub(super) const fn covering(slot: u32, level: u32) -> Self {
+    pub(crate) const fn covering(slot: u32, level: u32) -> Self {
         Self((SLOTS | slot) >> (STRIDE - level))
     }
 
     /// Wraps an index from 1 to 127.
     #[inline]
-    pub(super) const fn new(index: u64) -> Self {
+    pub(crate) const fn new(index: u64) -> Self {
         Self(index as u32)
     }
 
@@ -90,24 +90,24 @@ impl PrefixIndex {
 
     /// Returns the index as a number.
     #[inline]
-    pub(super) const fn get(self) -> u32 {
+    pub(crate) const fn get(self) -> u32 {
         self.0
     }
 
     /// Returns its length relative to the prefix of the node.
     #[inline]
-    pub(super) const fn level(self) -> u32 {
+    pub(crate) const fn level(self) -> u32 {
         self.0.ilog2()
     }
 
     /// Returns the slot, if the level is 6.
     #[inline]
-    pub(super) const fn slot(self) -> Option<u32> {
+    pub(crate) const fn slot(self) -> Option<u32> {
         self.0.checked_sub(SLOTS)
     }
 
     /// Returns its bits after those of the node, left-aligned in a word.
-    pub(super) const fn bits(self) -> u64 {
+    pub(crate) const fn bits(self) -> u64 {
         // The leading one is shifted out.
         (self.0 as u64) << (63 - self.level()) << 1
     }

@@ -1,13 +1,11 @@
 //! `ConcurrentRoutes`.
 //!
-//! A pin holds up the writers of the whole process, so these tests take turns, and are not in one
+//! A pin holds up the garbage of the whole process, so these tests take turns, and are not in one
 //! binary with those of `ConcurrentMap`.
 #![cfg(feature = "concurrent")]
 
-mod allocators;
 mod forgotten;
 mod guarantees;
-mod guards;
 mod model;
 mod panics;
 

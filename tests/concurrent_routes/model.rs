@@ -1,209 +1,237 @@
-//! `ConcurrentRoutes` against a reference model, with pins that begin, repin and end in between.
+//! `ConcurrentRoutes` against a `RouteTable`, by random updates of all lengths.
 
-use flowtable::concurrent::{ConcurrentRoutes, PinnedRoutes, Publication};
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use flowtable::concurrent::ConcurrentRoutes;
+use flowtable::key::bits::Address;
 use flowtable::{Prefix, RouteTable};
-use model::prefixes::last_address;
-use model::prefixes::{flipped, prefix_of};
-use model::routes::list::RouteList;
-use model::threads::eventually;
-use proptest::collection::vec;
-use proptest::prelude::*;
 
 use super::turn;
 
-#[derive(Clone, Debug)]
-enum Op {
-    Insert(Prefix<u16>, u32),
-    Remove(Prefix<u16>),
-    Apply(Vec<(Prefix<u16>, Option<u32>)>),
-    Retain(u32),
-    Clear,
-    Replace(Vec<(Prefix<u16>, u32)>),
-    Publish,
-    Pin,
-    Repin(usize),
-    Unpin(usize),
-    Lookup(Prefix<u16>),
-}
+const STEPS: u32 = if cfg!(miri) { 150 } else { 6_000 };
 
-/// Prefixes from a small set, so that operations meet the same ones.
-fn prefix() -> impl Strategy<Value = Prefix<u16>> {
-    let address = prop_oneof![0..4_u16, (0..4_u16).prop_map(|at| at << 13), any::<u16>()];
-    (address, 0..=16_u32).prop_map(|(address, len)| prefix_of(address, len))
-}
+/// Every how many steps all invariants are checked.
+const CHECK: u32 = if cfg!(miri) { 75 } else { 300 };
 
-fn op() -> impl Strategy<Value = Op> {
-    prop_oneof![
-        4 => (prefix(), any::<u32>()).prop_map(|(at, value)| Op::Insert(at, value)),
-        3 => prefix().prop_map(Op::Remove),
-        2 => vec((prefix(), any::<Option<u32>>()), 0..9).prop_map(Op::Apply),
-        1 => (2..5_u32).prop_map(Op::Retain),
-        1 => Just(Op::Clear),
-        1 => vec((prefix(), any::<u32>()), 0..9).prop_map(Op::Replace),
-        1 => Just(Op::Publish),
-        1 => Just(Op::Pin),
-        1 => any::<usize>().prop_map(Op::Repin),
-        2 => any::<usize>().prop_map(Op::Unpin),
-        1 => prefix().prop_map(Op::Lookup),
-    ]
-}
+/// Random numbers: xorshift.
+struct Random(u64);
 
-type Model = RouteList<u16, u32>;
-type Routes = ConcurrentRoutes<u16, u32>;
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 >> 3
+    }
 
-/// The routes with their reference models: what readers see, what was written, and what each pin
-/// sees.
-struct Checked<'r> {
-    routes: &'r Routes,
-    visible: Model,
-    written: Model,
-    pending: usize,
-    pins: Vec<(PinnedRoutes<'r, u16, u32>, Model)>,
-}
+    fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
 
-impl Checked<'_> {
-    fn write(&mut self, updates: Vec<(Prefix<u16>, Option<u32>)>) {
-        let outcome = self.retried(|routes| match updates[..] {
-            [(at, Some(value))] => routes.insert(at, value).ok(),
-            [(at, None)] => routes.remove(&at).ok(),
-            _ => routes.apply(updates.iter().copied()).ok(),
+    /// Returns an address of which most bits are zero, so that addresses have bits in common.
+    fn address<A: Address>(&mut self) -> A {
+        let words: [u64; 8] = core::array::from_fn(|_| match self.below(3) {
+            0 => 0,
+            1 => self.next() & self.next() & self.next() << 40,
+            _ => self.below(8) << self.below(60) | self.below(4) << 62,
         });
-        let Some(publication) = outcome else { return };
-        self.pending += updates.len();
-        for (at, value) in updates {
-            match value {
-                Some(value) => drop(self.written.insert(at, value)),
-                None => drop(self.written.remove(&at)),
-            }
-        }
-        self.on_publication(publication);
+        A::from_windows(|pos| {
+            let (word, shift) = ((pos / 64) as usize % 8, pos % 64);
+            words[word] << shift | words[(word + 1) % 8].checked_shr(64 - shift).unwrap_or(0)
+        })
     }
 
-    fn retain(&mut self, divisor: u32) {
-        let retained = |routes: &Routes| routes.retain(|_, value| value % divisor != 0).ok();
-        let Some(publication) = self.retried(retained) else { return };
-        let rejected = self.visible.iter();
-        let rejected = rejected.into_iter().filter(|(_, value)| **value % divisor == 0);
-        for (at, _) in rejected {
-            self.written.remove(&at);
-            self.pending += 1;
-        }
-        self.on_publication(publication);
-    }
-
-    /// Replaces all routes by `replace`, which returns whether it did.
-    fn replace(&mut self, new: Vec<(Prefix<u16>, u32)>, replace: impl Fn(&Routes) -> bool) {
-        if self.retried(|routes| replace(routes).then_some(())).is_none() {
-            return;
-        }
-        self.written.clear();
-        new.into_iter().for_each(|(at, value)| _ = self.written.insert(at, value));
-        self.on_publication(Publication::Visible);
-    }
-
-    fn on_publication(&mut self, publication: Publication) {
-        match publication {
-            Publication::Visible => {
-                (self.visible, self.pending) = (self.written.clone(), 0);
-            }
-            Publication::Pending if self.pins.is_empty() => {
-                let is_visible = |routes: &Routes| routes.publish() == Publication::Visible;
-                self.retried(|routes| is_visible(routes).then_some(()));
-                self.on_publication(Publication::Visible);
-            }
-            Publication::Pending => {}
-        }
-    }
-
-    /// Returns the result of `operation`, which is `None` if pins of this test delay it.
-    ///
-    /// Without such pins it succeeds at last: the thread of an earlier test that ends is a reader
-    /// for a short time.
-    fn retried<T>(&self, operation: impl Fn(&Routes) -> Option<T>) -> Option<T> {
-        let mut result = operation(self.routes);
-        if self.pins.is_empty() {
-            eventually("an operation succeeds if no reader is pinned", || {
-                if result.is_none() {
-                    result = operation(self.routes);
-                }
-                result.is_some()
-            });
-        }
-        result
-    }
-
-    fn step(&mut self, op: Op) {
-        let count = self.pins.len().max(1);
-        match op {
-            Op::Insert(at, value) => self.write(vec![(at, Some(value))]),
-            Op::Remove(at) => self.write(vec![(at, None)]),
-            Op::Apply(updates) => self.write(updates),
-            Op::Retain(divisor) => self.retain(divisor),
-            Op::Clear => self.replace(vec![], |routes| routes.clear().is_ok()),
-            Op::Replace(new) => {
-                let table: RouteTable<_, _> = new.iter().copied().collect();
-                self.replace(new, |routes| routes.replace(table.clone()).is_ok());
-            }
-            Op::Publish => {
-                let publication = self.routes.publish();
-                self.on_publication(publication);
-            }
-            Op::Pin => self.pins.push((self.routes.pin(), self.visible.clone())),
-            Op::Repin(at) => {
-                if let Some((pin, model)) = self.pins.get_mut(at % count) {
-                    pin.repin();
-                    *model = self.visible.clone();
-                }
-            }
-            Op::Unpin(at) => {
-                if at % count < self.pins.len() {
-                    self.pins.swap_remove(at % count);
-                }
-            }
-            Op::Lookup(at) => {
-                self.pins.iter().for_each(|(pin, model)| compare(pin, model, &at));
-                compare(&self.routes.pin(), &self.visible, &at);
-            }
-        }
-        assert_eq!(self.routes.pending(), self.pending);
+    fn prefix<A: Address>(&mut self) -> Prefix<A> {
+        let address = self.address();
+        // The default route costs as much as thousands of others.
+        let len =
+            if self.below(8) == 0 { self.below(7) } else { self.below(u64::from(A::BITS) + 1) };
+        Prefix::new(address, (len as u32).min(A::BITS)).unwrap()
     }
 }
 
-fn compare(table: &RouteTable<u16, u32>, model: &Model, at: &Prefix<u16>) {
-    let addresses = [at.address(), last_address(at), flipped(&at.address(), 0)];
-    let mut found = [None; 3];
-    table.lookup_batch(&addresses, &mut found);
-    assert_eq!(found, addresses.each_ref().map(|address| model.lookup(address)));
-    assert_eq!(table.lookup(&addresses[0]), model.lookup(&addresses[0]));
-    assert_eq!(table.get(at), model.get(at));
-    assert!(table.matches(&addresses[1]).eq(model.matches(&addresses[1])));
-    assert!(table.covered(at).eq(model.covered(at)));
-    assert!(table.iter().eq(model.iter()));
-    if !cfg!(miri) {
-        table.validate().unwrap();
+type Value = Arc<u64>;
+
+/// A table, its reference model, and the prefixes that were inserted.
+struct Checked<A: Address> {
+    routes: ConcurrentRoutes<A, Value>,
+    model: RouteTable<A, Value>,
+    inserted: Vec<Prefix<A>>,
+    random: Random,
+}
+
+impl<A: Address + Debug + Send> Checked<A> {
+    fn new(seed: u64) -> Self {
+        let (routes, model) = (ConcurrentRoutes::new(), RouteTable::new());
+        Self { routes, model, inserted: Vec::new(), random: Random(seed) }
+    }
+
+    /// Returns a prefix that was inserted, or another one.
+    fn known(&mut self) -> Prefix<A> {
+        if self.inserted.is_empty() || self.random.below(8) == 0 {
+            return self.random.prefix();
+        }
+        let at = self.random.below(self.inserted.len() as u64) as usize;
+        self.inserted[at]
+    }
+
+    fn insert(&mut self) {
+        let at = if self.random.below(4) == 0 { self.known() } else { self.random.prefix() };
+        let value = Arc::new(self.random.next());
+        let is_new = self.model.insert(at, Arc::clone(&value)).is_none();
+        assert_eq!(self.routes.insert(at, value), Ok(is_new));
+        self.inserted.push(at);
+    }
+
+    fn remove(&mut self) {
+        let at = self.known();
+        let existed = self.model.remove(&at).is_some();
+        assert_eq!(self.routes.remove(&at), Ok(existed));
+    }
+
+    /// Compares the lookups of addresses in and beside a route.
+    fn look_up(&mut self) {
+        let addresses: Vec<A> = (0..40)
+            .map(|nth| match nth % 3 {
+                0 => self.random.address(),
+                1 => self.known().address(),
+                _ => self.known().last_address(),
+            })
+            .collect();
+        let pinned = self.routes.pin();
+        let (mut found, mut values) = ([None; 40], [None; 40]);
+        pinned.lookup_batch(&addresses, &mut found);
+        pinned.lookup_batch_values(&addresses, &mut values);
+        for (address, (found, value)) in addresses.iter().zip(found.into_iter().zip(values)) {
+            let expected = self.model.lookup(address);
+            assert_eq!(pinned.lookup(address), expected, "{address:?}");
+            assert_eq!((found, value), (expected, expected.map(|(_, value)| value)));
+        }
+        for at in [self.inserted.last(), self.inserted.first()].into_iter().flatten() {
+            assert_eq!(pinned.get(at), self.model.get(at));
+        }
+        assert_eq!(self.routes.len(), self.model.len());
+    }
+
+    fn check(&self) {
+        self.routes.validate().unwrap();
+        assert!(self.routes.pin().iter().eq(self.model.iter()));
+    }
+
+    fn run(mut self) {
+        for step in 0..STEPS {
+            // Grows, and shrinks again.
+            let grows = step / (STEPS / 6) % 2 == 0;
+            match self.random.below(8) {
+                0..3 => self.insert(),
+                3 if grows => self.insert(),
+                3..7 if !grows => self.remove(),
+                4 => self.remove(),
+                _ if step % 8 == 0 => self.look_up(),
+                _ => {}
+            }
+            if step % CHECK == 0 {
+                self.check();
+            }
+        }
+        self.check();
+        self.bulk();
+        // All of them one by one: what is left is an empty table.
+        let prefixes: Vec<_> = self.model.prefixes().collect();
+        for at in prefixes {
+            assert_eq!(self.routes.remove(&at), Ok(true));
+        }
+        assert!(self.routes.is_empty());
+        self.routes.validate().unwrap();
+        assert_eq!(
+            self.routes.allocation_size(),
+            ConcurrentRoutes::<A, Value>::new().allocation_size()
+        );
+    }
+
+    /// Operations on all routes.
+    fn bulk(&mut self) {
+        let copy = ConcurrentRoutes::from(self.model.clone());
+        copy.validate().unwrap();
+        assert!(copy.pin().iter().eq(self.model.iter()));
+        let withdrawn = self.model.values().filter(|value| ***value % 3 == 0).count();
+        self.model.retain(|_, value| **value % 3 != 0);
+        assert_eq!(self.routes.retain(|_, value| **value % 3 != 0), Ok(withdrawn));
+        self.check();
+        let routes = copy.pin().iter().take(30).map(|(at, value)| (at, value.clone())).collect();
+        let table: RouteTable<A, Value> = routes;
+        copy.replace(table.clone()).unwrap();
+        copy.validate().unwrap();
+        assert!(copy.pin().iter().eq(table.iter()));
+        copy.clear().unwrap();
+        copy.validate().unwrap();
+        assert!(copy.is_empty() && copy.pin().iter().next().is_none());
+        let updates = table.iter().map(|(at, value)| (at, Some(value.clone())));
+        copy.apply(updates).unwrap();
+        assert!(copy.pin().iter().eq(table.iter()));
+        copy.apply(table.prefixes().map(|at| (at, None))).unwrap();
+        assert!(copy.is_empty());
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 400 }))]
+#[test]
+fn addresses_of_8_bits() {
+    let _turn = turn();
+    Checked::<u8>::new(1).run();
+}
 
-    #[test]
-    fn answers_are_those_of_the_model(ops in vec(op(), 0..if cfg!(miri) { 20 } else { 120 })) {
-        let _turn = turn();
-        let routes = ConcurrentRoutes::new().with_limit(400, 0);
-        let mut checked = Checked {
-            routes: &routes,
-            visible: Model::new(),
-            written: Model::new(),
-            pending: 0,
-            pins: Vec::new(),
-        };
-        for op in ops {
-            checked.step(op);
-        }
-        checked.pins.clear();
-        let publication = routes.publish();
-        checked.on_publication(publication);
-        compare(&routes.pin(), &checked.visible, &Prefix::default_route());
+#[test]
+fn addresses_of_16_bits() {
+    let _turn = turn();
+    Checked::<u16>::new(2).run();
+}
+
+#[test]
+fn addresses_of_ipv4() {
+    let _turn = turn();
+    Checked::<std::net::Ipv4Addr>::new(3).run();
+}
+
+#[test]
+fn addresses_of_64_bits() {
+    let _turn = turn();
+    Checked::<u64>::new(4).run();
+}
+
+#[test]
+fn addresses_of_ipv6() {
+    let _turn = turn();
+    Checked::<std::net::Ipv6Addr>::new(5).run();
+}
+
+#[test]
+fn addresses_of_256_bits() {
+    let _turn = turn();
+    Checked::<[u8; 32]>::new(6).run();
+}
+
+#[test]
+fn values_of_any_size_and_alignment() {
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[repr(align(128))]
+    struct Wide([u64; 20]);
+
+    let _turn = turn();
+    let (small, wide) = (ConcurrentRoutes::<u32, ()>::new(), ConcurrentRoutes::new());
+    let mut random = Random(7);
+    let mut model = RouteTable::new();
+    for number in 0..STEPS.min(600) {
+        let at: Prefix<u32> = random.prefix();
+        small.insert(at, ()).unwrap();
+        wide.insert(at, Wide([number.into(); 20])).unwrap();
+        model.insert(at, Wide([number.into(); 20]));
     }
+    assert!(small.pin().iter().map(|(at, ())| at).eq(model.prefixes()));
+    assert!(wide.pin().iter().eq(model.iter()));
+    for at in model.prefixes() {
+        assert_eq!(wide.pin().lookup(&at.address()), model.lookup(&at.address()));
+    }
+    small.validate().unwrap();
+    wide.validate().unwrap();
 }

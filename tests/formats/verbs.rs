@@ -38,7 +38,7 @@ const COLUMNS: [&str; 14] = [
 ];
 
 /// The rows, in the order of the table.
-const ROWS: [(&str, &str); 21] = [
+const ROWS: [(&str, &str); 22] = [
     ("TrashMap", "xxxxxxxxxxxxxx"),
     ("TrashSet", "xx-xxxx-xxxxxx"),
     ("TrashTable", "xx-xxxxx-x-xx-"),
@@ -51,6 +51,7 @@ const ROWS: [(&str, &str); 21] = [
     ("StampedRoutes", "---x-x--xx-xx-"),
     ("LcTrieMap", "---x-xxxxxxxxx"),
     ("ConcurrentRoutes", "-x-x-x--xx--x-"),
+    ("SnapshotRoutes", "-x-x-x--xx--x-"),
     ("LcRouteTable", "---x-xx-xxxxxx"),
     ("ConcurrentLcTrie", "-----xx--x--x-"),
     ("SocketTable", "-x-x-xxx---xxx"),
@@ -232,6 +233,21 @@ fn concurrent_table() {
 #[test]
 fn concurrent_routes() {
     type Table = flowtable::ConcurrentRoutes<u32, u32>;
+    has_a_default::<Table>();
+    let routes: Table = (0..10).map(|host| (Prefix::host(host), host)).collect();
+    routes.retain(|_, value| value % 2 == 0).unwrap();
+    let pinned = routes.pin();
+    let mut found = [None; 2];
+    pinned.lookup_batch(&[1, 2], &mut found);
+    assert_eq!(found.map(|route| route.map(|(_, value)| *value)), [None, Some(2)]);
+    assert_eq!(pinned.iter().count(), 5);
+    assert!(!format!("{routes:?}").is_empty());
+}
+
+#[cfg(feature = "concurrent")]
+#[test]
+fn snapshot_routes() {
+    type Table = flowtable::SnapshotRoutes<u32, u32>;
     has_a_default::<Table>();
     let routes: Table = (0..10).map(|host| (Prefix::host(host), host)).collect();
     routes.retain(|_, value| value % 2 == 0).unwrap();

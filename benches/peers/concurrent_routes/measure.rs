@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 
 use super::feed::{Feed, Table, Update};
-use super::subjects::{LeftRight, Ours, SharedTable};
+use super::subjects::{LeftRight, Lookups, Ours, SharedTable, Snapshots};
 use crate::args::Plan;
 use crate::results::{Column, Outcome, Report, Results};
 use crate::subject::{BURST, ours, peer, rotation};
@@ -34,13 +34,6 @@ const COLUMNS: [(&str, &str); 7] = [
     ("update, 99.9 %, us", "us"),
     ("worst update, us", "us"),
 ];
-
-/// The lookups of 32 addresses under one pin.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Lookups {
-    Single,
-    Burst,
-}
 
 /// The nanoseconds of each 32 lookups and of each call with updates, the number of calls that were
 /// due, and the number of updates that were not visible in the end.
@@ -78,6 +71,8 @@ pub(crate) fn rounds(plan: &Plan, report: &mut Report, n: usize) -> Outcome {
         ours("concurrent_routes", "ConcurrentRoutes", shared::<Ours>(Some(1), &feed)),
         peer("the same, 32 in a call", shared::<Ours>(Some(32), &feed)),
         peer("the same, no writer", shared::<Ours>(None, &feed)),
+        peer("SnapshotRoutes", shared::<Snapshots>(Some(1), &feed)),
+        peer("SnapshotRoutes, 32 in a call", shared::<Snapshots>(Some(32), &feed)),
         peer("RouteTable, no writer", shared::<Table>(None, &feed)),
         peer("RwLock", shared::<RwLock<Table>>(Some(1), &feed)),
         peer("ArcSwap", shared::<ArcSwap<Table>>(Some(1), &feed)),
@@ -179,29 +174,11 @@ fn run_lookups<S: SharedTable>(
 ) {
     let mut last = Instant::now();
     for (addresses, ns) in black_box(addresses).chunks_exact(BURST).zip(ns) {
-        let sum = match lookups {
-            Lookups::Single => shared.read(reader, |table| singles(table, addresses)),
-            Lookups::Burst => shared.read(reader, |table| burst(table, addresses)),
-        };
-        black_box(sum);
+        black_box(shared.read(reader, lookups, addresses));
         let now = Instant::now();
         *ns = now.duration_since(last).as_nanos().try_into().unwrap_or(u32::MAX);
         last = now;
     }
-}
-
-#[inline(always)]
-fn singles(table: &Table, addresses: &[Ipv4Addr]) -> u64 {
-    let found = addresses.iter().filter_map(|address| table.lookup(address));
-    found.map(|(prefix, &value)| u64::from(prefix.len()) << 32 | u64::from(value)).sum()
-}
-
-#[inline(always)]
-fn burst(table: &Table, addresses: &[Ipv4Addr]) -> u64 {
-    let mut found = [None; BURST];
-    table.lookup_batch(addresses, &mut found);
-    let found = found.into_iter().flatten();
-    found.map(|(prefix, &value)| u64::from(prefix.len()) << 32 | u64::from(value)).sum()
 }
 
 /// Makes updates when they are due, or at once when they are late, until the reader is done.

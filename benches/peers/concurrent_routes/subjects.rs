@@ -1,12 +1,81 @@
 //! Ways of sharing a route table between threads.
 
+use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, RwLock};
 
 use arc_swap::ArcSwap;
-use flowtable::concurrent::ConcurrentRoutes;
+use flowtable::Prefix;
+use flowtable::concurrent::{ConcurrentRoutes, PinnedRoutes, SnapshotRoutes};
 use left_right::{Absorb, ReadHandle, ReadHandleFactory, WriteHandle};
 
 use super::feed::{Table, Update};
+use crate::subject::BURST;
+
+/// The lookups of [`BURST`] addresses under one pin.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lookups {
+    Single,
+    Burst,
+}
+
+/// What looks up addresses.
+pub(crate) trait LookUp {
+    fn one(&self, address: &Ipv4Addr) -> Option<(Prefix<Ipv4Addr>, &u32)>;
+
+    fn batch<'t>(
+        &'t self,
+        addresses: &[Ipv4Addr],
+        found: &mut [Option<(Prefix<Ipv4Addr>, &'t u32)>],
+    );
+}
+
+impl LookUp for Table {
+    #[inline(always)]
+    fn one(&self, address: &Ipv4Addr) -> Option<(Prefix<Ipv4Addr>, &u32)> {
+        self.lookup(address)
+    }
+
+    #[inline(always)]
+    fn batch<'t>(
+        &'t self,
+        addresses: &[Ipv4Addr],
+        found: &mut [Option<(Prefix<Ipv4Addr>, &'t u32)>],
+    ) {
+        self.lookup_batch(addresses, found);
+    }
+}
+
+impl LookUp for PinnedRoutes<'_, Ipv4Addr, u32> {
+    #[inline(always)]
+    fn one(&self, address: &Ipv4Addr) -> Option<(Prefix<Ipv4Addr>, &u32)> {
+        self.lookup(address)
+    }
+
+    #[inline(always)]
+    fn batch<'t>(
+        &'t self,
+        addresses: &[Ipv4Addr],
+        found: &mut [Option<(Prefix<Ipv4Addr>, &'t u32)>],
+    ) {
+        self.lookup_batch(addresses, found);
+    }
+}
+
+impl Lookups {
+    /// Looks up addresses. Returns a sum of the routes, so that they are used.
+    #[inline(always)]
+    fn run(self, table: &impl LookUp, addresses: &[Ipv4Addr]) -> u64 {
+        let number = |(prefix, &value): (Prefix<Ipv4Addr>, &u32)| {
+            u64::from(prefix.len()) << 32 | u64::from(value)
+        };
+        if self == Self::Single {
+            return addresses.iter().filter_map(|address| table.one(address)).map(number).sum();
+        }
+        let mut found = [None; BURST];
+        table.batch(addresses, &mut found);
+        found.into_iter().flatten().map(number).sum()
+    }
+}
 
 /// A table that one thread reads while another one updates it.
 pub(crate) trait SharedTable: Sync {
@@ -16,8 +85,8 @@ pub(crate) trait SharedTable: Sync {
     fn new(table: Table) -> Self;
     fn reader(&self) -> Self::Reader;
 
-    /// Calls `look` with a table that does not change during the call.
-    fn read<R>(&self, reader: &Self::Reader, look: impl FnOnce(&Table) -> R) -> R;
+    /// Looks up addresses, and returns the sum of [`Lookups::run`].
+    fn read(&self, reader: &Self::Reader, lookups: Lookups, addresses: &[Ipv4Addr]) -> u64;
 
     /// Applies updates, which become visible one by one or at once.
     fn update(&self, updates: &[Update]);
@@ -28,7 +97,7 @@ pub(crate) trait SharedTable: Sync {
     }
 }
 
-pub(crate) type Ours = ConcurrentRoutes<std::net::Ipv4Addr, u32>;
+pub(crate) type Ours = ConcurrentRoutes<Ipv4Addr, u32>;
 
 impl SharedTable for Ours {
     type Reader = ();
@@ -40,8 +109,34 @@ impl SharedTable for Ours {
     fn reader(&self) {}
 
     #[inline]
-    fn read<R>(&self, (): &(), look: impl FnOnce(&Table) -> R) -> R {
-        look(&self.pin())
+    fn read(&self, (): &(), lookups: Lookups, addresses: &[Ipv4Addr]) -> u64 {
+        lookups.run(&self.pin(), addresses)
+    }
+
+    fn update(&self, updates: &[Update]) {
+        let is_applied = match *updates {
+            [(prefix, Some(value))] => self.insert(prefix, value).is_ok(),
+            [(prefix, None)] => self.remove(&prefix).is_ok(),
+            _ => self.apply(updates.iter().copied()).is_ok(),
+        };
+        assert!(is_applied, "the garbage is below its limit");
+    }
+}
+
+pub(crate) type Snapshots = SnapshotRoutes<Ipv4Addr, u32>;
+
+impl SharedTable for Snapshots {
+    type Reader = ();
+
+    fn new(table: Table) -> Self {
+        table.into()
+    }
+
+    fn reader(&self) {}
+
+    #[inline]
+    fn read(&self, (): &(), lookups: Lookups, addresses: &[Ipv4Addr]) -> u64 {
+        lookups.run(&*self.pin(), addresses)
     }
 
     fn update(&self, updates: &[Update]) {
@@ -54,7 +149,7 @@ impl SharedTable for Ours {
     }
 
     fn pending(&self) -> usize {
-        ConcurrentRoutes::pending(self)
+        SnapshotRoutes::pending(self)
     }
 }
 
@@ -69,8 +164,8 @@ impl SharedTable for Table {
     fn reader(&self) {}
 
     #[inline]
-    fn read<R>(&self, (): &(), look: impl FnOnce(&Table) -> R) -> R {
-        look(self)
+    fn read(&self, (): &(), lookups: Lookups, addresses: &[Ipv4Addr]) -> u64 {
+        lookups.run(self, addresses)
     }
 
     fn update(&self, _: &[Update]) {
@@ -97,8 +192,8 @@ impl SharedTable for RwLock<Table> {
     fn reader(&self) {}
 
     #[inline]
-    fn read<R>(&self, (): &(), look: impl FnOnce(&Table) -> R) -> R {
-        look(&RwLock::read(self).expect("no thread panics"))
+    fn read(&self, (): &(), lookups: Lookups, addresses: &[Ipv4Addr]) -> u64 {
+        lookups.run(&*RwLock::read(self).expect("no thread panics"), addresses)
     }
 
     fn update(&self, updates: &[Update]) {
@@ -117,8 +212,8 @@ impl SharedTable for ArcSwap<Table> {
     fn reader(&self) {}
 
     #[inline]
-    fn read<R>(&self, (): &(), look: impl FnOnce(&Table) -> R) -> R {
-        look(&self.load())
+    fn read(&self, (): &(), lookups: Lookups, addresses: &[Ipv4Addr]) -> u64 {
+        lookups.run(&**self.load(), addresses)
     }
 
     fn update(&self, updates: &[Update]) {
@@ -160,8 +255,8 @@ impl SharedTable for LeftRight {
     }
 
     #[inline]
-    fn read<R>(&self, reader: &ReadHandle<Table>, look: impl FnOnce(&Table) -> R) -> R {
-        look(&reader.enter().expect("the writer is alive"))
+    fn read(&self, reader: &ReadHandle<Table>, lookups: Lookups, addresses: &[Ipv4Addr]) -> u64 {
+        lookups.run(&*reader.enter().expect("the writer is alive"), addresses)
     }
 
     fn update(&self, updates: &[Update]) {

@@ -1,134 +1,133 @@
-//! Concurrent longest-prefix match: wait-free readers, and writers that do not block on readers.
+//! Concurrent longest-prefix match on one copy of the routes, with wait-free readers.
 //!
 //! ```text
-//!     readers                    ┌──────────── active = 0
-//!     pin() ─ 1 lookup ─────────→│ copy 0 │    read only: every visible route
-//!     pin() ─ 2 lookups ────────→│        │
-//!                                 ╲      ╱     ← swapped by one store
-//!     writer, under a lock        ╱      ╲
-//!     insert() ── echo, queue ──→│ copy 1 │    the spare: no readers, or soon none
+//!     bits   0      6             18     24     30
+//!            │ 001010 │ 000001 000000 │ 000010 │      │ ····
+//!            └───┬────┴──────┬────────┴───┬────┘
+//!              part         slot ─→ block ┴→ block ─→ …       of six bits each
+//!
+//!     reader      load the slot ─→ read blocks
+//!     writer      copy a block, and those above it ─→ store the slot ─→ retire the old ones
 //! ```
 //!
-//! There are two [`RouteTable`]s, and a word selects the active one, for the readers. A writer
-//! brings the spare one up to date with the updates that it has missed (the *echo*), applies new
-//! ones (the *queue*), and swaps. Later readers access the new table. Earlier readers still access
-//! the old one, so it must not be changed yet. Each of them has pinned its thread in crossbeam's
-//! garbage collector; a closure that is deferred to the collector runs when the last of them has
-//! ended, and marks the copy as free.
+//! It is the trie of a [`RouteTable`](crate::RouteTable), with strides of six bits. A node is a
+//! *block*: bitmaps of its routes and children, and the values themselves (`block.rs`). A block
+//! never changes. An update copies the block that has the route, and those above it up to the
+//! *slot* of the first 18 bits, and publishes the copies by one store, of the word of that slot
+//! (`edit.rs`). The block of a slot also has the longest route of up to 18 bits that covers it, its
+//! *inherited* route. So all that a lookup reads follows from one load of one word.
 //!
-//! The next update helps the collector for some microseconds if the copy is not free yet, and does
-//! not wait any longer: it is queued, and the next update that finds the copy free makes it
-//! visible. So a reader that sleeps during a lookup delays the visibility of updates, and blocks no
-//! thread.
+//! A route of up to 18 bits is inherited by all slots for which it is the longest one, which are
+//! published one by one. Slots without longer routes share a block. The slots are 64 parts, by the
+//! first six bits; a part without routes of more than six bits is one word (`slots.rs`).
+//!
+//! Old blocks are retired, and freed when all earlier pins have ended: read-copy-update.
 //!
 //! # Guarantees
 //!
-//! - **R1, old or new.** A lookup answers from the routes before or after an update, never from a
-//!   state in between: no route is temporarily missing or duplicated.
-//! - **R2, a pin is a snapshot.** All answers of a [`PinnedRoutes`] are from one state of the
-//!   table, until it is [repinned](PinnedRoutes::repin). Updates that were
-//!   [applied](ConcurrentRoutes::apply) together become visible together.
-//! - **R3, order of visibility.** Every pin that begins after a call has returned
-//!   [`Publication::Visible`] observes that update and all earlier ones, in the order in which they
-//!   were made. Pins of a thread are monotonic. A [`Publication::Pending`] update becomes visible
-//!   with the first later call of any thread that returns `Visible`; updates are never reordered.
-//! - **R4, bounded.** Updates that are kept for the spare copy or for both never take more bytes
-//!   than the limit and the updates of one call, and no more than twice as many are allocated for
-//!   them. Above, an update is refused and returned, and nothing has changed. A call that no reader
-//!   delays is never refused, whatever the number of its updates.
-//! - **R5, progress.** To pin takes no lock, never waits and never retries. A writer waits for
-//!   other writers, none of which waits for a reader while it holds the lock; it yields to readers
-//!   a bounded number of times, and only to publish or if the queue is full. A thread that holds a
-//!   pin and writes gets `Pending`, and never hangs.
-//! - **R6, code of the caller.** Values are cloned before the lock is taken and dropped after it is
-//!   released. If a clone panics, nothing has changed. If a drop does, the update has been made.
-//!   Under the lock only methods of addresses run. If one panics, so does the call; readers have
-//!   observed nothing; updates that were not visible are dropped, and the spare copy is replaced by
-//!   a clone of the active one before its next use.
+//! *Update*: the insertion, replacement or removal of one route. Each guarantee has a test of its
+//! name in `tests/concurrent_routes/`.
+//!
+//! - **R1, old or new.** A lookup answers from the routes at one point in time between its begin
+//!   and its end: no update is observed in part, and none is missed that a later one depends on. If
+//!   more specific routes are inserted before a shorter one is removed, or the other way round,
+//!   each address has a route at any time.
+//! - **R2, visible on return.** When a call returns, its updates are visible: each lookup that
+//!   begins later observes them. There is nothing to publish, and nothing is pending.
+//! - **R3, order.** Lookups of one address observe updates in their order, and are monotonic.
+//! - **R4, no snapshot.** Two lookups, also of one burst or under one pin, may observe different
+//!   states. An update of up to 18 bits reaches the slots one after the other: while it is being
+//!   made, of two addresses that it covers one may observe it and the other one not yet. So do the
+//!   updates of [`apply`](ConcurrentRoutes::apply), [`retain`](ConcurrentRoutes::retain),
+//!   [`clear`](ConcurrentRoutes::clear) and [`replace`](ConcurrentRoutes::replace).
+//!   [`SnapshotRoutes`](super::SnapshotRoutes) has snapshots.
+//! - **R5, references.** A reference to a value is valid until the pin ends or is repinned, also
+//!   if the route is replaced or removed.
+//! - **R6, bounded.** Garbage, which is retired and not freed yet, is no more than the limit and
+//!   that of one update. Above, an update is refused and returned, and nothing has changed. Calls
+//!   that withdraw many routes do so step by step: if one is refused, the earlier ones are made,
+//!   and the call can be repeated.
+//! - **R7, progress.** To pin and to look up take no lock, never wait and never retry. A writer
+//!   waits for other writers only; it yields to readers a bounded number of times, and only above
+//!   the limit. A thread that holds a pin and writes never hangs.
+//! - **R8, code of the caller.** Clones of values and methods of addresses run under the lock. If
+//!   one panics, so does the call, and the update is not made. Values are dropped after the lock is
+//!   released, those that readers may access by a thread that helps the collector.
 //!
 //! # Cost
 //!
-//! Twice the memory; each update is applied twice, and its value cloned once. A lookup takes as
-//! many steps as in a [`RouteTable`], and a pin some ten nanoseconds, so hold one for a burst.
-//! Values that are expensive to clone go into an [`Arc`](std::sync::Arc). Replaced values live on
-//! in the spare copy until the next update or [`publish`](ConcurrentRoutes::publish).
+//! | | IPv4 | IPv6 |
+//! |---|---|---|
+//! | cache misses of a lookup, in series | slot, block, value | slot, a block for each six bits |
+//! | insert or remove | a block, for more than 24 bits up to three | up to six, to 48 bits |
+//! | of up to 18 bits | 2^(18 - length) slots, and the blocks of those that inherit it | as IPv4 |
 //!
-//! After each swap readers access a copy that is not in their caches. With the routes of the
-//! Internet and ten thousand swaps a second, single lookups take about 2.3 times as long, and
-//! bursts 1.5 times; if 32 updates are [applied](ConcurrentRoutes::apply) at once, 1.9 and 1.2
-//! times. So batch updates.
+//! A value is cloned with its block, with up to 126 others: values that are expensive to clone go
+//! into an [`Arc`](alloc::sync::Arc). Blocks of slots have a clone of the inherited value. A part
+//! of the address space with routes of more than six bits has 32 KiB of slots, so a table of few
+//! routes takes up to 2 MiB.
 //!
-//! The collector is shared by all structures of a process. A pin of any of them that is held for
-//! long delays all of them, and one that is leaked delays them for ever.
+//! Lookups of IPv6 take two to four times as long as in a `RouteTable`, which reads three hashed
+//! levels at once.
 //!
-//! # Alternatives
-//!
-//! *A table that is replaced as a whole*, for example in an `ArcSwap`: as simple for readers, but
-//! each update copies all routes, which takes milliseconds and more for those of the Internet.
-//! Suitable for updates once a minute, or for batches.
-//!
-//! *A reader-writer lock*: one table only, but readers write to a shared word, and wait for
-//! writers.
-//!
-//! *The crate `left-right`*, the origin of the two copies: its writer waits until the last reader
-//! has ended, without bound, and its log grows until it is published.
+//! An update of the default route copies the blocks of all slots without another short route: some
+//! ten milliseconds with the routes of the Internet, for which other writers wait, but no reader.
 //!
 //! # Papers
 //!
-//! Ramalhete and Correia, *Left-Right: a concurrency control technique with wait-free population
-//! oblivious reads* (2015), where readers announce their arrival and departure; Fraser, *Practical
-//! lock-freedom* (2004), for the epochs that replace these announcements here.
+//! The bitmaps of Eatherton and others, *Tree bitmap* (2004), and of Asai and Ohara, *Poptrie*
+//! (2015), which also publishes the copy of a subtree by one store; Fraser, *Practical
+//! lock-freedom* (2004), for the epochs.
 
-mod copies;
-mod log;
+mod block;
+mod check;
+mod edit;
+mod list;
+mod lookup;
+#[cfg(all(test, crossbeam_loom))]
+mod loom_models;
 mod pinned;
+mod retired;
+mod slots;
 mod traits;
 mod write;
 
-use alloc::vec::Vec;
+use core::marker::PhantomData;
 
-use super::error::WouldExceed;
+use super::garbage::Garbage;
 use super::guard::{Guard, pin};
+use super::lock::Lock;
+use super::sync::{AtomicUsize, Ordering};
 use crate::key::bits::Address;
-use crate::key::prefix::Prefix;
-use crate::memory::{Allocator, Global};
-use crate::routes::RouteTable;
-use copies::Copies;
-use log::{Log, Update};
+use crate::raw::bit_ops::detect;
+use edit::State;
+use slots::Slots;
 
 pub use pinned::PinnedRoutes;
-pub use write::Publication;
 
-/// The default limit on kept updates, in bytes: some seconds at a hundred thousand updates of the
-/// Internet's routes a second.
-const LIMIT: usize = 16 << 20;
-
-/// The default patience: how often a writer yields if the queue is full.
-const PATIENCE: usize = 16;
-
-/// A concurrent route table: wait-free lookups, updates by one thread at a time.
+/// A concurrent route table: wait-free lookups beside updates by one thread at a time, in one copy.
 ///
 /// | method | cost |
 /// |---|---|
-/// | [`pin`](Self::pin) | a fence; then the lookups of a [`RouteTable`], at its speed |
-/// | [`insert`](Self::insert), [`remove`](Self::remove) | two updates and a swap |
-/// | [`apply`](Self::apply) | the sum of its updates, with one swap |
-/// | [`From`] a [`RouteTable`] | O(routes), once |
+/// | [`pin`](Self::pin) | a fence; hold it for a burst |
+/// | [`lookup`](PinnedRoutes::lookup) | a slot, and a block for each six bits below bit 18 |
+/// | [`insert`](Self::insert), [`remove`](Self::remove) | copies of some blocks; or many slots |
+/// | [`iter`](PinnedRoutes::iter), [`retain`](Self::retain) | O(routes), for which writers wait |
 ///
-/// The former value of a prefix is not returned: readers may still access it. Callers that need it
-/// look it up with a pin.
+/// A pin is no snapshot: see [the guarantees](self). For snapshots, and updates that become visible
+/// together, use [`SnapshotRoutes`](super::SnapshotRoutes).
 ///
 /// # Panics
 ///
-/// A thread holds one lock of a concurrent structure at a time. So all methods that take this one,
-/// which are those that write, [`pending`](Self::pending) and
-/// [`allocation_size`](Self::allocation_size), panic if a method of an address calls them during an
-/// update; or the drop of a value, during an update in which such a method panics.
+/// A thread holds one lock of a concurrent structure at a time. So methods that take this one,
+/// which are those that write, and [`get`](PinnedRoutes::get), [`iter`](PinnedRoutes::iter) and
+/// [`allocation_size`](Self::allocation_size), panic if the clone of a value or a method of an
+/// address calls them during an update.
 ///
 /// # Example
 ///
 /// ```
-/// use flowtable::concurrent::{ConcurrentRoutes, Publication};
+/// use flowtable::concurrent::ConcurrentRoutes;
 /// use std::net::Ipv4Addr;
 ///
 /// let routes = ConcurrentRoutes::<Ipv4Addr, &str>::new();
@@ -141,16 +140,19 @@ const PATIENCE: usize = 16;
 ///     });
 ///     routes.insert("10.1.0.0/16".parse().unwrap(), "lab").unwrap();
 /// });
-/// // No reader is left, so the last update becomes visible, if it was not at once.
-/// assert_eq!(routes.publish(), Publication::Visible);
 /// assert_eq!(routes.pin().lookup(&Ipv4Addr::new(10, 1, 2, 3)).unwrap().1, &"lab");
 /// # Ok::<(), flowtable::PrefixError>(())
 /// ```
 #[doc(alias("fib", "lpm", "rcu"))]
-pub struct ConcurrentRoutes<A, V, M: Allocator + Clone = Global> {
-    copies: Copies<RouteTable<A, V, M>, Log<A, V>>,
-    limit: usize,
-    patience: usize,
+pub struct ConcurrentRoutes<A, V> {
+    slots: Slots<V>,
+    state: Lock<State<V>>,
+    /// The number of routes, for readers.
+    len: AtomicUsize,
+    garbage: Garbage,
+    /// Whether the CPU has the instructions of `bit_ops`.
+    is_fast: bool,
+    addresses: PhantomData<A>,
 }
 
 impl<A: Address, V> ConcurrentRoutes<A, V> {
@@ -166,77 +168,67 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
     /// ```
     #[must_use]
     pub fn new() -> Self {
-        Self::new_in(Global)
+        Self::of(Slots::new(), State::new())
     }
-}
 
-impl<A: Address, V, M: Allocator + Clone> ConcurrentRoutes<A, V, M> {
-    /// Creates a table without routes in the memory of an allocator, of which each copy has a
-    /// clone. Threads can share the table if they can share the allocator. Updates are kept
-    /// in the memory of the program, which ends when a copy needs memory that the allocator does
-    /// not have.
+    fn of(slots: Slots<V>, state: State<V>) -> Self {
+        Self {
+            len: AtomicUsize::new(state.len),
+            slots,
+            state: Lock::new(state),
+            garbage: Garbage::new(),
+            is_fast: detect(),
+            addresses: PhantomData,
+        }
+    }
+
+    /// Sets the limit on garbage, which is retired and not freed yet, in bytes, and the patience.
+    ///
+    /// A writer that finds more than `bytes` helps the collector. If readers delay it, the writer
+    /// yields and helps again, `patience` times; then it returns
+    /// [`WouldExceed`](super::WouldExceed). It never waits without bound: the reader that delays
+    /// the collector may be the thread itself. By default there are 64 MiB, and no patience.
     ///
     /// # Example
     ///
     /// ```
     /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
     ///
-    /// let arena = bumpalo::Bump::new();
-    /// let routes = ConcurrentRoutes::<u16, char, _>::new_in(&arena);
-    /// routes.insert(Prefix::new(0, 6)?, 'a').unwrap();
-    /// assert_eq!(routes.pin().lookup(&80), Some((Prefix::new(0, 6)?, &'a')));
-    /// assert!(arena.allocated_bytes() > 0);
-    /// # Ok::<(), flowtable::PrefixError>(())
-    /// ```
-    #[must_use]
-    pub fn new_in(memory: M) -> Self {
-        Self::of(RouteTable::new_in(memory.clone()), RouteTable::new_in(memory))
-    }
-
-    /// Creates a structure from two tables with equal routes.
-    fn of(active: RouteTable<A, V, M>, spare: RouteTable<A, V, M>) -> Self {
-        Self { copies: Copies::new(active, spare, Log::new()), limit: LIMIT, patience: PATIENCE }
-    }
-
-    /// Sets the limits: kept updates take at most `bytes`, without what values own; and a writer
-    /// that finds the queue full, or [publishes](Self::publish), yields to readers `patience`
-    /// times.
-    ///
-    /// An update takes the size of a prefix, and of two values while it is pending and of one until
-    /// the next update. If no reader delays them, updates are made at once, whatever their number.
-    /// By default there are 16 MiB, and 16 times.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
-    ///
-    /// let routes = ConcurrentRoutes::<u8, char>::new().with_limit(10, 0);
+    /// let routes = ConcurrentRoutes::<u8, u32>::new().with_garbage_limit(4096, 0);
     /// let reader = routes.pin();
-    /// routes.insert(Prefix::new(0x40, 2)?, 'a').unwrap();
-    /// // The reader delays the next one, and the limit is too low for any delayed update.
-    /// let refused = routes.insert(Prefix::new(0x40, 2)?, 'b').unwrap_err();
-    /// assert_eq!(refused.refused, (Prefix::new(0x40, 2)?, 'b'));
-    /// assert!(reader.is_empty());
-    /// # Ok::<(), flowtable::PrefixError>(())
+    /// let insert = |value| routes.insert(Prefix::host(7), value);
+    /// // While this reader holds its pin, nothing that it may access is freed.
+    /// let refused = (0..).find_map(|value| insert(value).err()).unwrap();
+    /// assert_eq!(reader.lookup(&7).unwrap().1, &(refused.refused.1 - 1));
     /// ```
     #[must_use]
-    pub fn with_limit(self, bytes: usize, patience: usize) -> Self {
-        Self { limit: bytes, patience, ..self }
+    pub fn with_garbage_limit(mut self, bytes: usize, patience: u32) -> Self {
+        (self.garbage.limit, self.garbage.patience) = (bytes, patience);
+        self
     }
 
-    /// Pins the visible routes: returns a snapshot, until it is dropped or repinned.
+    /// Returns the limit on garbage, in bytes.
+    pub const fn garbage_limit(&self) -> usize {
+        self.garbage.limit
+    }
+
+    /// Returns the bytes of garbage: blocks that are retired and not freed yet, with what the
+    /// collector needs for them, and without what values own.
+    pub fn garbage(&self) -> usize {
+        self.garbage.retired()
+    }
+
+    /// Pins the table for lookups.
     ///
-    /// A pin delays writers: while there is one, no more than one update becomes visible. A repin
-    /// advances the collector by one of three steps.
+    /// What is retired while there is a pin is not freed.
     ///
     /// # Example
     ///
     /// ```
-    /// use flowtable::{Prefix, RouteTable, concurrent::ConcurrentRoutes};
+    /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
     ///
-    /// let table = RouteTable::from([(Prefix::new(0x40_u8, 2)?, 'a')]);
-    /// let routes = ConcurrentRoutes::from(table);
+    /// let at = Prefix::new(0x40_u8, 2)?;
+    /// let routes: ConcurrentRoutes<u8, char> = [(at, 'a')].into_iter().collect();
     /// let (pinned, mut found) = (routes.pin(), [None; 2]);
     /// pinned.lookup_batch(&[0x41, 0x80], &mut found);
     /// assert_eq!(found.map(|route| route.map(|(_, &value)| value)), [Some('a'), None]);
@@ -244,15 +236,12 @@ impl<A: Address, V, M: Allocator + Clone> ConcurrentRoutes<A, V, M> {
     /// ```
     #[inline]
     #[must_use]
-    pub fn pin(&self) -> PinnedRoutes<'_, A, V, Guard, M> {
-        PinnedRoutes::new(self, pin())
+    pub fn pin(&self) -> PinnedRoutes<'_, A, V> {
+        PinnedRoutes { routes: self, guard: pin() }
     }
 
-    /// Returns a snapshot of the visible routes, under a guard of the thread that other structures
-    /// share: see [`concurrent::pin`](super::pin).
-    ///
-    /// It is the present state, not that of the beginning of the guard: two snapshots of one guard
-    /// may differ.
+    /// Returns the view of a pin under a guard of the thread that other structures share: see
+    /// [`concurrent::pin`](super::pin). Costs nothing.
     ///
     /// # Example
     ///
@@ -267,11 +256,11 @@ impl<A: Address, V, M: Allocator + Clone> ConcurrentRoutes<A, V, M> {
     /// ```
     #[inline]
     #[must_use]
-    pub fn pinned<'r, 'g>(&'r self, guard: &'g Guard) -> PinnedRoutes<'r, A, V, &'g Guard, M> {
-        PinnedRoutes::new(self, guard)
+    pub const fn pinned<'r, 'g>(&'r self, guard: &'g Guard) -> PinnedRoutes<'r, A, V, &'g Guard> {
+        PinnedRoutes { routes: self, guard }
     }
 
-    /// Returns the number of visible routes.
+    /// Returns the number of routes.
     ///
     /// # Example
     ///
@@ -283,10 +272,11 @@ impl<A: Address, V, M: Allocator + Clone> ConcurrentRoutes<A, V, M> {
     /// ```
     #[must_use]
     pub fn len(&self) -> usize {
-        self.pin().len()
+        // Acquire: pairs with the Release of writers: the updates it counts are visible.
+        self.len.load(Ordering::Acquire)
     }
 
-    /// Returns whether no route is visible.
+    /// Returns whether there is no route.
     ///
     /// # Example
     ///
@@ -301,232 +291,22 @@ impl<A: Address, V, M: Allocator + Clone> ConcurrentRoutes<A, V, M> {
         self.len() == 0
     }
 
-    /// Returns the number of updates that are not visible yet. Waits for a writer. O(1).
+    /// Returns the bytes allocated, without garbage and what values own. Waits for a writer. O(1)
+    /// and one step for each chunk of memory of the short routes.
     ///
     /// # Example
     ///
     /// ```
     /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
     ///
-    /// let routes = ConcurrentRoutes::<u8, ()>::new();
-    /// let pinned = routes.pin(); // delays updates
-    /// for host in 0..5 {
-    ///     routes.insert(Prefix::host(host), ()).unwrap();
-    /// }
-    /// assert!(routes.pending() >= 4);
-    /// # drop(pinned);
-    /// ```
-    #[must_use]
-    pub fn pending(&self) -> usize {
-        self.copies.lock().log().pending()
-    }
-
-    /// Returns the bytes allocated for both copies and the updates between them, free ones
-    /// included; without what values own. Waits for a writer. One step for each chunk of memory.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::{Prefix, RouteTable, concurrent::ConcurrentRoutes};
-    ///
-    /// let table = RouteTable::from([(Prefix::new(0x40_u8, 2)?, 'a')]);
-    /// let one = table.clone().allocation_size();
-    /// assert_eq!(ConcurrentRoutes::from(table).allocation_size(), 2 * one);
-    /// # Ok::<(), flowtable::PrefixError>(())
+    /// let routes = ConcurrentRoutes::<u32, u32>::new();
+    /// assert_eq!(routes.allocation_size(), 0);
+    /// routes.insert(Prefix::host(7), 1).unwrap();
+    /// assert!(routes.allocation_size() >= 4096 * 8); // the slots of the first six bits
     /// ```
     #[must_use]
     pub fn allocation_size(&self) -> usize {
-        let active = self.pin().allocation_size();
-        let bytes = |spare: &RouteTable<A, V, M>, log: &Log<A, V>| {
-            spare.allocation_size() + log.allocation_size()
-        };
-        active + self.copies.lock().with_spare(bytes)
-    }
-}
-
-impl<A: Address, V: Clone, M: Allocator + Clone> ConcurrentRoutes<A, V, M> {
-    /// Announces a route, or replaces its value.
-    ///
-    /// # Errors
-    ///
-    /// If readers have delayed updates for so long that their bytes reach the limit. Nothing has
-    /// changed. A thread that receives this error and holds a pin should repin it.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::{Prefix, concurrent::{ConcurrentRoutes, Publication}};
-    ///
-    /// let routes = ConcurrentRoutes::<u8, char>::new();
-    /// assert_eq!(routes.insert(Prefix::new(0x40, 2)?, 'a'), Ok(Publication::Visible));
-    /// assert_eq!(routes.pin().get(&Prefix::new(0x40, 2)?), Some(&'a'));
-    /// # Ok::<(), flowtable::PrefixError>(())
-    /// ```
-    pub fn insert(
-        &self,
-        prefix: Prefix<A>,
-        value: V,
-    ) -> Result<Publication, WouldExceed<(Prefix<A>, V)>> {
-        let values = Some([value.clone(), value]);
-        self.write([Update { prefix, values }])
-            .map_err(|refused| refused.map(|[update]| update.into_route()))
-    }
-
-    /// Withdraws a route, if it exists.
-    ///
-    /// # Errors
-    ///
-    /// As for [`insert`](Self::insert).
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::{Prefix, RouteTable, concurrent::ConcurrentRoutes};
-    ///
-    /// let prefix = Prefix::new(0x40_u8, 2)?;
-    /// let routes = ConcurrentRoutes::from(RouteTable::from([(prefix, 'a')]));
-    /// let before = routes.pin();
-    /// routes.remove(&prefix).unwrap();
-    /// assert_eq!((before.get(&prefix), routes.pin().get(&prefix)), (Some(&'a'), None));
-    /// # Ok::<(), flowtable::PrefixError>(())
-    /// ```
-    pub fn remove(&self, prefix: &Prefix<A>) -> Result<Publication, WouldExceed<Prefix<A>>> {
-        self.write([Update { prefix: *prefix, values: None }])
-            .map_err(|refused| refused.map(|[update]| update.prefix))
-    }
-
-    /// Announces and withdraws (no value) several routes, which become visible together.
-    ///
-    /// # Errors
-    ///
-    /// As for [`insert`](Self::insert), with all updates in their order. A batch that takes more
-    /// bytes than the limit is refused while readers delay it.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::{Prefix, RouteTable, concurrent::ConcurrentRoutes};
-    ///
-    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
-    /// let routes = ConcurrentRoutes::from(RouteTable::from([(long, 'a')]));
-    /// routes.apply([(long, None), (short, Some('b'))]).unwrap();
-    /// assert!(routes.pin().iter().eq([(short, &'b')]));
-    /// # Ok::<(), flowtable::PrefixError>(())
-    /// ```
-    #[expect(clippy::type_complexity, reason = "what is refused is a list of what came in")]
-    pub fn apply(
-        &self,
-        updates: impl IntoIterator<Item = (Prefix<A>, Option<V>)>,
-    ) -> Result<Publication, WouldExceed<Vec<(Prefix<A>, Option<V>)>>> {
-        let twice = |(prefix, value): (_, Option<V>)| Update {
-            prefix,
-            values: value.map(|value| [value.clone(), value]),
-        };
-        let updates: Vec<_> = updates.into_iter().map(twice).collect();
-        self.write(updates).map_err(|refused| {
-            refused.map(|updates| updates.into_iter().map(Update::into_pair).collect())
-        })
-    }
-
-    /// Withdraws the visible routes for which `keep` returns false; all of them disappear together.
-    ///
-    /// `keep` runs without a lock, for the routes of one snapshot, in order. A route that is
-    /// announced meanwhile stays; one that is replaced meanwhile is withdrawn.
-    ///
-    /// # Errors
-    ///
-    /// If readers delay it, and the withdrawals take more bytes than the limit. Nothing has
-    /// changed.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
-    ///
-    /// let routes: ConcurrentRoutes<u8, u8> =
-    ///     (0..9).map(|at| (Prefix::host(at), at % 3)).collect();
-    /// // The routes of a peer.
-    /// routes.retain(|_, &peer| peer != 2).unwrap();
-    /// assert_eq!(routes.len(), 6);
-    /// ```
-    pub fn retain(
-        &self,
-        mut keep: impl FnMut(&Prefix<A>, &V) -> bool,
-    ) -> Result<Publication, WouldExceed<()>> {
-        let withdrawn = |(prefix, value): (Prefix<A>, &V)| {
-            (!keep(&prefix, value)).then_some(Update { prefix, values: None })
-        };
-        // The pin ends here: it would delay the update.
-        let updates: Vec<_> = self.pin().iter().filter_map(withdrawn).collect();
-        self.write(updates).map_err(|refused| refused.map(drop))
-    }
-
-    /// Withdraws all routes, pending ones included. Visible at once: see
-    /// [`replace`](Self::replace).
-    ///
-    /// # Errors
-    ///
-    /// If readers delay it. Nothing has changed.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
-    ///
-    /// let routes: ConcurrentRoutes<u8, ()> = [(Prefix::host(7), ())].into_iter().collect();
-    /// routes.clear().unwrap();
-    /// assert!(routes.is_empty());
-    /// ```
-    pub fn clear(&self) -> Result<(), WouldExceed<()>> {
-        self.swap_in(RouteTable::new_in(self.pin().allocator().clone()))
-            .map_err(|refused| refused.map(drop))
-    }
-
-    /// Replaces all routes, pending ones included, by those of a table: a lookup answers from the
-    /// former ones or from these. O(1); but the next update clones the table, once readers have
-    /// ended, and drops the former routes.
-    ///
-    /// # Errors
-    ///
-    /// If readers delay it: the error has the table. Nothing has changed.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::{Prefix, RouteTable, concurrent::ConcurrentRoutes};
-    ///
-    /// let routes: ConcurrentRoutes<u8, char> = [(Prefix::host(7), 'a')].into_iter().collect();
-    /// let before = routes.pin();
-    /// routes.replace(RouteTable::from([(Prefix::host(8), 'b')])).unwrap();
-    /// assert!(before.values().eq(&['a']) && routes.pin().values().eq(&['b']));
-    /// ```
-    #[expect(clippy::result_large_err, reason = "what is refused is what came in")]
-    pub fn replace(
-        &self,
-        table: RouteTable<A, V, M>,
-    ) -> Result<(), WouldExceed<RouteTable<A, V, M>>> {
-        self.swap_in(table)
-    }
-
-    /// Publishes pending updates, and brings the spare copy up to date, which drops replaced
-    /// values; as far as readers permit. Returns `Visible` if no update is pending any more.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::{Prefix, concurrent::{ConcurrentRoutes, Publication}};
-    ///
-    /// let routes = ConcurrentRoutes::<u8, ()>::new();
-    /// let pinned = routes.pin();
-    /// for host in 0..5 {
-    ///     routes.insert(Prefix::host(host), ()).unwrap();
-    /// }
-    /// assert!(pinned.is_empty() && routes.publish() == Publication::Pending);
-    /// drop(pinned);
-    /// assert_eq!((routes.publish(), routes.len()), (Publication::Visible, 5));
-    /// ```
-    pub fn publish(&self) -> Publication {
-        // The second call applies the updates of the first one to the other copy.
-        [(); 2].map(|()| self.write([]).unwrap_or(Publication::Pending))[1]
+        let state = self.state.lock();
+        state.bytes + state.short.allocation_size()
     }
 }

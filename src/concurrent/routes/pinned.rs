@@ -2,17 +2,17 @@
 
 use core::borrow::Borrow;
 use core::fmt;
-use core::ops::Deref;
 
 use super::ConcurrentRoutes;
-use super::copies::Pinned;
-use super::log::Log;
 use crate::concurrent::guard::Guard;
 use crate::key::bits::Address;
-use crate::memory::{Allocator, Global};
-use crate::routes::RouteTable;
+use crate::key::prefix::Prefix;
+use crate::raw::results::results_for;
 
-/// A snapshot of a [`ConcurrentRoutes`], with all reading methods of a [`RouteTable`].
+/// The right to look up routes of a [`ConcurrentRoutes`]: references to values are valid as long as
+/// it exists, and is not repinned.
+///
+/// It is no snapshot: each lookup answers from the routes of its time.
 ///
 /// It owns its guard, or borrows one of type `G = &Guard` that it shares with other structures: see
 /// [`pinned`](ConcurrentRoutes::pinned).
@@ -27,69 +27,119 @@ use crate::routes::RouteTable;
 /// is_send::<PinnedRoutes<'_, u8, ()>>(routes.pin());
 /// ```
 ///
-/// # Example
+/// A value that was found must not be used after a repin:
 ///
-/// ```
-/// use flowtable::{Prefix, RouteTable, concurrent::ConcurrentRoutes};
+/// ```compile_fail,E0502
+/// use flowtable::concurrent::ConcurrentRoutes;
 ///
-/// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
-/// let routes = ConcurrentRoutes::from(RouteTable::from([(long, 'a'), (short, 'b')]));
-/// let pinned = routes.pin();
-/// assert_eq!(pinned.lookup(&0x49), Some((long, &'a')));
-/// assert!(pinned.matches(&0x49).map(|(at, _)| at).eq([short, long]));
-/// assert!(pinned.covered(&short).map(|(_, value)| value).eq(&['b', 'a']));
-/// # Ok::<(), flowtable::PrefixError>(())
+/// let routes = ConcurrentRoutes::<u8, char>::new();
+/// let mut pinned = routes.pin();
+/// let found = pinned.lookup(&7);
+/// pinned.repin();
+/// assert_eq!(found, None);
 /// ```
-pub struct PinnedRoutes<'r, A, V, G = Guard, M: Allocator + Clone = Global>(
-    Pinned<'r, RouteTable<A, V, M>, Log<A, V>, G>,
-);
-
-impl<'r, A: Address, V, G: Borrow<Guard>, M: Allocator + Clone> PinnedRoutes<'r, A, V, G, M> {
-    #[inline]
-    pub(super) fn new(routes: &'r ConcurrentRoutes<A, V, M>, guard: G) -> Self {
-        Self(routes.copies.read(guard))
-    }
+pub struct PinnedRoutes<'r, A, V, G = Guard> {
+    pub(super) routes: &'r ConcurrentRoutes<A, V>,
+    pub(super) guard: G,
 }
 
-impl<A: Address, V, M: Allocator + Clone> PinnedRoutes<'_, A, V, Guard, M> {
-    /// Advances to the routes that are visible now, at a lower cost than a pin. Call it between two
-    /// bursts of reads: it lets writers proceed. Other pins of the thread stay as they are.
+impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
+    /// Returns the longest route that contains an address, and its value.
     ///
     /// # Example
     ///
     /// ```
     /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
     ///
-    /// let routes = ConcurrentRoutes::<u8, ()>::new();
+    /// let at = Prefix::new(0x40_u8, 2)?;
+    /// let routes: ConcurrentRoutes<u8, char> = [(at, 'a')].into_iter().collect();
+    /// let pinned = routes.pin();
+    /// assert_eq!(pinned.lookup(&0x41), Some((Prefix::new(0x40, 2)?, &'a')));
+    /// assert_eq!(pinned.lookup(&0x80), None);
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn lookup(&self, address: &A) -> Option<(Prefix<A>, &V)> {
+        self.longest(address)
+    }
+
+    /// Looks up several addresses: the results are those of [`lookup`](Self::lookup), but the cache
+    /// misses of 32 addresses overlap. Results beyond those of the addresses are set to `None`.
+    ///
+    /// # Panics
+    ///
+    /// If `found` is shorter than `addresses`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
+    ///
+    /// let at = Prefix::new(0x40_u8, 2)?;
+    /// let routes: ConcurrentRoutes<u8, char> = [(at, 'a')].into_iter().collect();
+    /// let (pinned, mut found) = (routes.pin(), [None; 2]);
+    /// pinned.lookup_batch(&[0x41, 0x80], &mut found);
+    /// assert_eq!(found, [Some((Prefix::new(0x40, 2)?, &'a')), None]);
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn lookup_batch<'p>(&'p self, addresses: &[A], found: &mut [Option<(Prefix<A>, &'p V)>]) {
+        let found = results_for(addresses.len(), found);
+        self.bursts::<true, _>(addresses, found, |address, route| {
+            route.map(|(route, value)| (Prefix::of(address, route.len()), value))
+        });
+    }
+
+    /// Looks up the values of several addresses, like [`lookup_batch`](Self::lookup_batch) without
+    /// the prefixes.
+    ///
+    /// # Panics
+    ///
+    /// If `found` is shorter than `addresses`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
+    ///
+    /// let at = Prefix::new(0x40_u8, 2)?;
+    /// let routes: ConcurrentRoutes<u8, char> = [(at, 'a')].into_iter().collect();
+    /// let (pinned, mut found) = (routes.pin(), [None; 2]);
+    /// pinned.lookup_batch_values(&[0x41, 0x80], &mut found);
+    /// assert_eq!(found, [Some(&'a'), None]);
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn lookup_batch_values<'p>(&'p self, addresses: &[A], found: &mut [Option<&'p V>]) {
+        let found = results_for(addresses.len(), found);
+        self.bursts::<false, _>(addresses, found, |_, route| route.map(|(_, value)| value));
+    }
+}
+
+impl<A: Address, V> PinnedRoutes<'_, A, V> {
+    /// Ends the pin and begins another one, at a lower cost. Call it between two bursts of lookups:
+    /// it lets garbage be freed. Other pins of the thread stay as they are.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
+    ///
+    /// let routes = ConcurrentRoutes::<u8, u32>::new();
     /// let mut pinned = routes.pin();
-    /// routes.insert(Prefix::host(1), ()).unwrap();
-    /// assert!(pinned.is_empty());
-    /// pinned.repin();
-    /// assert_eq!(pinned.len(), 1);
+    /// for round in 0..3 {
+    ///     routes.insert(Prefix::host(1), round).unwrap();
+    ///     assert_eq!(pinned.lookup(&1).unwrap().1, &round);
+    ///     pinned.repin();
+    /// }
     /// ```
     #[inline]
     pub fn repin(&mut self) {
-        self.0.repin();
+        self.guard.repin();
     }
 }
 
-impl<A, V, G: Borrow<Guard>, M: Allocator + Clone> Deref for PinnedRoutes<'_, A, V, G, M> {
-    type Target = RouteTable<A, V, M>;
-
-    #[inline]
-    fn deref(&self) -> &RouteTable<A, V, M> {
-        self.0.get()
-    }
-}
-
-/// Formats the routes in order, as a map.
-impl<A, V, G, M: Allocator + Clone> fmt::Debug for PinnedRoutes<'_, A, V, G, M>
-where
-    A: Address + fmt::Debug,
-    V: fmt::Debug,
-    G: Borrow<Guard>,
-{
+impl<A, V, G> fmt::Debug for PinnedRoutes<'_, A, V, G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
+        f.debug_struct("PinnedRoutes").finish_non_exhaustive()
     }
 }

@@ -1,8 +1,9 @@
-//! Traits of collections, as far as they apply to two copies.
+//! Traits of collections.
 
 use core::fmt;
 
 use super::ConcurrentRoutes;
+use super::write::Unshared;
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::memory::Allocator;
@@ -14,27 +15,29 @@ impl<A: Address, V> Default for ConcurrentRoutes<A, V> {
     }
 }
 
-/// Formats the visible routes, in order, as a map.
-impl<A: Address + fmt::Debug, V: fmt::Debug, M: Allocator + Clone> fmt::Debug
-    for ConcurrentRoutes<A, V, M>
-{
+/// Formats the routes, in order, as a map.
+impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for ConcurrentRoutes<A, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.pin().fmt(f)
+        f.debug_map().entries(self.pin().iter()).finish()
     }
 }
 
-/// Converts a table, which is cloned once, in O(routes): for many initial routes.
-impl<A: Address, V: Clone, M: Allocator + Clone> From<RouteTable<A, V, M>>
-    for ConcurrentRoutes<A, V, M>
+/// Converts a table: O(routes).
+impl<A, V, M> From<RouteTable<A, V, M>> for ConcurrentRoutes<A, V>
+where
+    A: Address,
+    V: Clone + Send + 'static,
+    M: Allocator + Clone,
 {
     fn from(table: RouteTable<A, V, M>) -> Self {
-        let spare = table.clone();
-        Self::of(table, spare)
+        table.into_iter().collect()
     }
 }
 
-impl<A: Address, V: Clone> FromIterator<(Prefix<A>, V)> for ConcurrentRoutes<A, V> {
+impl<A: Address, V: Clone + Send + 'static> FromIterator<(Prefix<A>, V)>
+    for ConcurrentRoutes<A, V>
+{
     fn from_iter<I: IntoIterator<Item = (Prefix<A>, V)>>(routes: I) -> Self {
-        routes.into_iter().collect::<RouteTable<A, V>>().into()
+        Unshared::of(routes).share()
     }
 }

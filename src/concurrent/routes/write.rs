@@ -1,166 +1,299 @@
-//! Updates: the one path of all writes.
+//! Updates.
 //!
 //! ```text
-//!     clone values │ pin, lock ─ is the spare copy free? ── yes: catch up, apply, swap ─┐
-//!                  │     ↑              │ no                queue full: refuse          │
-//!                  │     └── help ──────┴── for too long: queue ────────────┴→ unlock │ help, drop
+//!     limit on garbage │ lock │ change, publish │ unlock │ retire, help the collector
 //! ```
-//!
-//! Other writers wait only between lock and unlock, for at most as many updates as the limit
-//! allows.
+#![allow(unsafe_code)]
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use alloc::vec::Vec;
+use std::panic::resume_unwind;
 
-use super::copies::{Pin, Writer};
-use super::log::{Garbage, Log, Update};
-use super::{ConcurrentRoutes, WouldExceed};
-use crate::concurrent::sync::{IS_CHECKED, yield_now};
+use super::ConcurrentRoutes;
+use super::edit::{Changed, Editor, State};
+use super::retired::Retired;
+use super::slots::Slots;
+use crate::concurrent::error::WouldExceed;
+use crate::concurrent::garbage::{Dropped, forget_panic};
+use crate::concurrent::sync::Ordering;
 use crate::key::bits::Address;
+use crate::key::prefix::Prefix;
 use crate::memory::Allocator;
 use crate::routes::RouteTable;
 
-/// The visibility of an update after a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Publication {
-    /// Every later pin observes the update.
-    Visible,
-    /// Readers delay the update: it becomes visible with a later update, or by
-    /// [`publish`](ConcurrentRoutes::publish).
-    Pending,
+/// How often a writer above the limit pins again while it helps the collector: a pin stays in its
+/// epoch, of which the collector needs three.
+const PINS: usize = 3;
+
+/// A table without readers.
+pub(super) struct Unshared<V> {
+    pub(super) slots: Slots<V>,
+    pub(super) state: State<V>,
 }
 
-/// How often a writer helps the collector before it yields: some microseconds, the duration of a
-/// burst of reads. The collector needs three rounds.
-const ROUNDS: usize = if IS_CHECKED || cfg!(miri) { 3 } else { 32 };
+impl<V> Unshared<V> {
+    fn take_all(&mut self) -> Retired<V> {
+        // SAFETY: there is no other reference, and the state is that of the slots.
+        unsafe { Editor::new(&self.slots, &mut self.state) }.take_all()
+    }
+}
 
-/// The lock of a table's writers.
-type Locked<'c, A, V, M> = Writer<'c, RouteTable<A, V, M>, Log<A, V>>;
-
-impl<A: Address, V: Clone, M: Allocator + Clone> ConcurrentRoutes<A, V, M> {
-    /// Makes updates, unless they exceed the limit.
-    pub(super) fn write<U>(&self, updates: U) -> Result<Publication, WouldExceed<U>>
-    where
-        U: IntoIterator<Item = Update<A, V>> + AsRef<[Update<A, V>]>,
-    {
-        // Dropped after the lock is released: that runs code of the values.
-        let mut garbage = Garbage::new();
-        let (count, limit) = (updates.as_ref().len(), self.limit);
-        let (pin, mut writer, is_free) = self.lock_for_update(count, &mut garbage);
-        if let Err(retired) = writer.log().admit(count, is_free, limit) {
-            return Err(WouldExceed { refused: updates, retired, limit, is_full: false });
+impl<V: Clone> Unshared<V> {
+    /// Creates a table of these routes.
+    pub(super) fn of<A: Address>(routes: impl IntoIterator<Item = (Prefix<A>, V)>) -> Self {
+        let mut table = Self { slots: Slots::new(), state: State::new() };
+        for (prefix, value) in routes {
+            // SAFETY: there is no other reference, and the state is that of the slots.
+            let mut editor = unsafe { Editor::new(&table.slots, &mut table.state) };
+            let Changed { retired, .. } = editor.change(&prefix, Some(value));
+            // SAFETY: no thread has pinned the table.
+            unsafe { retired.free() }.unwrap_or_else(|panic| resume_unwind(panic));
         }
-        writer.log().extend(updates);
-        let caught_up = if is_free { catch_up(&pin, &mut writer, &mut garbage) } else { Ok(()) };
-        let is_pending = writer.log().pending() > 0;
-        drop(writer);
-        caught_up.unwrap_or_else(|panic| resume_unwind(panic));
-        // Without the lock: it runs closures that others have deferred.
-        pin.help();
-        Ok(if is_pending { Publication::Pending } else { Publication::Visible })
+        table
     }
 
-    /// Makes a table the active copy, if the spare one has no readers. Updates that are not visible
-    /// are dropped: they were made before. The other copy is replaced by a clone before its next
-    /// use.
-    #[expect(clippy::result_large_err, reason = "what is refused is what came in")]
-    pub(super) fn swap_in(
+    /// Returns the table for readers.
+    pub(super) fn share<A: Address>(mut self) -> ConcurrentRoutes<A, V> {
+        let slots = core::mem::replace(&mut self.slots, Slots::new());
+        let state = core::mem::replace(&mut self.state, State::new());
+        ConcurrentRoutes::of(slots, state)
+    }
+}
+
+impl<V> Drop for Unshared<V> {
+    fn drop(&mut self) {
+        // SAFETY: there is no reader.
+        let dropped = unsafe { self.take_all().free() };
+        if !std::thread::panicking() {
+            dropped.unwrap_or_else(|panic| resume_unwind(panic));
+        }
+    }
+}
+
+impl<A: Address, V: Clone + Send + 'static> ConcurrentRoutes<A, V> {
+    /// Announces a route, or replaces its value. Returns whether it is new.
+    ///
+    /// # Errors
+    ///
+    /// If readers delay the reclamation of more garbage than the limit. Nothing has changed. A
+    /// thread that receives this error and holds a pin should repin it.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
+    ///
+    /// let routes = ConcurrentRoutes::<u8, char>::new();
+    /// let pinned = routes.pin();
+    /// assert_eq!(routes.insert(Prefix::new(0x40, 2)?, 'a'), Ok(true));
+    /// assert_eq!(routes.insert(Prefix::new(0x40, 2)?, 'b'), Ok(false));
+    /// assert_eq!(pinned.lookup(&0x41).unwrap().1, &'b');
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn insert(&self, prefix: Prefix<A>, value: V) -> Result<bool, WouldExceed<(Prefix<A>, V)>> {
+        match self.admit() {
+            Some(refusal) => Err(refusal.map(|()| (prefix, value))),
+            None => Ok(!self.change(&prefix, Some(value))),
+        }
+    }
+
+    /// Withdraws a route. Returns whether it existed.
+    ///
+    /// # Errors
+    ///
+    /// As for [`insert`](Self::insert).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
+    ///
+    /// let prefix = Prefix::new(0x40_u8, 2)?;
+    /// let routes: ConcurrentRoutes<u8, char> = [(prefix, 'a')].into_iter().collect();
+    /// let pinned = routes.pin();
+    /// let found = pinned.lookup(&0x41);
+    /// assert_eq!((routes.remove(&prefix), routes.remove(&prefix)), (Ok(true), Ok(false)));
+    /// assert_eq!((found, pinned.lookup(&0x41)), (Some((prefix, &'a')), None));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn remove(&self, prefix: &Prefix<A>) -> Result<bool, WouldExceed<Prefix<A>>> {
+        match self.admit() {
+            Some(refusal) => Err(refusal.map(|()| *prefix)),
+            None => Ok(self.change(prefix, None)),
+        }
+    }
+
+    /// Announces and withdraws (no value) several routes, one after the other.
+    ///
+    /// # Errors
+    ///
+    /// As for [`insert`](Self::insert), with the updates that are not made, in their order.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let routes: ConcurrentRoutes<u8, char> = [(long, 'a')].into_iter().collect();
+    /// // In this order there is always a route.
+    /// routes.apply([(short, Some('b')), (long, None)]).unwrap();
+    /// assert!(routes.pin().iter().eq([(short, &'b')]));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[expect(clippy::type_complexity, reason = "what is refused is a list of what came in")]
+    pub fn apply(
         &self,
-        table: RouteTable<A, V, M>,
-    ) -> Result<(), WouldExceed<RouteTable<A, V, M>>> {
-        // Dropped after the lock is released: that runs code of the values.
-        let mut garbage = Garbage::new();
-        // No update, so that it yields to readers.
-        let (pin, mut writer, _) = self.lock_for_update(0, &mut garbage);
-        let mut table = table;
-        let retired = writer.log().bytes();
-        let Some((spare, log)) = writer.spare() else {
-            return Err(WouldExceed { refused: table, retired, limit: self.limit, is_full: false });
-        };
-        core::mem::swap(spare, &mut table);
-        garbage.tables.push(table);
-        log.roll_back(&mut garbage);
-        log.swapped();
-        writer.swap(&pin);
-        drop(writer);
-        // Without the lock: it runs closures that others have deferred.
-        pin.help();
+        updates: impl IntoIterator<Item = (Prefix<A>, Option<V>)>,
+    ) -> Result<(), WouldExceed<Vec<(Prefix<A>, Option<V>)>>> {
+        let mut updates = updates.into_iter();
+        while let Some((prefix, value)) = updates.next() {
+            if let Some(refusal) = self.admit() {
+                let rest = core::iter::once((prefix, value)).chain(updates).collect();
+                return Err(refusal.map(|()| rest));
+            }
+            self.change(&prefix, value);
+        }
         Ok(())
     }
 
-    /// Takes the lock, and returns whether the spare copy is free. If readers delay that, helps the
-    /// collector for some microseconds. Yields only to publish or if `count` more updates exceed
-    /// the limit: on a busy CPU that may take milliseconds, and a queued update costs nothing.
+    /// Withdraws the routes for which `keep` returns false, one after the other. Returns their
+    /// number.
     ///
-    /// Each round pins before it takes the lock, and helps the collector after it has released the
-    /// lock: both may run deferred closures, such as the drop of a value that writes here.
-    fn lock_for_update(
+    /// `keep` runs without a lock, for the routes of one state, in order. A route that is announced
+    /// meanwhile stays; one that is replaced meanwhile is withdrawn.
+    ///
+    /// # Errors
+    ///
+    /// As for [`insert`](Self::insert). Some routes are withdrawn then; repeat the call for the
+    /// others.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
+    ///
+    /// let routes: ConcurrentRoutes<u8, u8> =
+    ///     (0..9).map(|at| (Prefix::host(at), at % 3)).collect();
+    /// // The routes of a peer.
+    /// assert_eq!(routes.retain(|_, &peer| peer != 2), Ok(3));
+    /// assert_eq!(routes.len(), 6);
+    /// ```
+    pub fn retain(
         &self,
-        count: usize,
-        garbage: &mut Garbage<A, V, M>,
-    ) -> (Pin, Locked<'_, A, V, M>, bool) {
-        let mut clone = None;
-        let mut round = 0;
-        loop {
-            let pin = Pin::new();
-            let mut writer = self.copies.lock();
-            replace_spare(&mut writer, clone.take(), garbage);
-            let is_unused = writer.spare().is_some();
-            let is_free = is_unused && writer.log().poisoned().is_none();
-            // A clone for a copy that has readers could not be used yet.
-            let poisoned = writer.log().poisoned().filter(|_| is_unused);
-            let is_urgent = count == 0 || writer.log().admit(count, false, self.limit).is_err();
-            let patience = if is_urgent { self.patience } else { 0 };
-            if is_free || round >= patience.saturating_add(ROUNDS) {
-                return (pin, writer, is_free);
-            }
-            drop(writer);
-            match poisoned {
-                Some(version) => clone = Some((version, RouteTable::clone(&self.pin()))),
-                None => pin.help(),
-            }
-            drop(pin);
-            if round >= ROUNDS {
-                yield_now();
-            }
-            round += 1;
+        mut keep: impl FnMut(&Prefix<A>, &V) -> bool,
+    ) -> Result<usize, WouldExceed<()>> {
+        let withdrawn =
+            |(prefix, value): (Prefix<A>, &V)| (!keep(&prefix, value)).then_some(prefix);
+        // The pin ends here: it would delay the collector.
+        let withdrawn: Vec<_> = self.pin().iter().filter_map(withdrawn).collect();
+        let mut count = 0;
+        for prefix in withdrawn {
+            count += usize::from(self.remove(&prefix).map_err(|refusal| refusal.map(drop))?);
         }
+        Ok(count)
+    }
+
+    /// Withdraws all routes: see [`replace`](Self::replace).
+    ///
+    /// # Errors
+    ///
+    /// As for [`insert`](Self::insert).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
+    ///
+    /// let routes: ConcurrentRoutes<u8, ()> = [(Prefix::host(7), ())].into_iter().collect();
+    /// routes.clear().unwrap();
+    /// assert!(routes.is_empty());
+    /// ```
+    pub fn clear(&self) -> Result<(), WouldExceed<()>> {
+        self.replace(RouteTable::new()).map_err(|refusal| refusal.map(drop))
+    }
+
+    /// Replaces all routes by those of a table. A lookup answers from the former ones or from
+    /// these, and addresses with the same first six bits change over together.
+    ///
+    /// The new table is made without the lock, which takes some tenths of a second for the routes
+    /// of the Internet. An update that is made meanwhile is replaced, too.
+    ///
+    /// # Errors
+    ///
+    /// As for [`insert`](Self::insert). The error has the table.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable, concurrent::ConcurrentRoutes};
+    ///
+    /// let routes: ConcurrentRoutes<u8, char> = [(Prefix::host(7), 'a')].into_iter().collect();
+    /// routes.replace(RouteTable::from([(Prefix::host(8), 'b')])).unwrap();
+    /// assert!(routes.pin().iter().eq([(Prefix::host(8), &'b')]));
+    /// ```
+    #[expect(clippy::result_large_err, reason = "what is refused is what came in")]
+    pub fn replace<M: Allocator + Clone>(
+        &self,
+        table: RouteTable<A, V, M>,
+    ) -> Result<(), WouldExceed<RouteTable<A, V, M>>> {
+        if let Some(refusal) = self.admit() {
+            return Err(refusal.map(|()| table));
+        }
+        let mut other = Unshared::of(table);
+        let mut state = self.state.lock();
+        self.slots.exchange(&mut other.slots);
+        core::mem::swap(&mut *state, &mut other.state);
+        self.len.store(state.len, Ordering::Release);
+        drop(state);
+        self.retire(other.take_all());
+        Ok(())
+    }
+
+    /// Returns a refusal if there is more garbage than the limit.
+    fn admit(&self) -> Option<WouldExceed<()>> {
+        let has_too_much = || self.garbage.is_above_limit();
+        let is_reduced = || self.garbage.reduce(&crossbeam_epoch::pin(), has_too_much);
+        if !has_too_much() || (0..PINS).any(|_| is_reduced()) {
+            return None;
+        }
+        let (retired, limit) = (self.garbage.retired(), self.garbage.limit);
+        Some(WouldExceed { refused: (), retired, limit, is_full: false })
+    }
+
+    /// Makes an update. Returns whether the route existed before.
+    fn change(&self, prefix: &Prefix<A>, value: Option<V>) -> bool {
+        let mut state = self.state.lock();
+        // SAFETY: the lock is held, and the state is that of the slots.
+        let mut editor = unsafe { Editor::new(&self.slots, &mut state) };
+        let Changed { existed, retired } = editor.change(prefix, value);
+        self.len.store(state.len, Ordering::Release);
+        drop(state);
+        self.retire(retired);
+        existed
+    }
+
+    /// Frees what no slot names any more, as soon as no reader accesses it.
+    fn retire(&self, retired: Retired<V>) {
+        if !retired.is_shared() {
+            // SAFETY: no reader has ever seen it.
+            let dropped = unsafe { retired.free() };
+            return dropped.unwrap_or_else(|panic| resume_unwind(panic));
+        }
+        // SAFETY: called by the collector when all pins have ended that exist now.
+        let free = |retired: Retired<V>| forget_panic(unsafe { retired.free() });
+        let (cost, pin) = (retired.cost(), crossbeam_epoch::pin());
+        // SAFETY: values may be dropped by any thread, at any time.
+        unsafe { self.garbage.defer(cost, &pin, move || free(retired)) };
     }
 }
 
-/// Replaces a poisoned spare copy by a clone of the active one, if there is one of the right
-/// version.
-fn replace_spare<A: Address, V, M: Allocator + Clone>(
-    writer: &mut Locked<'_, A, V, M>,
-    clone: Option<(u64, RouteTable<A, V, M>)>,
-    garbage: &mut Garbage<A, V, M>,
-) {
-    let Some((version, mut table)) = clone else { return };
-    // If another thread was faster, the clone may be outdated.
-    let is_current = writer.log().poisoned() == Some(version);
-    if let Some((spare, log)) = writer.spare().filter(|_| is_current) {
-        core::mem::swap(spare, &mut table);
-        log.spare_replaced();
+impl<A, V> Drop for ConcurrentRoutes<A, V> {
+    fn drop(&mut self) {
+        // SAFETY: there is no other reference, and the state is that of the slots.
+        let mut editor = unsafe { Editor::new(&self.slots, self.state.get_mut()) };
+        // SAFETY: no pin of the table exists any more.
+        let dropped: Dropped = unsafe { editor.take_all().free() };
+        self.garbage.reduce_at_drop();
+        dropped.unwrap_or_else(|panic| resume_unwind(panic));
     }
-    garbage.tables.push(table);
-}
-
-/// Brings the spare copy, which is free, up to date, and swaps if there are new updates.
-///
-/// The methods of addresses may panic meanwhile. That poisons the copy, and drops all updates that
-/// are not visible, some of which it contains.
-fn catch_up<A: Address, V, M: Allocator + Clone>(
-    pin: &Pin,
-    writer: &mut Locked<'_, A, V, M>,
-    garbage: &mut Garbage<A, V, M>,
-) -> std::thread::Result<()> {
-    let is_new = writer.log().pending() > 0;
-    let Some((spare, log)) = writer.spare() else { return Ok(()) };
-    let applied = catch_unwind(AssertUnwindSafe(|| log.apply_to(spare, garbage)));
-    if applied.is_err() {
-        log.roll_back(garbage);
-    } else if is_new {
-        log.swapped();
-        writer.swap(pin);
-    }
-    applied
 }

@@ -1,8 +1,8 @@
-//! `ConcurrentRoutes` in memory of the caller.
+//! `SnapshotRoutes` in memory of the caller.
 
 use std::thread;
 
-use flowtable::concurrent::{ConcurrentRoutes, Publication};
+use flowtable::concurrent::{Publication, SnapshotRoutes};
 use flowtable::{Prefix, RouteTable};
 use model::limited::Limited;
 
@@ -20,7 +20,7 @@ fn prefix(number: u32) -> Prefix<u32> {
 fn both_copies_are_in_the_memory() {
     let _turn = turn();
     let memory = Limited::default();
-    let routes = ConcurrentRoutes::new_in(&memory);
+    let routes = SnapshotRoutes::new_in(&memory);
     let write = || {
         for number in 0..MANY {
             routes.insert(prefix(number), number).unwrap();

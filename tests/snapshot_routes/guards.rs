@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::thread;
 
-use flowtable::concurrent::{ConcurrentMap, ConcurrentRoutes, Guard, Publication, pin};
+use flowtable::concurrent::{ConcurrentMap, Guard, Publication, SnapshotRoutes, pin};
 use flowtable::{DefaultHashBuilder, Prefix};
 
 use super::turn;
@@ -16,7 +16,7 @@ const WRITES: u32 = if cfg!(miri) { 20 } else { 800 };
 /// Repins after which an update is visible: the collector needs three.
 const REPINS: usize = 8;
 
-type Routes<A> = ConcurrentRoutes<A, u32>;
+type Routes<A> = SnapshotRoutes<A, u32>;
 
 /// A map whose limit, of which a key may use an eighth, is enough for a hundred batches: those of
 /// earlier tests are freed first.

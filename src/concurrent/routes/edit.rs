@@ -1,0 +1,336 @@
+//! Changes of one route, by the lock holder.
+//!
+//! ```text
+//!     more than 18 bits    slot ──→ block ──→ block ──→ block     the path is copied from below,
+//!                          slot ─┐  block'──→ block'──→ block'    and published by the slot's word
+//!                                └──↑
+//!     up to 18 bits        slots  ● ● ● ● ● ●                     of each slot for which it is the
+//!                                 shared' own' shared' …          longest such route, one by one
+//! ```
+//!
+//! All new blocks are made before the first one is published: a clone of a value, or a method of an
+//! address, may panic until then, and nothing has changed.
+#![allow(unsafe_code)]
+
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+use super::block::{Block, Header, NewBlock};
+use super::retired::Retired;
+use super::slots::{Cell, END, Group, Slots, load, store};
+use crate::key::bits::Address;
+use crate::key::prefix::Prefix;
+use crate::routes::RouteTable;
+use crate::routes::stride::{PrefixIndex, SLOTS, STRIDE, first_slot, node_pos, slot_of};
+
+/// What writers know, under their lock.
+pub(super) struct State<V> {
+    /// The routes of up to [`END`] bits: the block that slots share which have no longer route.
+    pub(super) short: RouteTable<u32, Shared<V>>,
+    /// Numbers of routes of more than six bits, by the first six bits.
+    pub(super) counts: [usize; SLOTS as usize],
+    pub(super) len: usize,
+    /// The bytes of all blocks and groups that are not retired.
+    pub(super) bytes: usize,
+}
+
+/// The shared block of a short route, which is freed when no slot has it any more.
+pub(super) struct Shared<V>(NonNull<Header>, PhantomData<V>);
+
+impl<V> Clone for Shared<V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<V> Copy for Shared<V> {}
+
+// SAFETY: a block belongs to its table, whose `Send` and `Sync` are for the values.
+unsafe impl<V: Send + Sync> Send for Shared<V> {}
+
+// SAFETY: as above.
+unsafe impl<V: Send + Sync> Sync for Shared<V> {}
+
+impl<V> Shared<V> {
+    /// Returns the block.
+    ///
+    /// # Safety
+    ///
+    /// A pin, the lock of the writers or the only reference to the table is held during `'p`.
+    pub(super) unsafe fn block<'p>(self) -> Block<'p, V> {
+        // SAFETY: the block is freed when no route and no slot has it any more, and all pins have
+        // ended that existed then.
+        unsafe { Block::from_ptr(self.0) }
+    }
+}
+
+/// A table that can be changed: the lock of the writers is held, or there is no other reference.
+pub(super) struct Editor<'t, V> {
+    slots: &'t Slots<V>,
+    state: &'t mut State<V>,
+}
+
+/// A change that is made.
+pub(super) struct Changed<V> {
+    /// Whether the route existed before.
+    pub(super) existed: bool,
+    pub(super) retired: Retired<V>,
+}
+
+impl<V> State<V> {
+    pub(super) const fn new() -> Self {
+        Self { short: RouteTable::new(), counts: [0; SLOTS as usize], len: 0, bytes: 0 }
+    }
+}
+
+/// Returns the first bits of an address as an address of its own: no code of the caller runs when
+/// it is read.
+fn short_prefix(word: u64, len: u32) -> Prefix<u32> {
+    Prefix::of(&((word >> 32) as u32), len)
+}
+
+impl<'t, V> Editor<'t, V> {
+    /// # Safety
+    ///
+    /// The lock of the writers of the slots is held during `'t`, or this is the only reference; and
+    /// the state is that of the slots.
+    pub(super) const unsafe fn new(slots: &'t Slots<V>, state: &'t mut State<V>) -> Self {
+        Self { slots, state }
+    }
+
+    /// Returns the block of an address with these first bits.
+    fn block(&self, word: u64) -> Block<'t, V> {
+        // SAFETY: by the contract of `new`.
+        unsafe { self.slots.block(word) }
+    }
+
+    fn cell(&self, word: u64) -> &'t Cell {
+        // SAFETY: by the contract of `new`.
+        unsafe { self.slots.cell(word) }
+    }
+
+    /// Returns the words of the slots of a group.
+    fn group_slots(group: Group) -> &'t [Cell] {
+        // SAFETY: by the contract of `new`; groups are freed by the writers.
+        unsafe { group.slots() }
+    }
+
+    /// Returns the words of the slots of a part.
+    fn part_cells(&self, part: usize) -> &'t [Cell] {
+        match self.slots.group(part) {
+            Some(group) => Self::group_slots(group),
+            None => core::slice::from_ref(self.slots.part(part)),
+        }
+    }
+
+    /// Returns the words of the slots that a short route covers. There is a group if it is needed.
+    fn cells(&self, word: u64, len: u32) -> Vec<&'t Cell> {
+        let first = first_slot(word) as usize;
+        if len <= STRIDE {
+            let parts = first..first + (1 << (STRIDE - len));
+            return parts.flat_map(|part| self.part_cells(part)).collect();
+        }
+        let slots = self.part_cells(first);
+        let at = (word >> (64 - END)) as usize % slots.len();
+        slots[at..at + (1 << (END - len))].iter().collect()
+    }
+
+    /// Returns the shared block of the longest short route of at most `len` bits that covers an
+    /// address.
+    fn shared(&self, word: u64, len: u32) -> Block<'t, V> {
+        let covering = self.state.short.covering(&short_prefix(word, len));
+        // SAFETY: by the contract of `new`.
+        covering.last().map_or(Block::EMPTY, |(_, shared)| unsafe { shared.block() })
+    }
+
+    /// Counts a route that is new or removed.
+    fn count(&mut self, word: u64, len: u32, is_new: bool) {
+        let count = &mut self.state.counts[first_slot(word) as usize];
+        if is_new {
+            self.state.len += 1;
+            *count += usize::from(len > STRIDE);
+        } else {
+            self.state.len -= 1;
+            *count -= usize::from(len > STRIDE);
+        }
+    }
+
+    /// Makes the group for a route, if it needs one that does not exist.
+    fn ensure_group(&mut self, word: u64, len: u32) {
+        let part = first_slot(word) as usize;
+        if len > STRIDE && self.slots.group(part).is_none() {
+            self.slots.make_group(part);
+            self.state.bytes += Group::BYTES;
+        }
+    }
+
+    /// Replaces a group that is not needed any more by the block that all of its slots have.
+    fn release_group(&mut self, word: u64, retired: &mut Retired<V>) {
+        let part = first_slot(word) as usize;
+        let Some(group) = self.slots.group(part).filter(|_| self.state.counts[part] == 0) else {
+            return;
+        };
+        store(self.slots.part(part), self.block(word));
+        self.state.bytes -= Group::BYTES;
+        retired.group(group);
+    }
+
+    /// Adds a block to those that are retired, if it belongs to the slot or parent that had it.
+    fn retire(&mut self, block: Block<'_, V>, retired: &mut Retired<V>) {
+        if block.is_own() {
+            self.state.bytes -= block.bytes();
+            retired.block(block);
+        }
+    }
+
+    /// Removes everything.
+    pub(super) fn take_all(&mut self) -> Retired<V> {
+        let mut retired = Retired::new();
+        for part in Slots::<V>::parts() {
+            for cell in self.part_cells(part) {
+                // SAFETY: by the contract of `new`.
+                let block = unsafe { load::<V>(cell) };
+                if block.is_own() {
+                    retired.tree(block);
+                }
+            }
+            retired.groups.extend(self.slots.group(part));
+            store(self.slots.part(part), Block::<V>::EMPTY);
+        }
+        let old = core::mem::replace(self.state, State::new());
+        retired.blocks.extend(old.short.values().map(|shared| shared.0));
+        retired.bytes = old.bytes;
+        retired
+    }
+}
+
+impl<V: Clone> Editor<'_, V> {
+    /// Inserts, replaces or removes (no value) a route.
+    pub(super) fn change<A: Address>(
+        &mut self,
+        prefix: &Prefix<A>,
+        value: Option<V>,
+    ) -> Changed<V> {
+        let (address, len) = (prefix.address(), prefix.len());
+        let word = address.window(0);
+        if value.is_some() {
+            self.ensure_group(word, len);
+        }
+        if len <= END {
+            return self.change_short(word, len, value);
+        }
+        // Read before anything changes, since an address may panic.
+        let path = (END..node_pos(len)).step_by(STRIDE as usize);
+        let path: Vec<u32> = path.map(|pos| slot_of(&address, pos)).collect();
+        let index = PrefixIndex::of(prefix, node_pos(len));
+        self.change_long(word, len, (&path, index), value)
+    }
+
+    /// Changes the route with this index in the node at the end of a path of slots.
+    fn change_long(
+        &mut self,
+        word: u64,
+        len: u32,
+        (path, index): (&[u32], PrefixIndex),
+        value: Option<V>,
+    ) -> Changed<V> {
+        let mut retired = Retired::new();
+        let root = self.block(word);
+        let below = path.iter().scan(root, |block, &slot| {
+            *block = block.child(slot).unwrap_or(Block::EMPTY);
+            Some(*block)
+        });
+        let old: Vec<_> = core::iter::once(root).chain(below).collect();
+        let (is_new, existed) = (value.is_some(), old[path.len()].has(index));
+        if !is_new && !existed {
+            return Changed { existed, retired };
+        }
+        // From below; the last one is that of the slot.
+        let mut new: Vec<NewBlock<V>> = Vec::with_capacity(old.len());
+        new.push(NewBlock::with_route(old[path.len()], index, value));
+        for (&parent, &slot) in old.iter().zip(path).rev() {
+            let child = new.last().map(NewBlock::as_block).filter(|child| child.is_own());
+            let copy = NewBlock::with_child(parent, slot, child);
+            new.push(copy);
+        }
+        let is_needed = new.iter().map(|block| block.as_block().is_own()).collect::<Vec<_>>();
+        let mut published = None;
+        for (block, is_needed) in new.into_iter().zip(is_needed) {
+            if is_needed {
+                let block = block.into_block();
+                self.state.bytes += block.bytes();
+                published = Some(block);
+            } else {
+                retired.unused.push(block);
+            }
+        }
+        let published = published.unwrap_or_else(|| self.shared(word, END));
+        store(self.cell(word), published);
+        old.into_iter().for_each(|block| self.retire(block, &mut retired));
+        if is_new != existed {
+            self.count(word, len, is_new);
+            self.release_group(word, &mut retired);
+        }
+        Changed { existed, retired }
+    }
+
+    /// Changes a route of up to [`END`] bits.
+    fn change_short(&mut self, word: u64, len: u32, value: Option<V>) -> Changed<V> {
+        let mut retired = Retired::new();
+        let at = short_prefix(word, len);
+        let old = self.state.short.get(&at).copied();
+        let (is_new, existed) = (value.is_some(), old.is_some());
+        if !is_new && !existed {
+            return Changed { existed, retired };
+        }
+        let shared = value.map(|value| NewBlock::shared(len, value));
+        let next = match &shared {
+            Some(block) => block.as_block(),
+            None if len == 0 => Block::EMPTY,
+            None => self.shared(word, len - 1),
+        };
+        let mut replaced = Vec::new();
+        let mut own = Vec::new();
+        for cell in self.cells(word, len) {
+            // SAFETY: by the contract of `new`.
+            let block = unsafe { load::<V>(cell) };
+            if block.inherited().is_none_or(|inherited| inherited <= len) {
+                replaced.push((cell, block));
+                if block.is_own() {
+                    own.push(NewBlock::with_inherited(block, next));
+                }
+            }
+        }
+        // SAFETY: it is one of this table, or the new one.
+        let next: Block<'_, V> = unsafe { Block::from_ptr(next.as_ptr()) };
+        if let Some(shared) = shared {
+            self.state.bytes += next.bytes();
+            self.state.short.insert(at, Shared(shared.into_block().as_ptr(), PhantomData));
+        } else {
+            self.state.short.remove(&at);
+        }
+        let mut own = own.into_iter();
+        for (cell, block) in replaced {
+            if block.is_own() {
+                let new = own.next().expect("there is one for each").into_block();
+                self.state.bytes += new.bytes();
+                store(cell, new);
+                self.retire(block, &mut retired);
+            } else {
+                store(cell, next);
+            }
+        }
+        if let Some(old) = old {
+            // SAFETY: by the contract of `new`.
+            let old = unsafe { old.block() };
+            self.state.bytes -= old.bytes();
+            retired.block(old);
+        }
+        if is_new != existed {
+            self.count(word, len, is_new);
+            self.release_group(word, &mut retired);
+        }
+        Changed { existed, retired }
+    }
+}

@@ -1,0 +1,83 @@
+//! Retired blocks and groups.
+#![allow(unsafe_code)]
+
+use alloc::vec::Vec;
+use core::panic::AssertUnwindSafe;
+use core::ptr::NonNull;
+use std::panic::catch_unwind;
+
+use super::block::{Block, Header, NewBlock};
+use super::slots::Group;
+use crate::concurrent::garbage::{Dropped, first_panic};
+
+/// What a change has replaced: no slot names it any more.
+pub(super) struct Retired<V> {
+    pub(super) blocks: Vec<NonNull<Header>>,
+    pub(super) groups: Vec<Group>,
+    /// Blocks that no reader has ever seen.
+    pub(super) unused: Vec<NewBlock<V>>,
+    pub(super) bytes: usize,
+}
+
+/// The cost of garbage itself, most of it in the collector: 64 functions of 32 bytes, one of them
+/// used.
+const OVERHEAD: usize = 2304;
+
+impl<V> Retired<V> {
+    pub(super) const fn new() -> Self {
+        Self { blocks: Vec::new(), groups: Vec::new(), unused: Vec::new(), bytes: 0 }
+    }
+
+    pub(super) fn block(&mut self, block: Block<'_, V>) {
+        self.bytes += block.bytes();
+        self.blocks.push(block.as_ptr());
+    }
+
+    pub(super) fn group(&mut self, group: Group) {
+        self.bytes += Group::BYTES;
+        self.groups.push(group);
+    }
+
+    /// Adds a block and all blocks below it.
+    pub(super) fn tree(&mut self, root: Block<'_, V>) {
+        let mut open = Vec::from([root]);
+        while let Some(block) = open.pop() {
+            self.block(block);
+            open.extend(block.children().map(|(_, child)| child));
+        }
+    }
+
+    /// Returns whether a reader may access anything.
+    pub(super) fn is_shared(&self) -> bool {
+        !self.blocks.is_empty() || !self.groups.is_empty()
+    }
+
+    /// Returns the bytes that are counted as garbage.
+    pub(super) fn cost(&self) -> usize {
+        self.bytes + self.blocks.capacity() * size_of::<NonNull<Header>>() + OVERHEAD
+    }
+
+    /// Drops the values and frees the memory. Returns the first panic after all are dropped.
+    ///
+    /// # Safety
+    ///
+    /// No pin exists from the time before this was replaced.
+    pub(super) unsafe fn free(self) -> Dropped {
+        let mut result = Ok(());
+        for group in self.groups {
+            // SAFETY: by the contract.
+            unsafe { group.free() };
+        }
+        for header in self.blocks {
+            // SAFETY: it is one of this table, and is freed here, once.
+            let block = unsafe { Block::<V>::from_ptr(header) };
+            // SAFETY: by the contract.
+            let block = unsafe { NewBlock::from_block(block) };
+            result = first_panic(result, catch_unwind(AssertUnwindSafe(|| drop(block))));
+        }
+        for block in self.unused {
+            result = first_panic(result, catch_unwind(AssertUnwindSafe(|| drop(block))));
+        }
+        result
+    }
+}

@@ -1,0 +1,20 @@
+//! `SnapshotRoutes`.
+//!
+//! A pin holds up the writers of the whole process, so these tests take turns, and are not in one
+//! binary with those of `ConcurrentMap`.
+#![cfg(feature = "concurrent")]
+
+mod allocators;
+mod forgotten;
+mod guarantees;
+mod guards;
+mod model;
+mod panics;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Waits for the turn of a test, which lasts as long as the guard.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
