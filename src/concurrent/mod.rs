@@ -75,7 +75,7 @@
 //!
 //! So garbage is freed by any thread, and perhaps after the end of its structure. That is why
 //! [`ConcurrentMap`], [`ConcurrentTable`] and [`ConcurrentLcTrie`] have no
-//! [allocator parameter](crate::memory), as [`ConcurrentRoutes`] and [`ConcurrentStore`] have.
+//! [allocator parameter](crate::memory), as [`SnapshotRoutes`] and [`ConcurrentStore`] have.
 
 mod directory;
 pub mod ephemeral;
