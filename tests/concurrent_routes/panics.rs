@@ -5,6 +5,7 @@
 use std::sync::{Arc, OnceLock, Weak};
 
 use flowtable::concurrent::ConcurrentRoutes;
+use flowtable::key::bits::{Address, BitString};
 use flowtable::{Prefix, RouteTable};
 use model::bit_strings::{Panicking, with_call, with_panic_after};
 use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
@@ -208,4 +209,73 @@ fn r8_an_update_in_an_update_panics_and_does_not_hang() {
     assert!(outer.is_err() && routes.is_empty());
     assert_eq!(routes.insert(panicking(3), 3), Ok(true));
     assert_eq!(routes.len(), 1);
+}
+
+/// A value whose destructor always panics, but for clones in blocks that are being made.
+#[derive(Clone)]
+struct Panics(Arc<()>);
+
+impl Drop for Panics {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            panic!("the destructor of one of {}", Arc::strong_count(&self.0));
+        }
+    }
+}
+
+#[test]
+fn r8_when_all_values_of_a_block_panic_all_are_dropped() {
+    let _turn = turn();
+    let (routes, counter) = (ConcurrentRoutes::<u32, Panics>::new(), Arc::new(()));
+    for number in 0..4 {
+        routes.insert(Prefix::host(number), Panics(Arc::clone(&counter))).unwrap();
+    }
+    // Blocks of up to three values, none of which aborts the process.
+    eventually("garbage is freed", || {
+        crossbeam_epoch::pin().flush();
+        routes.garbage() == 0
+    });
+    assert_eq!(Arc::strong_count(&counter), 5);
+    std::panic::catch_unwind(|| drop(routes)).expect_err("a destructor panics");
+    assert_eq!(Arc::strong_count(&counter), 1);
+}
+
+/// An address that keeps the bits behind a prefix.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Untruncated(u32);
+
+impl BitString for Untruncated {
+    const BITS: u32 = 32;
+
+    fn window(&self, pos: u32) -> u64 {
+        self.0.window(pos)
+    }
+}
+
+impl Address for Untruncated {
+    fn from_windows(window: impl Fn(u32) -> u64) -> Self {
+        Self(u32::from_windows(window))
+    }
+
+    fn truncated(&self, _: u32) -> Self {
+        *self
+    }
+}
+
+#[test]
+fn r8_a_shared_block_is_in_the_slots_of_its_key_only() {
+    let _turn = turn();
+    let routes = ConcurrentRoutes::<Untruncated, Box<u32>>::new();
+    let prefix = |bits, len| Prefix::new(Untruncated(bits), len).unwrap();
+    // The second half of its slots, and as many behind them, if the bit behind the prefix counted.
+    routes.insert(prefix(0x0080_0000, 8), Box::new(1)).unwrap();
+    routes.insert(prefix(0x03FF_FF00, 30), Box::new(2)).unwrap();
+    assert_eq!(routes.pin().lookup(&Untruncated(0x0110_0000)).map(|(_, value)| **value), None);
+    assert_eq!(routes.remove(&prefix(0, 8)), Ok(true));
+    eventually("garbage is freed", || {
+        crossbeam_epoch::pin().flush();
+        routes.garbage() == 0
+    });
+    routes.validate().unwrap();
+    assert_eq!(routes.pin().lookup(&Untruncated(0x0110_0000)).map(|(_, value)| **value), None);
 }

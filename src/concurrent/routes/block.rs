@@ -18,8 +18,11 @@
 use alloc::alloc::{alloc, dealloc, handle_alloc_error};
 use core::alloc::Layout;
 use core::marker::PhantomData;
+use core::panic::AssertUnwindSafe;
 use core::ptr::{self, NonNull};
+use std::panic::catch_unwind;
 
+use crate::concurrent::garbage::{Dropped, first_panic};
 use crate::raw::bit_ops::{count_ones, ones};
 use crate::raw::prefetch::prefetch;
 use crate::routes::search::{RouteMatch, search};
@@ -389,6 +392,23 @@ impl<V> NewBlock<V> {
         let header = self.header;
         core::mem::forget(self);
         Block { header, value: PhantomData }
+    }
+
+    /// Drops the values and frees the memory. Returns the first panic after all are dropped: a
+    /// second one while the first one unwinds would abort.
+    pub(super) fn free(mut self) -> Dropped {
+        let mut result = Ok(());
+        while core::mem::needs_drop::<V>() && self.filled > 0 {
+            self.filled -= 1;
+            // SAFETY: within the allocation.
+            let first = unsafe { Block::<V>::first_value(self.header) };
+            // SAFETY: as above.
+            let last = unsafe { first.add(self.filled) };
+            // SAFETY: it is initialised, belongs to this, and is not counted any more.
+            let drop = || unsafe { last.drop_in_place() };
+            result = first_panic(result, catch_unwind(AssertUnwindSafe(drop)));
+        }
+        result
     }
 
     /// Takes ownership of a block and its values.

@@ -213,10 +213,9 @@ impl<V: Clone> Editor<'_, V> {
         value: Option<V>,
     ) -> Changed<V> {
         let (address, len) = (prefix.address(), prefix.len());
-        let word = address.window(0);
-        if value.is_some() {
-            self.ensure_group(word, len);
-        }
+        // The bits past the prefix are zero, unless the address is inconsistent. The slots that
+        // have a shared block must follow from the key of its route in any case.
+        let word = address.window(0) & !u64::MAX.checked_shr(len).unwrap_or(0);
         if len <= END {
             return self.change_short(word, len, value);
         }
@@ -254,6 +253,10 @@ impl<V: Clone> Editor<'_, V> {
             let copy = NewBlock::with_child(parent, slot, child);
             new.push(copy);
         }
+        // No code of the caller runs any more: if a clone has panicked, there is no new group.
+        if is_new {
+            self.ensure_group(word, len);
+        }
         let is_needed = new.iter().map(|block| block.as_block().is_own()).collect::<Vec<_>>();
         let mut published = None;
         for (block, is_needed) in new.into_iter().zip(is_needed) {
@@ -283,6 +286,10 @@ impl<V: Clone> Editor<'_, V> {
         let (is_new, existed) = (value.is_some(), old.is_some());
         if !is_new && !existed {
             return Changed { existed, retired };
+        }
+        // If there is no group, blocks are not cloned below.
+        if is_new {
+            self.ensure_group(word, len);
         }
         let shared = value.map(|value| NewBlock::shared(len, value));
         let next = match &shared {

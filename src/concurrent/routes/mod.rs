@@ -44,15 +44,16 @@
 //! - **R5, references.** A reference to a value is valid until the pin ends or is repinned, also
 //!   if the route is replaced or removed.
 //! - **R6, bounded.** Garbage, which is retired and not freed yet, is no more than the limit and
-//!   that of one update. Above, an update is refused and returned, and nothing has changed. Calls
-//!   that withdraw many routes do so step by step: if one is refused, the earlier ones are made,
-//!   and the call can be repeated.
+//!   one update of each writer. Above, an update is refused and returned, and nothing has changed.
+//!   Calls that withdraw many routes do so step by step: if one is refused, the earlier ones are
+//!   made, and the call can be repeated.
 //! - **R7, progress.** To pin and to look up take no lock, never wait and never retry. A writer
 //!   waits for other writers only; it yields to readers a bounded number of times, and only above
 //!   the limit. A thread that holds a pin and writes never hangs.
 //! - **R8, code of the caller.** Clones of values and methods of addresses run under the lock. If
-//!   one panics, so does the call, and the update is not made. Values are dropped after the lock is
-//!   released, those that readers may access by a thread that helps the collector.
+//!   one panics, so does the call, and the update is not made; the clones made by then are dropped
+//!   under the lock. Other values are dropped after the lock is released, those that readers may
+//!   access by a thread that helps the collector.
 //!
 //! # Cost
 //!

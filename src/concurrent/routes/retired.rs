@@ -2,9 +2,7 @@
 #![allow(unsafe_code)]
 
 use alloc::vec::Vec;
-use core::panic::AssertUnwindSafe;
 use core::ptr::NonNull;
-use std::panic::catch_unwind;
 
 use super::block::{Block, Header, NewBlock};
 use super::slots::Group;
@@ -52,6 +50,12 @@ impl<V> Retired<V> {
         !self.blocks.is_empty() || !self.groups.is_empty()
     }
 
+    /// Frees what no reader has ever seen. Returns the first panic of a destructor.
+    pub(super) fn free_unused(&mut self) -> Dropped {
+        let unused = core::mem::take(&mut self.unused);
+        unused.into_iter().fold(Ok(()), |result, block| first_panic(result, block.free()))
+    }
+
     /// Returns the bytes that are counted as garbage.
     pub(super) fn cost(&self) -> usize {
         self.bytes + self.blocks.capacity() * size_of::<NonNull<Header>>() + OVERHEAD
@@ -62,8 +66,8 @@ impl<V> Retired<V> {
     /// # Safety
     ///
     /// No pin exists from the time before this was replaced.
-    pub(super) unsafe fn free(self) -> Dropped {
-        let mut result = Ok(());
+    pub(super) unsafe fn free(mut self) -> Dropped {
+        let mut result = self.free_unused();
         for group in self.groups {
             // SAFETY: by the contract.
             unsafe { group.free() };
@@ -73,10 +77,7 @@ impl<V> Retired<V> {
             let block = unsafe { Block::<V>::from_ptr(header) };
             // SAFETY: by the contract.
             let block = unsafe { NewBlock::from_block(block) };
-            result = first_panic(result, catch_unwind(AssertUnwindSafe(|| drop(block))));
-        }
-        for block in self.unused {
-            result = first_panic(result, catch_unwind(AssertUnwindSafe(|| drop(block))));
+            result = first_panic(result, block.free());
         }
         result
     }

@@ -180,10 +180,9 @@ impl<A: Address, V: Clone + Send + 'static> ConcurrentRoutes<A, V> {
     /// ```
     pub fn retain(
         &self,
-        mut keep: impl FnMut(&Prefix<A>, &V) -> bool,
+        mut keep: impl FnMut(Prefix<A>, &V) -> bool,
     ) -> Result<usize, WouldExceed<()>> {
-        let withdrawn =
-            |(prefix, value): (Prefix<A>, &V)| (!keep(&prefix, value)).then_some(prefix);
+        let withdrawn = |(prefix, value): (Prefix<A>, &V)| (!keep(prefix, value)).then_some(prefix);
         // The pin ends here: it would delay the collector.
         let withdrawn: Vec<_> = self.pin().iter().filter_map(withdrawn).collect();
         let mut count = 0;
@@ -273,17 +272,16 @@ impl<A: Address, V: Clone + Send + 'static> ConcurrentRoutes<A, V> {
     }
 
     /// Frees what no slot names any more, as soon as no reader accesses it.
-    fn retire(&self, retired: Retired<V>) {
-        if !retired.is_shared() {
-            // SAFETY: no reader has ever seen it.
-            let dropped = unsafe { retired.free() };
-            return dropped.unwrap_or_else(|panic| resume_unwind(panic));
+    fn retire(&self, mut retired: Retired<V>) {
+        let dropped = retired.free_unused();
+        if retired.is_shared() {
+            // SAFETY: called by the collector when all pins have ended that exist now.
+            let free = |retired: Retired<V>| forget_panic(unsafe { retired.free() });
+            let (cost, pin) = (retired.cost(), crossbeam_epoch::pin());
+            // SAFETY: values may be dropped by any thread, at any time.
+            unsafe { self.garbage.defer(cost, &pin, move || free(retired)) };
         }
-        // SAFETY: called by the collector when all pins have ended that exist now.
-        let free = |retired: Retired<V>| forget_panic(unsafe { retired.free() });
-        let (cost, pin) = (retired.cost(), crossbeam_epoch::pin());
-        // SAFETY: values may be dropped by any thread, at any time.
-        unsafe { self.garbage.defer(cost, &pin, move || free(retired)) };
+        dropped.unwrap_or_else(|panic| resume_unwind(panic));
     }
 }
 
@@ -294,6 +292,8 @@ impl<A, V> Drop for ConcurrentRoutes<A, V> {
         // SAFETY: no pin of the table exists any more.
         let dropped: Dropped = unsafe { editor.take_all().free() };
         self.garbage.reduce_at_drop();
-        dropped.unwrap_or_else(|panic| resume_unwind(panic));
+        if !std::thread::panicking() {
+            dropped.unwrap_or_else(|panic| resume_unwind(panic));
+        }
     }
 }

@@ -454,10 +454,10 @@ impl<A: Address, V: Clone, M: Allocator + Clone> SnapshotRoutes<A, V, M> {
     /// ```
     pub fn retain(
         &self,
-        mut keep: impl FnMut(&Prefix<A>, &V) -> bool,
+        mut keep: impl FnMut(Prefix<A>, &V) -> bool,
     ) -> Result<Publication, WouldExceed<()>> {
         let withdrawn = |(prefix, value): (Prefix<A>, &V)| {
-            (!keep(&prefix, value)).then_some(Update { prefix, values: None })
+            (!keep(prefix, value)).then_some(Update { prefix, values: None })
         };
         // The pin ends here: it would delay the update.
         let updates: Vec<_> = self.pin().iter().filter_map(withdrawn).collect();
