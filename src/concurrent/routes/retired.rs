@@ -52,8 +52,11 @@ impl<V> Retired<V> {
 
     /// Frees what no reader has ever seen. Returns the first panic of a destructor.
     pub(super) fn free_unused(&mut self) -> Dropped {
-        let unused = core::mem::take(&mut self.unused);
-        unused.into_iter().fold(Ok(()), |result, block| first_panic(result, block.free()))
+        let mut result = Ok(());
+        for block in core::mem::take(&mut self.unused) {
+            result = first_panic(result, block.free());
+        }
+        result
     }
 
     /// Returns the bytes that are counted as garbage.
