@@ -113,6 +113,18 @@ pub(crate) unsafe fn shift_left<const FAST: bool>(word: u64, by: u32) -> u64 {
     word.wrapping_shl(by)
 }
 
+/// Returns the number of ones below a bit.
+#[inline]
+pub(crate) fn rank(word: u64, bit: u32) -> u32 {
+    count_ones(word & ((1 << bit) - 1))
+}
+
+/// Iterates over the ones in a word.
+pub(crate) fn each_one(word: u64) -> impl Iterator<Item = u32> {
+    let rests = core::iter::successors(Some(word), |rest| Some(rest & rest.checked_sub(1)?));
+    rests.take_while(|&rest| rest != 0).map(u64::trailing_zeros)
+}
+
 /// Returns `one` if `condition` is not zero, otherwise `other`, without a branch: the compiler may
 /// turn an `if` or an arithmetic mask into one, which is mispredicted where the condition depends
 /// on the address of a packet.

@@ -13,11 +13,9 @@
 //! of the other ones.
 #![allow(unsafe_code)]
 
-use core::iter;
-
 use super::pool::Unit;
 use super::stride::{COVERS, PrefixIndex, SLOTS, STRIDE, first_slot};
-use crate::raw::bit_ops::{count_ones, has_popcnt, ones, select};
+use crate::raw::bit_ops::{count_ones, each_one, has_popcnt, ones, rank, select};
 
 /// A node, half a cache line. It is a branch with routes and children, or a compressed [`Path`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -420,16 +418,4 @@ impl RouteBits {
         let moved_from = if block == position.block { position.at } else { 0 };
         Changed { bits: Self { inner, outer, values }, moved_from }
     }
-}
-
-/// Iterates over the ones in a word.
-fn each_one(word: u64) -> impl Iterator<Item = u32> {
-    let rests = iter::successors(Some(word), |rest| Some(rest & rest.checked_sub(1)?));
-    rests.take_while(|&rest| rest != 0).map(u64::trailing_zeros)
-}
-
-/// Returns the number of ones below a bit.
-#[inline]
-fn rank(word: u64, bit: u32) -> u32 {
-    count_ones(word & ((1 << bit) - 1))
 }

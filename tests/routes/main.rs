@@ -1,7 +1,7 @@
 //! `RouteTable`.
 //!
-//! Without `std`, only the instructions that count bits differ. Then the other tests, whose code is
-//! the same as with it, are left out.
+//! Without `std`, only the instructions that count bits differ. Then the tests of what does not
+//! depend on them are left out.
 
 #[cfg(feature = "std")]
 mod allocators;

@@ -23,7 +23,7 @@ use core::ptr::{self, NonNull};
 use std::panic::catch_unwind;
 
 use crate::concurrent::garbage::{Dropped, first_panic};
-use crate::raw::bit_ops::{count_ones, ones};
+use crate::raw::bit_ops::{count_ones, each_one, ones, rank};
 use crate::raw::prefetch::prefetch;
 use crate::routes::search::{RouteMatch, search};
 use crate::routes::stride::{COVERS, PrefixIndex, SLOTS};
@@ -502,16 +502,4 @@ impl<V> Drop for NewBlock<V> {
         // SAFETY: these are initialised, and belong to this.
         unsafe { values.drop_in_place() };
     }
-}
-
-/// Iterates over the ones in a word.
-fn each_one(word: u64) -> impl Iterator<Item = u32> {
-    let rests = core::iter::successors(Some(word), |rest| Some(rest & rest.checked_sub(1)?));
-    rests.take_while(|&rest| rest != 0).map(u64::trailing_zeros)
-}
-
-/// Returns the number of ones below a bit.
-#[inline(always)]
-fn rank(word: u64, bit: u32) -> u32 {
-    count_ones(word & ((1 << bit) - 1))
 }
