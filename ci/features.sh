@@ -19,8 +19,10 @@ done
 export PROPTEST_CASES=${PROPTEST_CASES:-64}
 # Without `std` only the seeds of hashes and the population counts of RouteTable differ; the
 # tests of the modules are enough for the former.
-cargo test -p flowtable --no-default-features --lib --test routes
-cargo test -p flowtable --all-features --lib \
+cargo test -p flowtable --no-default-features --lib
+cargo test -p flowtable-tests --no-default-features --test routes
+cargo test -p flowtable --all-features --lib
+cargo test -p flowtable-tests --all-features \
     --test concurrent --test concurrent_routes --test snapshot_routes \
     --test formats --test huge_pages
 cargo test -p flowtable-programs --all-features shared_reader

@@ -15,7 +15,7 @@ protocols() {
 }
 operations() {
     RUSTFLAGS="--cfg shuttle" \
-        part shuttle "$limit" cargo test -p flowtable --features concurrent --test concurrent
+        part shuttle "$limit" cargo test -p flowtable-tests --features concurrent --test concurrent
 }
 both protocols operations
 [ "$skipped" = 0 ] || exit 77

@@ -29,22 +29,22 @@ lenient="$lenient -Zmiri-disable-isolation"
 miri() {
     local flags=$1
     shift
-    MIRIFLAGS=$flags part miri "$limit" cargo +nightly miri test -p flowtable "$@"
+    MIRIFLAGS=$flags part miri "$limit" cargo +nightly miri test "$@"
 }
 parts_of_structures() {
     # Not the parts that only compute.
-    miri "$strict" --lib -- --skip wheel:: --skip connection:: --skip stride:: \
+    miri "$strict" -p flowtable --lib -- --skip wheel:: --skip connection:: --skip stride:: \
         table:: trash:: routes:: cache:: ephemeral::ring:: raw::chunked_vec::
     # A big-endian target: packed keys, hashes and packet formats.
-    miri "$strict" --target s390x-unknown-linux-gnu --lib -- \
+    miri "$strict" --target s390x-unknown-linux-gnu -p flowtable --lib -- \
         key:: hash:: dml:: raw:: ephemeral::esp:: table::tags::
 }
 # Models, drops and panics. Longer runs of the same code are under AddressSanitizer.
 whole_structures() {
-    miri "$strict" --test trash --test routes --test cache -- \
+    miri "$strict" -p flowtable-tests --test trash --test routes --test cache -- \
         model:: drops:: panics:: contents:: table:: set:: entry_ref:: allocators:: static_area::
-    miri "$lenient" --features concurrent --test concurrent --test concurrent_routes \
-        --test snapshot_routes -- \
+    miri "$lenient" -p flowtable-tests --features concurrent \
+        --test concurrent --test concurrent_routes --test snapshot_routes -- \
         ::a3 ::c2 ::d1 ::r5_references ::values_of_any panics::r6_when_a_clone panics::r8_when_a
 }
 both parts_of_structures whole_structures

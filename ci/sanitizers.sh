@@ -26,22 +26,23 @@ export PROPTEST_CASES=${PROPTEST_CASES:-8}
 # Some tests make allocations that fail.
 address() {
     RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=allocator_may_return_null=1 \
-        part address "$limit" cargo +nightly test -p flowtable \
+        part address "$limit" cargo +nightly test \
             --target "$host" --features concurrent "$@"
 }
 addresses() {
-    address --lib
-    address --test trash --test routes --test cache --test ephemeral -- \
+    address -p flowtable --lib
+    address -p flowtable-tests --test trash --test routes --test cache --test ephemeral -- \
         methods:: model:: drops:: panics:: floods:: sizes:: corners:: inconsistent:: contents:: \
         store:: table:: set:: entry_ref::
-    address --test concurrent --test concurrent_routes --test snapshot_routes -- \
+    address -p flowtable-tests \
+        --test concurrent --test concurrent_routes --test snapshot_routes -- \
         model:: misuse:: leaks::tests_in linearizable:: panics::
 }
 # ThreadSanitizer does not support fences. crossbeam-epoch uses stronger loads instead when it is
 # compiled for it, so no report has to be suppressed.
 threads() {
     RUSTFLAGS=-Zsanitizer=thread TSAN_OPTIONS=halt_on_error=1 FEW_ROUNDS=1 \
-        part thread "$limit" cargo +nightly test -p flowtable \
+        part thread "$limit" cargo +nightly test -p flowtable-tests \
         -Zbuild-std --target "$host" --features concurrent \
         --test concurrent --test concurrent_routes --test snapshot_routes -- guarantees:: guards::
 }

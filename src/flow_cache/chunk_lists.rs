@@ -356,6 +356,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "slow")]
     fn chunks_of_emptied_lists_are_used_again() {
         let mut lists = ChunkLists::new_in(100, 1000, Global);
         lists.cover(999);
