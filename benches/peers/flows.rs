@@ -11,10 +11,12 @@
 //!     pauses   every packet is timed, while tables fill and when they are full
 //!     flood    established connections, then new ones without replies
 //!     bytes    per flow of a full table
+//!     cores    two workers with a cache each, beside one worker
 //!     expiry   all packets stop: the cost of expiring a flow, and how late it expires
 //! ```
 
 mod bytes;
+mod cores;
 mod expiry;
 mod flood;
 mod linked;
@@ -88,6 +90,7 @@ pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
         }
         report.show(&flood::flood(&mut subjects(), capacity / 5, plan.quick))?;
         report.show(&bytes::bytes(&mut subjects(), capacity))?;
+        report.show(&cores::cores(capacity, plan.quick))?;
         report.show(&expiry::expiry(&mut subjects(), capacity, plan.quick))?;
     }
     Ok(())

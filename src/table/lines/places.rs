@@ -180,7 +180,9 @@ mod tests {
     use crate::memory::Global;
     use crate::table::lines::{FixedLines, fold};
 
-    const CAPACITY: usize = 1000;
+    const CAPACITY: usize = if cfg!(miri) { 200 } else { 1000 };
+    const STEPS: usize = if cfg!(miri) { 6 } else { 40 };
+    const MANY: usize = if cfg!(miri) { 500 } else { 100_000 };
 
     /// The hashes of numbers: random, alike in bits that the home or the tag depends on, equal.
     const HASHES: [fn(u32) -> u32; 5] = [
@@ -196,11 +198,11 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 3 } else { 100 }))]
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 100 }))]
         #[test]
         fn fixed_lines_have_the_numbers_of_a_set(
             kind in 0..HASHES.len(),
-            ops in prop::collection::vec((any::<bool>(), 0..1200_u32, 1..200_u32), 1..40),
+            ops in prop::collection::vec((any::<bool>(), 0..CAPACITY as u32 + 200, 1..200_u32), 1..STEPS),
         ) {
             let (mut lines, mut model, hash) = (fixed(), BTreeSet::new(), HASHES[kind]);
             for (is_inserted, first, count) in ops {
@@ -224,7 +226,7 @@ mod tests {
 
     #[test]
     fn fixed_lines_do_not_allocate_up_to_their_capacity() {
-        for entries in [1, 9, 10, 600, CAPACITY, if cfg!(miri) { 2000 } else { 100_000 }] {
+        for entries in [1, 9, 10, 600, CAPACITY, MANY] {
             let mut lines = FixedLines::with_capacity_in(entries, Global).unwrap();
             let bytes = lines.allocation_size();
             let numbers: Vec<u32> = (0..entries as u32).collect();

@@ -204,7 +204,7 @@ mod tests {
         crate::table::lines::fold(u64::from(number))
     }
 
-    const MANY: u32 = if cfg!(miri) { 2000 } else { 100_000 };
+    const MANY: u32 = if cfg!(miri) { 800 } else { 100_000 };
 
     #[test]
     fn growth_keeps_all_entries_and_shrinking_returns_the_memory() {
