@@ -54,7 +54,7 @@ fn script(seed: u64) -> Vec<Step> {
 
 #[test]
 fn caches_whose_requests_fail_are_caches() {
-    for period in 0..7 {
+    for period in 0..if cfg!(miri) { 2 } else { 7 } {
         let (mut chains, mut sets) = (0, 0);
         for (capacity, hasher) in [(1, Weak::Mixed), (30, Weak::Mixed), (100, Weak::Constant)] {
             let memory = Limited::failing_each(period);
@@ -89,19 +89,19 @@ fn caches_whose_requests_fail_are_caches() {
 
 #[test]
 fn caches_report_the_memory_that_they_have() {
-    let memory = Limited::default();
+    let (memory, capacity) = (Limited::default(), if cfg!(miri) { 100 } else { 5000 });
     let policy = SecondChance::new();
-    let mut cache = ChainedCache::with_parts_in(5000, policy, Weak::Mixed, &memory).unwrap();
+    let mut cache = ChainedCache::with_parts_in(capacity, policy, Weak::Mixed, &memory).unwrap();
     let before = cache.allocation_size();
     assert_eq!(before, memory.bytes());
     memory.fail_each(1);
-    for key in 0..if cfg!(miri) { 100 } else { 20_000_u64 } {
+    for key in 0..4 * capacity as u64 {
         _ = cache.insert(key, [key; 3]);
     }
     assert_eq!(memory.bytes(), before, "nothing was allocated by insertions");
     assert_eq!((cache.validate(), cache.allocator().failures()), (Ok(()), 0));
     memory.fail_each(0);
-    let sets = SourceHashCache::<u64, u64, 4, _>::new_in(5000, &memory).unwrap();
+    let sets = SourceHashCache::<u64, u64, 4, _>::new_in(capacity, &memory).unwrap();
     assert_eq!(sets.allocation_size(), memory.bytes() - before);
     assert_eq!(sets.clone().allocation_size(), sets.allocation_size());
 }
