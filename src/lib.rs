@@ -81,6 +81,7 @@
 //! | [`StampedRoutes`](routes::StampedRoutes) | – | – | – | ✓ | – | ✓ | – | – | ✓ | ✓ | – | ✓ | ✓ | – |
 //! | [`LcTrieMap`] | – | – | – | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
 //! | [`ConcurrentRoutes`] | – | `lookup_batch` | – | ✓ | – | ✓ | – | – | `FromIterator` | ✓ | – | – | ✓ | – |
+//! | [`ConcurrentStampedRoutes`](concurrent::ConcurrentStampedRoutes) | – | – | – | ✓ | – | ✓ | – | – | `FromIterator` | ✓ | – | – | ✓ | – |
 //! | [`SnapshotRoutes`] | – | `lookup_batch` | – | ✓ | – | ✓ | – | – | `FromIterator` | ✓ | – | – | ✓ | – |
 //! | [`LcRouteTable`] | – | – | – | ✓ | – | ✓ | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
 //! | [`ConcurrentLcTrie`] | – | – | – | – | – | ✓ | pinned | – | – | ✓ | – | – | ✓ | – |

@@ -12,6 +12,7 @@
 //! | plain state by key | [`ConcurrentTable`] | the same trie, with entries in the index, read by copy |
 //! | the route of an address | [`ConcurrentRoutes`] | a trie of blocks that are copied |
 //! | the same, with snapshots | [`SnapshotRoutes`] | two tables, for readers and writer |
+//! | decisions on routes | [`ConcurrentStampedRoutes`] | the same trie; a generation for each route |
 //! | keys in order | [`ConcurrentLcTrie`] | the LC-trie: nodes are copied when they are resized |
 //! | state that expires | [`ConcurrentStore`] | shards of `EphemeralStore`, each with a lock |
 //!
@@ -90,6 +91,7 @@ mod memory;
 mod policy;
 pub mod routes;
 pub mod snapshot;
+pub mod stamped;
 mod sync;
 pub mod table;
 pub mod trie;
@@ -100,5 +102,6 @@ pub use guard::{Guard, pin};
 pub use map::{Compute, Computed, ConcurrentMap, Iter, Pinned};
 pub use routes::{ConcurrentRoutes, PinnedRoutes};
 pub use snapshot::{PinnedSnapshot, Publication, SnapshotRoutes};
+pub use stamped::{ConcurrentStampedRoutes, PinnedStampedRoutes};
 pub use table::{ConcurrentTable, NoUninit, PinnedTable, Refused, TableIter};
 pub use trie::{ConcurrentLcTrie, PinnedTrie, TrieIter};

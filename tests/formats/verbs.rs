@@ -38,7 +38,7 @@ const COLUMNS: [&str; 14] = [
 ];
 
 /// The rows, in the order of the table.
-const ROWS: [(&str, &str); 22] = [
+const ROWS: [(&str, &str); 23] = [
     ("TrashMap", "xxxxxxxxxxxxxx"),
     ("TrashSet", "xx-xxxx-xxxxxx"),
     ("TrashTable", "xx-xxxxx-x-xx-"),
@@ -51,6 +51,7 @@ const ROWS: [(&str, &str); 22] = [
     ("StampedRoutes", "---x-x--xx-xx-"),
     ("LcTrieMap", "---x-xxxxxxxxx"),
     ("ConcurrentRoutes", "-x-x-x--xx--x-"),
+    ("ConcurrentStampedRoutes", "---x-x--xx--x-"),
     ("SnapshotRoutes", "-x-x-x--xx--x-"),
     ("LcRouteTable", "---x-xx-xxxxxx"),
     ("ConcurrentLcTrie", "-----xx--x--x-"),
@@ -241,6 +242,17 @@ fn concurrent_routes() {
     pinned.lookup_batch(&[1, 2], &mut found);
     assert_eq!(found.map(|route| route.map(|(_, value)| *value)), [None, Some(2)]);
     assert_eq!(pinned.iter().count(), 5);
+    assert!(!format!("{routes:?}").is_empty());
+}
+
+#[cfg(feature = "concurrent")]
+#[test]
+fn concurrent_stamped_routes() {
+    type Table = flowtable::concurrent::ConcurrentStampedRoutes<u32, u32>;
+    has_a_default::<Table>();
+    let routes: Table = (0..10).map(|host| (Prefix::host(host), host)).collect();
+    routes.retain(|_, value| value % 2 == 0).unwrap();
+    assert_eq!(routes.pin().iter().count(), 5);
     assert!(!format!("{routes:?}").is_empty());
 }
 
