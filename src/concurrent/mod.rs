@@ -74,6 +74,10 @@
 //! garbage; these structures do: above a limit, writers help the collector, and then return what
 //! they were to insert, with [`WouldExceed`] or [`table::Refused`].
 //!
+//! Such an error does not distinguish a pin of this crate from one of another user of the
+//! collector, which has no list of its participants. To count those of this crate, each pin and
+//! repin would have to store to memory that writers read.
+//!
 //! So garbage is freed by any thread, and perhaps after the end of its structure. That is why
 //! [`ConcurrentMap`], [`ConcurrentTable`] and [`ConcurrentLcTrie`] have no
 //! [allocator parameter](crate::memory), as [`SnapshotRoutes`] and [`ConcurrentStore`] have.
