@@ -1,4 +1,7 @@
 //! Models of the protocol for loom, which runs them in every interleaving.
+//!
+//! The first block of cells exists already: it is published by a lock of `std`, whose ordering loom
+//! does not observe.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -39,7 +42,9 @@ fn beside_lookups(lens: &'static [u32], update: fn(&Routes)) {
     let mut builder = loom::model::Builder::new();
     builder.max_branches = 10_000;
     builder.check(move || {
-        let shared = Arc::new(lens.iter().map(|&len| (at(len), len)).collect::<Routes>());
+        let beside = (Prefix::host(u16::MAX), 0);
+        let routes = lens.iter().map(|&len| (at(len), len)).chain([beside]);
+        let shared = Arc::new(routes.collect::<Routes>());
         let before = decide(&shared);
         let clone = Arc::clone(&shared);
         let thread = thread::spawn(move || update(&clone));
