@@ -4,17 +4,17 @@
 //! while each reader has flows of its own, which have what was decided for their first packets.
 //!
 //! ```text
-//!     reader        flow: next hop, stamp      is_current:  load the cell
-//!                         │                    resolve:     load `finished` ─→ look up ─→ load the cell
+//!     reader        flow: next hop, stamp    is_current:  load the cell
+//!                         │                  resolve:     load `finished`, look up, load the cell
 //!     cells         │ 0: no route │ 10/8: 7 │ 10.1/16: 9 │ …
 //!                                         ▲
 //!     routes        10/8: cell 1, begun 3 ┘    in blocks, which do not change: `ConcurrentRoutes`
-//!     writer        lock, store the cells ─→ publish the blocks ─→ store `finished`, unlock
+//!     writer        lock, store the cells ─→ publish the blocks, unlock ─→ store `finished`
 //! ```
 //!
 //! The [routes](super::routes) have the guarantees R1 to R8. The value of a route has the number of
-//! its cell and the generation with which it began. [The module for one thread](crate::routes::stamped)
-//! tells which cells an update changes.
+//! its cell and the generation with which it began. The module
+//! [`routes::stamped`](crate::routes::stamped) tells which cells an update changes.
 //!
 //! # Guarantees
 //!
@@ -29,8 +29,8 @@
 //!   never goes back to a route that another one of its flows has left.
 //! - **G3, only those.** Stamps of other routes remain current. A lookup beside a change of its
 //!   route may return a stamp that is stale already: then the next packet looks up again.
-//! - **G4, progress.** To check a stamp is one load, without a pin, a lock or a retry. To look up is
-//!   as in [`ConcurrentRoutes`], with two more loads.
+//! - **G4, progress.** To check a stamp is one load, without a pin, a lock or a retry. A lookup is
+//!   that of [`ConcurrentRoutes`], with two more loads.
 //! - **G5, code of the caller.** As R8. If a clone of a value panics, the route is as before, and
 //!   the decisions by it look up once.
 //!
