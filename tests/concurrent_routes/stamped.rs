@@ -105,7 +105,7 @@ impl<A: Address + Debug + Send> Checked<A> {
         assert!(self.ours.pin().iter().eq(self.model.iter()));
         assert!(self.inserted.iter().all(|at| self.ours.pin().get(at) == self.model.get(at)));
         self.ours.clear().unwrap();
-        assert!(self.ours.is_empty() && self.ours.len() == 0);
+        assert!(self.ours.is_empty());
         assert!(self.flows.iter().all(|flow| !self.ours.is_current(&flow.ours)));
         self.ours.validate().unwrap();
     }

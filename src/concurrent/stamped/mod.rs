@@ -199,7 +199,7 @@ impl<A: Address, V> ConcurrentStampedRoutes<A, V> {
     /// use flowtable::concurrent::ConcurrentStampedRoutes;
     ///
     /// let routes = ConcurrentStampedRoutes::<u32, char>::new();
-    /// assert!(routes.is_empty() && routes.len() == 0);
+    /// assert_eq!((routes.len(), routes.is_empty()), (0, true));
     /// ```
     #[must_use]
     pub fn new() -> Self {
