@@ -351,7 +351,7 @@ fn retain_continues_after_routes_that_it_has_removed() {
             extract(table, model, kept + 1);
         }
     }
-    /// Removes every so many routes by an iterator, first some of them and then the others.
+    /// Removes each `every`-th route by an iterator, first some of them and then the others.
     fn extract<A: Address + Debug>(
         mut table: RouteTable<A, usize>,
         model: BTreeMap<Prefix<A>, usize>,
