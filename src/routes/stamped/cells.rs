@@ -163,7 +163,7 @@ impl CellNumbers {
             let changed = cells.changed(begun.cell);
             ensure(begun.cell != NO_ROUTE, || "a route has the cell of none")?;
             ensure(begun.generation() <= changed, || "a cell was changed before its route began")?;
-            ensure(changed <= self.generation, || "the generation of a cell is not of a change")?;
+            ensure(changed <= self.generation(), || "the generation of a cell is not of a change")?;
             used.push(begun.cell);
         }
         used.extend(free);
