@@ -44,7 +44,8 @@ threads() {
     RUSTFLAGS=-Zsanitizer=thread TSAN_OPTIONS=halt_on_error=1 FEW_ROUNDS=1 \
         part thread "$limit" cargo +nightly test -p flowtable-tests \
         -Zbuild-std --target "$host" --features concurrent \
-        --test concurrent --test concurrent_routes --test snapshot_routes -- guarantees:: guards::
+        --test concurrent --test concurrent_routes --test snapshot_routes -- \
+        guarantees:: guards:: stamped::g
 }
 both addresses threads
 [ "$skipped" = 0 ] || exit 77

@@ -12,6 +12,7 @@
 //! | plain state by key | [`ConcurrentTable`] | the same trie, with entries in the index, read by copy |
 //! | the route of an address | [`ConcurrentRoutes`] | a trie of blocks that are copied |
 //! | the same, with snapshots | [`SnapshotRoutes`] | two tables, for readers and writer |
+//! | decisions on routes | [`ConcurrentStampedRoutes`] | the same trie; a generation for each route |
 //! | keys in order | [`ConcurrentLcTrie`] | the LC-trie: nodes are copied when they are resized |
 //! | state that expires | [`ConcurrentStore`] | shards of `EphemeralStore`, each with a lock |
 //!
@@ -73,6 +74,10 @@
 //! garbage; these structures do: above a limit, writers help the collector, and then return what
 //! they were to insert, with [`WouldExceed`] or [`table::Refused`].
 //!
+//! Such an error does not distinguish a pin of this crate from one of another user of the
+//! collector, which has no list of its participants. To count those of this crate, each pin and
+//! repin would have to store to memory that writers read.
+//!
 //! So garbage is freed by any thread, and perhaps after the end of its structure. That is why
 //! [`ConcurrentMap`], [`ConcurrentTable`] and [`ConcurrentLcTrie`] have no
 //! [allocator parameter](crate::memory), as [`SnapshotRoutes`] and [`ConcurrentStore`] have.
@@ -90,6 +95,7 @@ mod memory;
 mod policy;
 pub mod routes;
 pub mod snapshot;
+pub mod stamped;
 mod sync;
 pub mod table;
 pub mod trie;
@@ -100,5 +106,6 @@ pub use guard::{Guard, pin};
 pub use map::{Compute, Computed, ConcurrentMap, Iter, Pinned};
 pub use routes::{ConcurrentRoutes, PinnedRoutes};
 pub use snapshot::{PinnedSnapshot, Publication, SnapshotRoutes};
+pub use stamped::{ConcurrentStampedRoutes, PinnedStampedRoutes};
 pub use table::{ConcurrentTable, NoUninit, PinnedTable, Refused, TableIter};
 pub use trie::{ConcurrentLcTrie, PinnedTrie, TrieIter};

@@ -22,7 +22,6 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::{AnyEntry, IntoIter, Iter, IterMut, NoMemory, RouteTable};
 use crate::key::any_prefix::AnyPrefix;
-use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::memory::{Allocator, Global};
 use crate::raw::prefetch::BURST;
@@ -246,14 +245,42 @@ impl<V, M: Allocator + Clone> Routes<V, M> {
         let found = results_for(addresses.len(), found);
         for (addresses, found) in addresses.chunks(BURST).zip(found.chunks_mut(BURST)) {
             found.fill(None);
-            batch_of(&self.v4, Ipv4Addr::UNSPECIFIED, addresses, found, |address| match address {
-                IpAddr::V4(address) => Some(address),
-                IpAddr::V6(_) => None,
-            });
-            batch_of(&self.v6, Ipv6Addr::UNSPECIFIED, addresses, found, |address| match address {
-                IpAddr::V4(_) => None,
-                IpAddr::V6(address) => Some(address),
-            });
+            let look_up = |own: &[_], routes: &mut [_]| self.v4.lookup_batch(own, routes);
+            batch_of(v4_of, Ipv4Addr::UNSPECIFIED, addresses, found, look_up, any);
+            let look_up = |own: &[_], routes: &mut [_]| self.v6.lookup_batch(own, routes);
+            batch_of(v6_of, Ipv6Addr::UNSPECIFIED, addresses, found, look_up, any);
+        }
+    }
+
+    /// Looks up the values of a batch of addresses, as [`lookup_batch`](Self::lookup_batch) without
+    /// prefixes.
+    ///
+    /// # Panics
+    ///
+    /// If `found` is shorter than `addresses`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::routes::Routes;
+    ///
+    /// let mut routes = Routes::new();
+    /// routes.insert("10.0.0.0/8".parse()?, "core");
+    /// routes.insert("2001:db8::/32".parse()?, "lab");
+    /// let burst = ["2001:db8::1", "10.1.2.3", "2001:db9::1"].map(|text| text.parse().unwrap());
+    /// let mut found = [None; 3];
+    /// routes.lookup_batch_values(&burst, &mut found);
+    /// assert_eq!(found, [Some(&"lab"), Some(&"core"), None]);
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn lookup_batch_values<'t>(&'t self, addresses: &[IpAddr], found: &mut [Option<&'t V>]) {
+        let found = results_for(addresses.len(), found);
+        for (addresses, found) in addresses.chunks(BURST).zip(found.chunks_mut(BURST)) {
+            found.fill(None);
+            let look_up = |own: &[_], values: &mut [_]| self.v4.lookup_batch_values(own, values);
+            batch_of(v4_of, Ipv4Addr::UNSPECIFIED, addresses, found, look_up, |value| value);
+            let look_up = |own: &[_], values: &mut [_]| self.v6.lookup_batch_values(own, values);
+            batch_of(v6_of, Ipv6Addr::UNSPECIFIED, addresses, found, look_up, |value| value);
         }
     }
 
@@ -297,6 +324,29 @@ impl<V, M: Allocator + Clone> Routes<V, M> {
             AnyPrefix::V6(prefix) => (None, Some(self.v6.covered(prefix))),
         };
         v4.into_iter().flatten().map(any).chain(v6.into_iter().flatten().map(any))
+    }
+
+    /// Returns whether a route and a prefix have addresses in common: if the route covers the
+    /// prefix, or the other way round.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::routes::Routes;
+    ///
+    /// let mut routes = Routes::new();
+    /// routes.insert("10.1.0.0/16".parse()?, ());
+    /// let overlaps = ["10.0.0.0/8", "10.1.2.0/24", "10.2.0.0/16", "::/0"]
+    ///     .map(|prefix| routes.overlaps(&prefix.parse().unwrap()));
+    /// assert_eq!(overlaps, [true, true, false, false]);
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[must_use]
+    pub fn overlaps(&self, prefix: &AnyPrefix) -> bool {
+        match prefix {
+            AnyPrefix::V4(prefix) => self.v4.overlaps(prefix),
+            AnyPrefix::V6(prefix) => self.v6.overlaps(prefix),
+        }
     }
 
     /// Returns an iterator over all routes in order: those of IPv4, then those of IPv6.
@@ -415,19 +465,24 @@ impl<V, const N: usize> From<[(AnyPrefix, V); N]> for Routes<V> {
     }
 }
 
-/// Looks up the addresses of one family, which are those that `of` returns, in its table. `unused`
-/// is any address of it.
-fn batch_of<'t, A, V, M>(
-    table: &'t RouteTable<A, V, M>,
+const fn v4_of(address: IpAddr) -> Option<Ipv4Addr> {
+    if let IpAddr::V4(address) = address { Some(address) } else { None }
+}
+
+const fn v6_of(address: IpAddr) -> Option<Ipv6Addr> {
+    if let IpAddr::V6(address) = address { Some(address) } else { None }
+}
+
+/// Looks up the addresses of one family, which are those that `of` returns, by `look_up`, and
+/// writes what `result` makes of each. `unused` is any address of the family.
+fn batch_of<A: Copy, R: Copy, T>(
+    of: impl Fn(IpAddr) -> Option<A>,
     unused: A,
     addresses: &[IpAddr],
-    found: &mut [Option<(AnyPrefix, &'t V)>],
-    of: impl Fn(IpAddr) -> Option<A>,
-) where
-    A: Address + Copy,
-    M: Allocator + Clone,
-    AnyPrefix: From<Prefix<A>>,
-{
+    found: &mut [Option<T>],
+    look_up: impl FnOnce(&[A], &mut [Option<R>]),
+    result: impl Fn(R) -> T,
+) {
     let (mut own, mut places, mut count) = ([unused; BURST], [0; BURST], 0);
     for (place, address) in addresses.iter().enumerate() {
         if let Some(address) = of(*address) {
@@ -436,9 +491,9 @@ fn batch_of<'t, A, V, M>(
         }
     }
     let mut routes = [None; BURST];
-    table.lookup_batch(&own[..count], &mut routes);
+    look_up(&own[..count], &mut routes);
     for (place, route) in places[..count].iter().zip(routes) {
-        found[*place] = route.map(any);
+        found[*place] = route.map(&result);
     }
 }
 

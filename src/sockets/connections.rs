@@ -26,13 +26,22 @@ use crate::key::bits::BitString;
 use crate::key::flow::{FiveTuple, FlowKey};
 use crate::memory::Allocator;
 use crate::raw::prefetch::BURST;
-use crate::trash::TrashMap;
+use crate::trash::{ExtractCursor, TrashMap};
 
 pub(super) type V4<T, S, A> = TrashMap<FiveTuple<Ipv4Addr>, T, S, A>;
 pub(super) type V6<T, S, A> = TrashMap<FiveTuple<Ipv6Addr>, T, S, A>;
 
 /// The small table and the maps.
 type PartsMut<'a, T, S, A> = (&'a mut SmallTable<T, A>, &'a mut V4<T, S, A>, &'a mut V6<T, S, A>);
+
+/// Where an extraction continues.
+#[derive(Default)]
+pub(super) struct ConnectionCursor {
+    /// The connections of the small table that are left.
+    small: usize,
+    v4: ExtractCursor,
+    v6: ExtractCursor,
+}
 
 /// Sockets by connection.
 #[derive(Clone)]
@@ -129,6 +138,37 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
         }
     }
 
+    /// Returns the hash of the key of a connection, as the maps compute it.
+    #[inline]
+    pub(super) fn hash_of(&self, key: &FlowKey) -> u64 {
+        match key {
+            FlowKey::V4(key) => self.v4.hash_of(key),
+            FlowKey::V6(key) => self.v6.hash_of(key),
+        }
+    }
+
+    #[inline]
+    pub(super) fn get_hashed(&self, hash: u64, key: &FlowKey) -> Option<&T> {
+        if !self.small.is_empty() {
+            return self.small.get(key);
+        }
+        match key {
+            FlowKey::V4(key) => self.v4.get_hashed(hash, key),
+            FlowKey::V6(key) => self.v6.get_hashed(hash, key),
+        }
+    }
+
+    #[inline]
+    pub(super) fn get_mut_hashed(&mut self, hash: u64, key: &FlowKey) -> Option<&mut T> {
+        if !self.small.is_empty() {
+            return self.small.get_mut(key);
+        }
+        match key {
+            FlowKey::V4(key) => self.v4.get_mut_hashed(hash, key),
+            FlowKey::V6(key) => self.v6.get_mut_hashed(hash, key),
+        }
+    }
+
     /// Returns whether a connection has this port, and a local address in this scope.
     pub(super) fn occupies(&self, local: &Local) -> bool {
         if !self.small.is_empty() {
@@ -197,9 +237,40 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
         };
         v4.retain(|&key, socket| keep(FlowKey::V4(key), socket));
         v6.retain(|&key, socket| keep(FlowKey::V6(key), socket));
+        self.shrink_mapped();
+    }
+
+    /// Moves the connections from the maps to the small table, if they are few.
+    pub(super) fn shrink_mapped(&mut self) {
         if self.small.is_empty() {
             self.shrink();
         }
+    }
+
+    /// Removes and returns the next connection for which `picks` returns true. Between the calls
+    /// with a cursor, the connections are not changed otherwise.
+    pub(super) fn extract_next(
+        &mut self,
+        cursor: &mut ConnectionCursor,
+        mut picks: impl FnMut(FlowKey, &mut T) -> bool,
+    ) -> Option<(FlowKey, T)> {
+        let Self { small, v4, v6, ports } = self;
+        if let Some(removed) = small.extract_next(&mut cursor.small, &mut picks) {
+            return Some(removed);
+        }
+        let v4 = v4.extract_next(&mut cursor.v4, |key, socket| picks((*key).into(), socket));
+        let v4 = v4.map(|(key, socket)| (key.into(), socket));
+        let (key, socket) = v4.or_else(|| {
+            let v6 = v6.extract_next(&mut cursor.v6, |key, socket| picks((*key).into(), socket));
+            v6.map(|(key, socket)| (key.into(), socket))
+        })?;
+        ports.remove(&key);
+        Some((key, socket))
+    }
+
+    /// Returns where an extraction begins.
+    pub(super) fn cursor(&self) -> ConnectionCursor {
+        ConnectionCursor { small: self.small.len(), ..ConnectionCursor::default() }
     }
 
     /// Moves all connections from the small table to the maps. If memory allocation fails, returns
@@ -249,20 +320,26 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
         Some(socket)
     }
 
-    /// Looks up at most [`BURST`] connections. Writes each socket to the position of its key.
-    pub(super) fn get_burst<'a>(&'a self, keys: &[FlowKey], found: &mut [Option<&'a T>]) {
+    /// Looks up at most [`BURST`] connections, by their hashes if there are any. Writes each socket
+    /// to the position of its key.
+    pub(super) fn get_burst<'a>(
+        &'a self,
+        hashes: Option<&[u64]>,
+        keys: &[FlowKey],
+        found: &mut [Option<&'a T>],
+    ) {
         if !self.small.is_empty() {
             found.iter_mut().zip(keys).for_each(|(found, key)| *found = self.get(key));
             return;
         }
         if let Some(v4) = all_v4(keys) {
-            return self.v4.get_batch(&v4[..keys.len()], found);
+            return get_all(&self.v4, hashes, &v4[..keys.len()], found);
         }
         let keys = || keys.iter().enumerate();
         let v4 = |(position, key): (usize, &FlowKey)| Some((position, as_v4(key)?));
         let v6 = |(position, key): (usize, &FlowKey)| Some((position, as_v6(key)?));
-        get_scattered(&self.v4, keys().filter_map(v4), found);
-        get_scattered(&self.v6, keys().filter_map(v6), found);
+        get_scattered(&self.v4, hashes, keys().filter_map(v4), found);
+        get_scattered(&self.v6, hashes, keys().filter_map(v6), found);
     }
 
     pub(super) fn validate(&self) -> Result<(), InvariantError> {
@@ -326,9 +403,24 @@ fn all_v4(keys: &[FlowKey]) -> Option<[FiveTuple<Ipv4Addr>; BURST]> {
     Some(all)
 }
 
-/// Looks up at most [`BURST`] keys in a map. Writes each value to the position given with its key.
+/// Looks up keys in a map, by their hashes if there are any.
+fn get_all<'a, I: BitString, T, S: BuildHasher, A: Allocator + Clone>(
+    map: &'a TrashMap<FiveTuple<I>, T, S, A>,
+    hashes: Option<&[u64]>,
+    keys: &[FiveTuple<I>],
+    found: &mut [Option<&'a T>],
+) {
+    match hashes {
+        Some(hashes) => map.get_batch_hashed(hashes, keys, found),
+        None => map.get_batch(keys, found),
+    }
+}
+
+/// Looks up at most [`BURST`] keys in a map. The hash of each, if there are any, is at the position
+/// given with the key, and its value is written there.
 fn get_scattered<'a, I: BitString, T, S: BuildHasher, A: Allocator + Clone>(
     map: &'a TrashMap<FiveTuple<I>, T, S, A>,
+    hashes: Option<&[u64]>,
     mut keys: impl Iterator<Item = (usize, FiveTuple<I>)>,
     found: &mut [Option<&'a T>],
 ) {
@@ -339,7 +431,9 @@ fn get_scattered<'a, I: BitString, T, S: BuildHasher, A: Allocator + Clone>(
         len += 1;
     }
     let mut sockets = [None; BURST];
-    map.get_batch(&gathered[..len], &mut sockets[..len]);
+    let own = hashes.map(|hashes| positions.map(|position| hashes[position]));
+    let own = own.as_ref().map(|own| &own[..len]);
+    get_all(map, own, &gathered[..len], &mut sockets[..len]);
     for (&position, socket) in positions.iter().zip(&sockets[..len]) {
         found[position] = *socket;
     }

@@ -405,15 +405,28 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Listeners<T, S, A> {
 
     /// Removes the sockets for which `keep` returns false.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(Name, &mut T) -> bool) {
-        for index in 0..self.sockets.slot_count() {
+        let mut slot = 0;
+        while self.extract_next(&mut slot, |name, socket| !keep(name, socket)).is_some() {}
+    }
+
+    /// Removes and returns the next socket for which `picks` returns true, from a slot on.
+    pub(super) fn extract_next(
+        &mut self,
+        slot: &mut u32,
+        mut picks: impl FnMut(Name, &mut T) -> bool,
+    ) -> Option<Listener<T>> {
+        while *slot < self.sockets.slot_count() {
+            let index = *slot;
+            *slot += 1;
             let Some(socket) = self.sockets.get_mut(index) else { continue };
             let (local, reuse, next) = (socket.local, socket.reuse, socket.next);
-            if !keep(socket.name(), &mut socket.socket) {
+            if picks(socket.name(), &mut socket.socket) {
                 let removed = self.sockets.try_remove(index);
                 self.unlink(&local, reuse, index, next);
-                drop(removed);
+                return removed;
             }
         }
+        None
     }
 
     /// Removes a socket from the table and returns it, with the index that [`Self::put_back`] or

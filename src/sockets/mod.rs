@@ -54,6 +54,8 @@ mod connected_ports;
 mod connections;
 mod ephemeral;
 mod error;
+mod extract;
+mod hashed;
 mod insert;
 mod iter;
 mod listeners;
@@ -79,6 +81,7 @@ use ephemeral::Cursors;
 use listeners::{Listener, Listeners};
 
 pub use error::{RejectedSocket, SocketError};
+pub use extract::ExtractIf;
 pub use iter::{Iter, IterMut};
 pub use local::{Local, Reuse, Specificity};
 pub use name::{Match, Name};
@@ -95,8 +98,9 @@ pub use name::{Match, Name};
 /// | `bind`, `connect`, `accept`, `connect_bound`, `remove` | O(1), in a group of N, O(N); and a growth step of a [`TrashMap`](crate::TrashMap) |
 /// | `bind_ephemeral`, `connect_ephemeral` | as above, and up to 7 lookups per 64 ports of the range |
 /// | `lookup_batch`, `matches` | as `lookup`, per packet or socket |
+/// | `lookup_hashed`, `lookup_mut_hashed`, `lookup_batch_hashed` | as these, without hashing the key of a connection |
 /// | `get`, `get_mut` | O(1); in a group of N, O(N) |
-/// | `len`, `capacity`; `iter`, `iter_mut`, `retain`, `clear` | O(1); O(sockets) |
+/// | `len`, `capacity`; `iter`, `iter_mut`, `retain`, `extract_if`, `clear` | O(1); O(sockets) |
 ///
 /// # Example
 ///
@@ -301,11 +305,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         if let Some(socket) = connections.get_mut(packet) {
             return Some(Match { socket, by: Specificity::Connection });
         }
-        if is_mapped(packet) {
-            return None;
-        }
-        let listener = listeners.find_mut(packet, || hasher.hash_one(packet))?;
-        Some(Match { by: listener.local.specificity(), socket: &mut listener.socket })
+        lookup_bound_mut(listeners, hasher, packet)
     }
 
     /// Looks up the sockets of a burst of packets, whose cache misses overlap.
@@ -334,10 +334,23 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn lookup_batch<'a>(&'a self, packets: &[FlowKey], found: &mut [Option<Match<&'a T>>]) {
+        self.lookup_bursts(None, packets, found);
+    }
+
+    /// Looks up packets, by their hashes if there are any.
+    #[inline]
+    fn lookup_bursts<'a>(
+        &'a self,
+        hashes: Option<&[u64]>,
+        packets: &[FlowKey],
+        found: &mut [Option<Match<&'a T>>],
+    ) {
         let found = results_for(packets.len(), found);
+        let mut hashes = hashes.map(|hashes| hashes.chunks(BURST));
         for (packets, found) in packets.chunks(BURST).zip(found.chunks_mut(BURST)) {
+            let hashes = hashes.as_mut().and_then(Iterator::next);
             let mut connected = [None; BURST];
-            self.connections.get_burst(packets, &mut connected[..packets.len()]);
+            self.connections.get_burst(hashes, packets, &mut connected[..packets.len()]);
             for ((packet, found), connected) in packets.iter().zip(found).zip(connected) {
                 let connection = |socket| Match { socket, by: Specificity::Connection };
                 *found = connected.map(connection).or_else(|| self.lookup_bound(packet));
@@ -475,6 +488,20 @@ impl<T: fmt::Debug, S, A: Allocator + Clone> fmt::Debug for SocketTable<T, S, A>
 /// The error of a broken invariant in a map of the table.
 fn map_error(broken: impl Error) -> InvariantError {
     InvariantError::new(broken.to_string())
+}
+
+/// Returns a mutable reference to the bound socket that matches a packet best.
+#[inline]
+fn lookup_bound_mut<'a, T, S: BuildHasher, A: Allocator + Clone>(
+    listeners: &'a mut Listeners<T, S, A>,
+    hasher: &S,
+    packet: &FlowKey,
+) -> Option<Match<&'a mut T>> {
+    if is_mapped(packet) {
+        return None;
+    }
+    let listener = listeners.find_mut(packet, || hasher.hash_one(packet))?;
+    Some(Match { by: listener.local.specificity(), socket: &mut listener.socket })
 }
 
 /// Returns whether an IPv6 packet has an IPv4-mapped address.

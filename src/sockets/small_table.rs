@@ -110,14 +110,27 @@ impl<T, A: Allocator> SmallTable<T, A> {
 
     /// Removes the connections for which `keep` returns false.
     pub(super) fn retain(&mut self, keep: &mut impl FnMut(FlowKey, &mut T) -> bool) {
-        for slot in (0..self.len()).rev() {
-            let (key, socket) = &mut self.slots[slot];
+        let mut left = self.len();
+        while self.extract_next(&mut left, |key, socket| !keep(key, socket)).is_some() {}
+    }
+
+    /// Removes and returns the next connection for which `picks` returns true: the last one of the
+    /// first `left` ones.
+    pub(super) fn extract_next(
+        &mut self,
+        left: &mut usize,
+        mut picks: impl FnMut(FlowKey, &mut T) -> bool,
+    ) -> Option<(FlowKey, T)> {
+        while *left > 0 {
+            *left -= 1;
+            let (key, socket) = &mut self.slots[*left];
             let key = *key;
-            if !keep(key, socket) {
-                // The one that takes its place has been kept.
-                self.remove(&key);
+            if picks(key, socket) {
+                // The one that takes its place was not picked.
+                return self.remove(&key).map(|socket| (key, socket));
             }
         }
+        None
     }
 
     /// Removes the last connection.

@@ -9,14 +9,20 @@ use super::reseed::{self, Old, Reseeded};
 use crate::memory::{Allocator, Global};
 use crate::table::Cursor;
 
+/// Where an extraction continues.
+#[derive(Default)]
+pub(crate) struct ExtractCursor {
+    /// In the table from before a reseeding, which comes first.
+    old: Cursor,
+    current: Cursor,
+}
+
 /// Removes and returns the entries for which a predicate returns true. See
 /// [`TrashMap::extract_if`].
 pub struct ExtractIf<'a, K, V, S, F, A: Allocator + Clone = Global> {
     map: &'a mut TrashMap<K, V, S, A>,
     predicate: F,
-    /// In the table from before a reseeding, which comes first.
-    old: Cursor,
-    current: Cursor,
+    cursor: ExtractCursor,
 }
 
 impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A> {
@@ -35,24 +41,36 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         &mut self,
         predicate: F,
     ) -> ExtractIf<'_, K, V, S, F, A> {
-        let (old, current) = (Cursor::default(), Cursor::default());
-        ExtractIf { map: self, predicate, old, current }
+        ExtractIf { map: self, predicate, cursor: ExtractCursor::default() }
     }
-}
 
-impl<K: Eq + Hash, V, S: BuildHasher, F: FnMut(&K, &mut V) -> bool, A: Allocator + Clone>
-    ExtractIf<'_, K, V, S, F, A>
-{
+    /// Removes and returns the next entry for which `predicate` returns true. Between the calls
+    /// with a cursor, the map is not changed otherwise.
+    pub(crate) fn extract_next(
+        &mut self,
+        cursor: &mut ExtractCursor,
+        mut predicate: impl FnMut(&K, &mut V) -> bool,
+    ) -> Option<(K, V)> {
+        let mut picks = |(key, value): &mut (K, V)| predicate(key, value);
+        self.extract_old(&mut cursor.old, &mut picks).or_else(|| {
+            let (table, hasher) = self.current_mut();
+            table.extract_next(&mut cursor.current, picks, hasher)
+        })
+    }
+
     /// The next entry of the table from before a reseeding.
-    fn next_old(&mut self) -> Option<(K, V)> {
-        let TrashMap { hasher, reseeded, .. } = &mut *self.map;
+    fn extract_old(
+        &mut self,
+        cursor: &mut Cursor,
+        picks: impl FnMut(&mut (K, V)) -> bool,
+    ) -> Option<(K, V)> {
+        let Self { hasher, reseeded, .. } = self;
         let Some(Reseeded { old: Some(Old { table, seed, .. }), .. }) = reseeded.as_deref_mut()
         else {
             return None;
         };
-        let (seed, predicate) = (seed.as_ref(), &mut self.predicate);
-        let picks = |(key, value): &mut (K, V)| predicate(key, value);
-        table.extract_next(&mut self.old, picks, |(key, _)| reseed::hash(&*hasher, seed, key))
+        let seed = seed.as_ref();
+        table.extract_next(cursor, picks, |(key, _)| reseed::hash(&*hasher, seed, key))
     }
 }
 
@@ -62,12 +80,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, F: FnMut(&K, &mut V) -> bool, A: Allocator
     type Item = (K, V);
 
     fn next(&mut self) -> Option<(K, V)> {
-        self.next_old().or_else(|| {
-            let (table, hasher) = self.map.current_mut();
-            let predicate = &mut self.predicate;
-            let picks = |(key, value): &mut (K, V)| predicate(key, value);
-            table.extract_next(&mut self.current, picks, hasher)
-        })
+        self.map.extract_next(&mut self.cursor, &mut self.predicate)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

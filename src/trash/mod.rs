@@ -94,6 +94,7 @@ pub use crate::table::error::TryReserveError;
 pub use entry::{Entry, OccupiedEntry, VacantEntry};
 pub use entry_ref::{EntryRef, VacantEntryRef};
 pub use error::TryInsertError;
+pub(crate) use extract::ExtractCursor;
 pub use extract::ExtractIf;
 pub use iter::{IntoIter, IntoKeys, IntoValues, Iter, IterMut, Keys, Values, ValuesMut};
 pub use set::TrashSet;

@@ -282,6 +282,25 @@ impl<K: BitString, V> Unicache<K, V> {
         self.trie.retain(keep);
     }
 
+    /// Returns the number of bytes allocated, without memory owned by values.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::eviction::PassiveGc;
+    /// use flowtable::trie::unicache::Unicache;
+    ///
+    /// let mut cache = Unicache::new(PassiveGc::new(100, 1)?);
+    /// assert_eq!(cache.allocation_size(), 0);
+    /// cache.insert(7_u32, 1, |_, last_use| Some(*last_use), |_, _| {});
+    /// assert_eq!(cache.allocation_size(), cache.trie().allocation_size());
+    /// # Ok::<(), flowtable::eviction::GcError>(())
+    /// ```
+    #[must_use]
+    pub fn allocation_size(&self) -> usize {
+        self.trie.allocation_size()
+    }
+
     /// Removes all entries. O(entries).
     pub fn clear(&mut self) {
         self.trie.clear();

@@ -1,4 +1,4 @@
-//! `ConcurrentRoutes`.
+//! `ConcurrentRoutes` and `ConcurrentStampedRoutes`.
 //!
 //! A pin holds up the garbage of the whole process, so these tests take turns, and are not in one
 //! binary with those of `ConcurrentMap`.
@@ -8,6 +8,8 @@ mod forgotten;
 mod guarantees;
 mod model;
 mod panics;
+mod random;
+mod stamped;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -38,23 +38,24 @@ const COLUMNS: [&str; 14] = [
 ];
 
 /// The rows, in the order of the table.
-const ROWS: [(&str, &str); 22] = [
+const ROWS: [(&str, &str); 23] = [
     ("TrashMap", "xxxxxxxxxxxxxx"),
     ("TrashSet", "xx-xxxx-xxxxxx"),
     ("TrashTable", "xx-xxxxx-x-xx-"),
     ("ConcurrentMap", "xx-x-xx-xx--x-"),
     ("ConcurrentTable", "xx-x-xx-xx--x-"),
     ("FlowCache", "xxxxxxx---xxxx"),
-    ("RouteTable", "-x-x-xxxxxxxxx"),
+    ("RouteTable", "-x-xxxxxxxxxxx"),
     ("Routes", "-x-x-xxxxxxxxx"),
     ("PrefixSet", "---x-xx-xxxxxx"),
     ("StampedRoutes", "---x-x--xx-xx-"),
-    ("LcTrieMap", "---x-xxxxxxxxx"),
+    ("LcTrieMap", "---xxxxxxxxxxx"),
     ("ConcurrentRoutes", "-x-x-x--xx--x-"),
+    ("ConcurrentStampedRoutes", "---x-x--xx--x-"),
     ("SnapshotRoutes", "-x-x-x--xx--x-"),
     ("LcRouteTable", "---x-xx-xxxxxx"),
     ("ConcurrentLcTrie", "-----xx--x--x-"),
-    ("SocketTable", "-x-x-xxx---xxx"),
+    ("SocketTable", "xx-xxxxx---xxx"),
     ("SourceHashCache", "xxxxxxx---xxx-"),
     ("ChainedCache", "x-xxxxxxx-xxx-"),
     ("DuplicateFilter", "x----------xx-"),
@@ -246,6 +247,17 @@ fn concurrent_routes() {
 
 #[cfg(feature = "concurrent")]
 #[test]
+fn concurrent_stamped_routes() {
+    type Table = flowtable::concurrent::ConcurrentStampedRoutes<u32, u32>;
+    has_a_default::<Table>();
+    let routes: Table = (0..10).map(|host| (Prefix::host(host), host)).collect();
+    routes.retain(|_, value| value % 2 == 0).unwrap();
+    assert_eq!(routes.pin().iter().count(), 5);
+    assert!(!format!("{routes:?}").is_empty());
+}
+
+#[cfg(feature = "concurrent")]
+#[test]
 fn snapshot_routes() {
     type Table = flowtable::SnapshotRoutes<u32, u32>;
     has_a_default::<Table>();
@@ -330,6 +342,7 @@ fn route_tables() {
     assert_eq!(found.map(|route| route.map(|(_, value)| *value)), [Some(1), None]);
     routes.retain(|_, value| *value % 2 == 0);
     assert_eq!(routes.iter().count(), 5);
+    assert_eq!(routes.clone().extract_if(|_, value| *value > 2).count(), 3);
     let set: PrefixSet<u32> = routes.prefixes().collect();
     assert!((&set).into_iter().eq(set.iter()) && set.len() == 5);
     let mut trie: Trie = routes.iter().map(|(prefix, value)| (prefix, *value)).collect();
@@ -349,7 +362,7 @@ fn tries() {
     iterates_by_mutable_reference::<Map>();
     let mut map: Map = (0..10).map(|key| (key, key)).collect();
     map.retain(|key, _| key % 2 == 0);
-    assert_eq!(map.iter().count(), 5);
+    assert_eq!((map.extract_if(|key, _| *key > 4).count(), map.iter().count()), (2, 3));
     type Unicache = flowtable::trie::unicache::Unicache<u32, u32>;
     is_a_value::<Unicache>();
     iterates_by_reference::<Unicache>();
@@ -371,8 +384,9 @@ fn sockets() {
     let mut found = [None; 2];
     sockets.lookup_batch(&[query, query.reversed()], &mut found);
     assert_eq!(found.map(|found| found.map(|found| *found.socket)), [Some(7), None]);
-    sockets.retain(|_, _| false);
-    assert_eq!(sockets.iter().count(), 0);
+    assert_eq!(sockets.lookup_hashed(sockets.hash_of(&query), &query), found[0]);
+    sockets.retain(|_, _| true);
+    assert_eq!((sockets.extract_if(|_, _| true).count(), sockets.iter().count()), (1, 0));
 }
 
 #[test]

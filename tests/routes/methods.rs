@@ -348,7 +348,30 @@ fn retain_continues_after_routes_that_it_has_removed() {
             });
             assert_eq!((called, table.validate()), (covered, Ok(())), "{top:?}, {kept}");
             assert!(table.iter().eq(model.iter().map(|(prefix, nth)| (*prefix, nth))));
+            extract(table, model, kept + 1);
         }
+    }
+    /// Removes each `every`-th route by an iterator, first some of them and then the others.
+    fn extract<A: Address + Debug>(
+        mut table: RouteTable<A, usize>,
+        model: BTreeMap<Prefix<A>, usize>,
+        every: usize,
+    ) {
+        let picks = |nth: usize| nth % every == 0;
+        let mut called = vec![];
+        let some = table.extract_if(|_, nth| picks(*nth)).take(3).collect::<Vec<_>>();
+        let others = table.extract_if(|prefix, nth| {
+            called.push(prefix);
+            picks(*nth)
+        });
+        let others = others.collect::<Vec<_>>();
+        let (removed, kept): (Vec<_>, Vec<_>) = model.into_iter().partition(|(_, nth)| picks(*nth));
+        assert_eq!([some, others].concat(), removed);
+        let visited = |prefix: &Prefix<A>| !removed.iter().take(3).any(|(at, _)| at == prefix);
+        assert_eq!(called.len(), kept.len() + removed.len().saturating_sub(3));
+        assert!(called.is_sorted() && called.iter().all(visited));
+        assert_eq!(table.validate(), Ok(()));
+        assert!(table.into_iter().eq(kept));
     }
     // All prefixes of up to ten bits, and longer ones below some, with paths between.
     let few = if cfg!(miri) { 4 } else { 10 };

@@ -30,6 +30,7 @@ enum Op<K> {
     Range(Bound<K>, Bound<K>),
     /// Keeps the values with this remainder modulo 4.
     Retain(u32),
+    Extract(u32, usize),
     AddToAll(u32),
     Rebuild,
     Shrink,
@@ -52,6 +53,7 @@ fn op<K: Debug + Clone + 'static>(
         2 => key.prop_map(Op::EntryRemove),
         2 => (bound.clone(), bound).prop_map(|(from, to)| Op::Range(from, to)),
         1 => (0..4_u32).prop_map(Op::Retain),
+        1 => (0..4_u32, 0..20_usize).prop_map(|(remainder, most)| Op::Extract(remainder, most)),
         1 => any::<u32>().prop_map(Op::AddToAll),
         1 => Just(Op::Rebuild),
         1 => Just(Op::Shrink),
@@ -124,6 +126,14 @@ fn step<K: BitString + Debug>(
         Op::Retain(remainder) => {
             ours.retain(|_, value| *value % 4 == remainder);
             model.retain(|_, value| *value % 4 == remainder);
+        }
+        Op::Extract(remainder, most) => {
+            let picks = |value: u32| value % 4 == remainder;
+            let removed: Vec<_> = ours.extract_if(|_, value| picks(*value)).take(most).collect();
+            let expected = model.iter().filter(|(_, value)| picks(**value)).take(most);
+            let expected: Vec<_> = expected.map(|(key, value)| (*key, *value)).collect();
+            expected.iter().for_each(|(key, _)| _ = model.remove(key));
+            assert_eq!(removed, expected);
         }
         Op::AddToAll(more) => {
             ours.values_mut().for_each(|value| *value = value.wrapping_add(more));

@@ -200,10 +200,23 @@ impl<S: BuildHasher + Clone, A: Allocator + Clone> CheckedSockets<S, A> {
     pub fn retain(&mut self, number: u32) {
         let is_kept = |socket: u32| (socket + number) % 3 != 0;
         let mut visited = vec![];
-        self.ours.retain(|name, socket| {
+        let mut keep = |name: Name, socket: &u32| {
             visited.push(name);
             is_kept(*socket)
-        });
+        };
+        if number % 2 == 0 {
+            self.ours.retain(|name, socket| keep(name, socket));
+        } else {
+            let removed = self.ours.extract_if(|name, socket| !keep(*name, socket));
+            let removed: Vec<(Name, u32)> = removed.collect();
+            let expected = self.model.sockets.iter().filter(|own| !is_kept(own.socket));
+            let mut expected: Vec<_> = expected.map(|own| (own.socket, own.name)).collect();
+            let mut removed: Vec<_> =
+                removed.iter().map(|&(name, socket)| (socket, name)).collect();
+            expected.sort_unstable_by_key(|(socket, _)| *socket);
+            removed.sort_unstable_by_key(|(socket, _)| *socket);
+            assert_eq!(removed, expected);
+        }
         assert_eq!(visited.len(), self.model.sockets.len(), "each is visited once");
         assert!(visited.iter().all(|name| self.model.position(name).is_some()));
         let sockets = self.model.sockets.drain(..);
@@ -298,6 +311,10 @@ impl<S: BuildHasher + Clone, A: Allocator + Clone> CheckedSockets<S, A> {
             let mut found = vec![before; packets.len()];
             self.ours.lookup_batch(packets, &mut found);
             assert_eq!(found, expected);
+            let hashes = packets.iter().map(|packet| self.ours.hash_of(packet));
+            let mut found = vec![before; packets.len()];
+            self.ours.lookup_batch_hashed(&hashes.collect::<Vec<u64>>(), packets, &mut found);
+            assert_eq!(found, expected);
         }
     }
 
@@ -315,6 +332,10 @@ impl<S: BuildHasher + Clone, A: Allocator + Clone> CheckedSockets<S, A> {
     fn check(&mut self, packet: &FlowKey) -> Option<Match<u32>> {
         let copied = |found: Match<&u32>| Match { socket: *found.socket, by: found.by };
         let found = self.ours.lookup(packet).map(copied);
+        let hash = self.ours.hash_of(packet);
+        assert_eq!(self.ours.lookup_hashed(hash, packet).map(copied), found);
+        let by_mut = self.ours.lookup_mut_hashed(hash, packet);
+        assert_eq!(by_mut.map(|ours| Match { socket: *ours.socket, by: ours.by }), found);
         let matches = self.model.matches(packet);
         let shown = |(rank, socket): &(Rank, &Socket<u32>)| Match {
             socket: socket.socket,

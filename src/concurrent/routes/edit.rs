@@ -68,13 +68,14 @@ impl<V> Shared<V> {
 /// A table that can be changed: the lock of the writers is held, or there is no other reference.
 pub(super) struct Editor<'t, V> {
     slots: &'t Slots<V>,
-    state: &'t mut State<V>,
+    pub(super) state: &'t mut State<V>,
 }
 
 /// A change that is made.
-pub(super) struct Changed<V> {
+#[must_use = "what is replaced is freed by `finish`"]
+pub(in crate::concurrent) struct Changed<V> {
     /// Whether the route existed before.
-    pub(super) existed: bool,
+    pub(in crate::concurrent) existed: bool,
     pub(super) retired: Retired<V>,
 }
 
@@ -86,7 +87,7 @@ impl<V> State<V> {
 
 /// Returns the first bits of an address as an address of its own: no code of the caller runs when
 /// it is read.
-fn short_prefix(word: u64, len: u32) -> Prefix<u32> {
+pub(super) fn short_prefix(word: u64, len: u32) -> Prefix<u32> {
     Prefix::of(&((word >> 32) as u32), len)
 }
 
@@ -100,7 +101,7 @@ impl<'t, V> Editor<'t, V> {
     }
 
     /// Returns the block of an address with these first bits.
-    fn block(&self, word: u64) -> Block<'t, V> {
+    pub(super) fn block(&self, word: u64) -> Block<'t, V> {
         // SAFETY: by the contract of `new`.
         unsafe { self.slots.block(word) }
     }

@@ -82,6 +82,7 @@
 
 mod block;
 mod check;
+mod covering;
 mod edit;
 mod list;
 mod lookup;
@@ -104,6 +105,7 @@ use crate::raw::bit_ops::detect;
 use edit::State;
 use slots::Slots;
 
+pub(super) use covering::CoveringValues;
 pub use pinned::PinnedRoutes;
 
 /// A concurrent route table: wait-free lookups beside updates by one thread at a time, in one copy.

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use std::panic::resume_unwind;
 
 use super::ConcurrentRoutes;
+use super::covering::CoveringValues;
 use super::edit::{Changed, Editor, State};
 use super::retired::Retired;
 use super::slots::Slots;
@@ -249,7 +250,7 @@ impl<A: Address, V: Clone + Send + 'static> ConcurrentRoutes<A, V> {
     }
 
     /// Returns a refusal if there is more garbage than the limit.
-    fn admit(&self) -> Option<WouldExceed<()>> {
+    pub(in crate::concurrent) fn admit(&self) -> Option<WouldExceed<()>> {
         let has_too_much = || self.garbage.is_above_limit();
         let is_reduced = || self.garbage.reduce(&crossbeam_epoch::pin(), has_too_much);
         if !has_too_much() || (0..PINS).any(|_| is_reduced()) {
@@ -261,14 +262,29 @@ impl<A: Address, V: Clone + Send + 'static> ConcurrentRoutes<A, V> {
 
     /// Makes an update. Returns whether the route existed before.
     fn change(&self, prefix: &Prefix<A>, value: Option<V>) -> bool {
+        self.edit(|editor| editor.change(prefix, value)).finish(self)
+    }
+
+    /// Makes an update, with a value that depends on the routes that cover the prefix, under the
+    /// lock. The caller finishes it.
+    pub(in crate::concurrent) fn change_with(
+        &self,
+        prefix: &Prefix<A>,
+        value: impl FnOnce(&CoveringValues<'_, V>) -> Option<V>,
+    ) -> Changed<V> {
+        self.edit(|editor| {
+            let value = value(&editor.covering(prefix));
+            editor.change(prefix, value)
+        })
+    }
+
+    fn edit(&self, edit: impl FnOnce(&mut Editor<'_, V>) -> Changed<V>) -> Changed<V> {
         let mut state = self.state.lock();
         // SAFETY: the lock is held, and the state is that of the slots.
         let mut editor = unsafe { Editor::new(&self.slots, &mut state) };
-        let Changed { existed, retired } = editor.change(prefix, value);
+        let changed = edit(&mut editor);
         self.len.store(state.len, Ordering::Release);
-        drop(state);
-        self.retire(retired);
-        existed
+        changed
     }
 
     /// Frees what no slot names any more, as soon as no reader accesses it.
@@ -282,6 +298,15 @@ impl<A: Address, V: Clone + Send + 'static> ConcurrentRoutes<A, V> {
             unsafe { self.garbage.defer(cost, &pin, move || free(retired)) };
         }
         dropped.unwrap_or_else(|panic| resume_unwind(panic));
+    }
+}
+
+impl<V: Clone + Send + 'static> Changed<V> {
+    /// Frees what is replaced, after the lock is released. Returns whether the route existed before
+    /// the change.
+    pub(in crate::concurrent) fn finish<A: Address>(self, routes: &ConcurrentRoutes<A, V>) -> bool {
+        routes.retire(self.retired);
+        self.existed
     }
 }
 

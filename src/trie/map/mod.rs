@@ -10,6 +10,7 @@
 //! hashes.
 
 mod entry;
+mod extract;
 mod iter;
 
 use core::fmt;
@@ -23,6 +24,7 @@ use crate::probes::Observer;
 use crate::trie::{SearchResult, Trie, TrieShape, Tuning};
 
 pub use entry::{Entry, OccupiedEntry, VacantEntry};
+pub use extract::ExtractIf;
 pub use iter::{IntoIter, Iter, IterMut, Keys, Range, Values, ValuesMut};
 
 /// A map from bit strings to values, in the order of the keys.

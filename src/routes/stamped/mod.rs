@@ -22,38 +22,25 @@
 //! So exactly those flows are stale whose route is another one now, or has been replaced; and each
 //! other flow of the upper route looks up once.
 //!
+//! `concurrent::ConcurrentStampedRoutes` is the counterpart for several threads.
+//!
 //! Cost: the check of a flow is one load of a cell, which all flows of a route share. An update
 //! costs that of a [`RouteTable`] and, for a new prefix, a walk along the routes that cover it. A
 //! route needs 20 bytes more. Cells are in blocks that double, so growth copies nothing.
+
+pub(crate) mod cells;
 
 use alloc::vec::Vec;
 use core::fmt;
 
 use super::store::exhausted;
 use super::{NoMemory, RouteTable};
-use crate::invariant::{InvariantError, ensure};
+use crate::invariant::InvariantError;
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
+use cells::{BLOCKS, CellNumbers, Generations, Stamped, UNCHANGED, cells_of, place};
 
-/// What a user of a route remembers of it: 12 bytes.
-///
-/// The default is of no decision: it is never current.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct RouteStamp {
-    cell: u32,
-    /// The low and the high half, so that the alignment is 4 bytes.
-    generation: [u32; 2],
-}
-
-impl RouteStamp {
-    const fn new(cell: u32, generation: u64) -> Self {
-        Self { cell, generation: [generation as u32, (generation >> 32) as u32] }
-    }
-
-    const fn generation(self) -> u64 {
-        self.generation[0] as u64 | (self.generation[1] as u64) << 32
-    }
-}
+pub use cells::RouteStamp;
 
 /// The result of [`StampedRoutes::refresh`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,118 +51,28 @@ pub enum Refreshed<'t, A, V> {
     Changed(Option<(Prefix<A>, &'t V)>),
 }
 
-/// The state of a route, for all that have used it.
-#[derive(Clone, Copy, Debug)]
-struct Cell {
-    /// The generation: that of the last change.
-    changed: u64,
-    /// The generation of the route's beginning; of a free cell, the next free one.
-    begun: u64,
-}
-
-/// A route, and the number of its cell.
+/// Blocks of cells.
 #[derive(Clone, Debug)]
-struct Stamped<V> {
-    cell: u32,
-    value: V,
-}
+struct Cells([Vec<u64>; BLOCKS]);
 
-/// The cell of addresses without a route.
-const NO_ROUTE: u32 = 0;
-
-/// Blocks of cells: 256, and then as many as there are.
-#[derive(Clone, Debug)]
-struct Cells {
-    blocks: [Vec<Cell>; BLOCKS],
-    len: u32,
-    /// The first free cell, or [`NO_ROUTE`].
-    free: u32,
-    /// The number of changes so far, beginning with 1.
-    generation: u64,
-}
-
-/// log2 of the cells of the first block.
-const FIRST: u32 = 8;
-
-/// Blocks for 2^32 cells.
-const BLOCKS: usize = 25;
-
-impl Cells {
-    const fn new() -> Self {
-        Self { blocks: [const { Vec::new() }; BLOCKS], len: 0, free: NO_ROUTE, generation: 1 }
-    }
-
-    /// The block of a cell, and its index in that.
+impl Generations for Cells {
     #[inline]
-    const fn place(cell: u32) -> (usize, usize) {
-        match (cell >> FIRST).checked_ilog2() {
-            None => (0, cell as usize),
-            Some(bits) => (bits as usize + 1, (cell - (1 << (bits + FIRST))) as usize),
-        }
-    }
-
-    /// A cell; before the first insertion there is none.
-    #[inline]
-    fn get(&self, cell: u32) -> Option<&Cell> {
-        let (block, index) = Self::place(cell);
-        self.blocks[block].get(index)
-    }
-
-    fn get_mut(&mut self, cell: u32) -> Option<&mut Cell> {
-        let (block, index) = Self::place(cell);
-        self.blocks[block].get_mut(index)
-    }
-
     fn changed(&self, cell: u32) -> u64 {
-        self.get(cell).map_or(1, |cell| cell.changed)
+        let (block, index) = place(cell);
+        self.0[block].get(index).copied().unwrap_or(UNCHANGED)
     }
 
-    /// Gives a cell a new generation.
-    fn change(&mut self, cell: u32) {
-        self.generation += 1;
-        let generation = self.generation;
-        self.get_mut(cell).into_iter().for_each(|cell| cell.changed = generation);
-    }
-
-    /// Gives a cell a new generation, from which on it is another route's.
-    fn begin(&mut self, cell: u32) {
-        self.change(cell);
-        let generation = self.generation;
-        self.get_mut(cell).into_iter().for_each(|cell| cell.begun = generation);
-    }
-
-    /// Returns a cell for a route that begins, or `None` without memory.
-    fn allocate(&mut self) -> Option<u32> {
-        if self.len == 0 {
-            self.push()?;
+    fn set(&mut self, cell: u32, generation: u64) {
+        let (block, index) = place(cell);
+        match self.0[block].get_mut(index) {
+            Some(changed) => *changed = generation,
+            None => self.0[block].push(generation),
         }
-        let cell = match self.free {
-            NO_ROUTE => self.push()?,
-            cell => {
-                self.free = self.get(cell)?.begun as u32;
-                cell
-            }
-        };
-        self.begin(cell);
-        Some(cell)
     }
 
-    fn push(&mut self) -> Option<u32> {
-        let (cell, (block, index)) = (self.len, Self::place(self.len));
-        if index == 0 {
-            let cells = 1 << (FIRST + (block as u32).saturating_sub(1));
-            self.blocks[block].try_reserve_exact(cells).ok()?;
-        }
-        self.len = cell.checked_add(1)?;
-        self.blocks[block].push(Cell { changed: 1, begun: 0 });
-        Some(cell)
-    }
-
-    /// Frees the cell of a route that has ended.
-    fn release(&mut self, cell: u32) {
-        self.change(cell);
-        let next = core::mem::replace(&mut self.free, cell);
-        self.get_mut(cell).into_iter().for_each(|cell| cell.begun = next.into());
+    fn add(&mut self, block: usize) -> Option<()> {
+        let cells = &mut self.0[block];
+        cells.try_reserve_exact(cells_of(block) - cells.len()).ok()
     }
 }
 
@@ -249,13 +146,15 @@ impl Cells {
 pub struct StampedRoutes<A, V> {
     table: RouteTable<A, Stamped<V>>,
     cells: Cells,
+    numbers: CellNumbers,
 }
 
 impl<A: Address, V> StampedRoutes<A, V> {
     /// Creates an empty table, which allocates nothing.
     #[must_use]
     pub const fn new() -> Self {
-        Self { table: RouteTable::new(), cells: Cells::new() }
+        let cells = Cells([const { Vec::new() }; BLOCKS]);
+        Self { table: RouteTable::new(), cells, numbers: CellNumbers::new() }
     }
 
     /// Returns the number of routes.
@@ -312,19 +211,20 @@ impl<A: Address, V> StampedRoutes<A, V> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     pub fn try_insert(&mut self, prefix: Prefix<A>, value: V) -> Result<Option<V>, NoMemory<V>> {
-        if let Some(route) = self.table.get_mut(&prefix) {
-            self.cells.begin(route.cell);
+        let Self { table, cells, numbers } = self;
+        if let Some(route) = table.get_mut(&prefix) {
+            route.begun = numbers.change(cells, route.begun.cell());
             return Ok(Some(core::mem::replace(&mut route.value, value)));
         }
-        let upper = self.table.covering(&prefix).last().map_or(NO_ROUTE, |(_, route)| route.cell);
-        let Some(cell) = self.cells.allocate() else { return Err(NoMemory { refused: value }) };
-        match self.table.try_insert(prefix, Stamped { cell, value }) {
+        let upper = begun(table.covering(&prefix).last());
+        let Some(begun) = numbers.allocate(cells) else { return Err(NoMemory { refused: value }) };
+        match table.try_insert(prefix, Stamped { begun, value }) {
             Ok(_) => {
-                self.cells.change(upper);
+                numbers.change(cells, upper.cell());
                 Ok(None)
             }
             Err(NoMemory { refused: Stamped { value, .. }, .. }) => {
-                self.cells.release(cell);
+                numbers.release(cells, begun.cell());
                 Err(NoMemory { refused: value })
             }
         }
@@ -346,8 +246,8 @@ impl<A: Address, V> StampedRoutes<A, V> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     pub fn remove(&mut self, prefix: &Prefix<A>) -> Option<V> {
-        let Stamped { cell, value } = self.table.remove(prefix)?;
-        self.cells.release(cell);
+        let Stamped { begun, value } = self.table.remove(prefix)?;
+        self.numbers.release(&mut self.cells, begun.cell());
         Some(value)
     }
 
@@ -406,9 +306,14 @@ impl<A: Address, V> StampedRoutes<A, V> {
     #[must_use]
     pub fn resolve(&self, address: &A) -> (RouteStamp, Option<(Prefix<A>, &V)>) {
         let found = self.table.lookup(address);
-        let cell = found.map_or(NO_ROUTE, |(_, route)| route.cell);
-        let stamp = RouteStamp::new(cell, self.cells.changed(cell));
-        (stamp, found.map(|(prefix, route)| (prefix, &route.value)))
+        (self.stamp(found), found.map(|(prefix, route)| (prefix, &route.value)))
+    }
+
+    /// Returns the stamp of a route, or of none.
+    #[inline]
+    fn stamp(&self, route: Option<(Prefix<A>, &Stamped<V>)>) -> RouteStamp {
+        let cell = begun(route).cell();
+        RouteStamp::new(cell, self.cells.changed(cell))
     }
 
     /// Returns whether the route of a stamp is the same for sure; if not,
@@ -416,23 +321,19 @@ impl<A: Address, V> StampedRoutes<A, V> {
     #[inline]
     #[must_use]
     pub fn is_current(&self, stamp: &RouteStamp) -> bool {
-        self.cells.changed(stamp.cell) == stamp.generation()
+        self.cells.changed(stamp.cell()) == stamp.generation()
     }
 
     /// Looks the route of an address up, and returns whether it is that of the stamp: the same
     /// prefix, with the value that it had, all the time. Sets the stamp to the present one.
     #[must_use]
     pub fn refresh(&self, address: &A, stamp: &mut RouteStamp) -> Refreshed<'_, A, V> {
-        let before = *stamp;
-        let (now, route) = self.resolve(address);
-        *stamp = now;
-        let begun = self.cells.get(now.cell).map_or(0, |cell| cell.begun);
-        let was_used = before.generation() > 0;
-        if was_used && now.cell == before.cell && begun <= before.generation() {
-            Refreshed::Same
-        } else {
-            Refreshed::Changed(route)
+        let found = self.table.lookup(address);
+        let before = core::mem::replace(stamp, self.stamp(found));
+        if before.is_of(begun(found)) {
+            return Refreshed::Same;
         }
+        Refreshed::Changed(found.map(|(prefix, route)| (prefix, &route.value)))
     }
 
     /// Iterates over all routes, in order.
@@ -451,8 +352,8 @@ impl<A: Address, V> StampedRoutes<A, V> {
     /// ```
     #[must_use]
     pub fn allocation_size(&self) -> usize {
-        let cells: usize = self.cells.blocks.iter().map(Vec::capacity).sum();
-        self.table.allocation_size() + cells * size_of::<Cell>()
+        let cells: usize = self.cells.0.iter().map(Vec::capacity).sum();
+        self.table.allocation_size() + cells * size_of::<u64>()
     }
 
     /// Checks the invariants of the table, and that each route has a cell of its own. O(n): for
@@ -471,21 +372,19 @@ impl<A: Address, V> StampedRoutes<A, V> {
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), InvariantError> {
         self.table.validate()?;
-        let next = |cell: &u32| self.cells.get(*cell).map(|cell| cell.begun as u32);
-        let free = core::iter::successors(Some(self.cells.free), next);
-        let free = free.take_while(|cell| *cell != NO_ROUTE).take(self.cells.len as usize);
-        let mut used: Vec<u32> = self.table.values().map(|route| route.cell).collect();
-        ensure(used.iter().all(|cell| *cell != NO_ROUTE), || "a route has the cell of none")?;
-        used.extend(free);
-        used.extend((self.cells.len > 0).then_some(NO_ROUTE));
-        used.sort_unstable();
-        ensure(used.iter().copied().eq(0..self.cells.len), || "a cell is lost, or of two routes")
+        self.numbers.check(&self.cells, self.table.values().map(|route| route.begun))
     }
+}
+
+/// Returns the beginning of a route, or that of none.
+#[inline]
+fn begun<A, V>(route: Option<(Prefix<A>, &Stamped<V>)>) -> RouteStamp {
+    route.map_or(RouteStamp::NO_ROUTE, |(_, route)| route.begun)
 }
 
 impl<A: Address, V: Clone> Clone for StampedRoutes<A, V> {
     fn clone(&self) -> Self {
-        Self { table: self.table.clone(), cells: self.cells.clone() }
+        Self { table: self.table.clone(), cells: self.cells.clone(), numbers: self.numbers.clone() }
     }
 }
 
