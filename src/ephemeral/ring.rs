@@ -23,14 +23,12 @@ use core::mem::{MaybeUninit, needs_drop};
 use core::ptr::NonNull;
 
 use super::StoreError;
+use super::index::MAX_CAPACITY;
 use crate::memory::{Allocator, Array};
 use crate::raw::prefetch::prefetch;
 
-/// The first sequence number. The heads of empty chains are zero, which must not match an entry.
+/// The first sequence number. That of the last slot that was reused is 0 if there was none.
 const FIRST_SEQUENCE: u64 = 1;
-
-/// The maximum number of slots: the low halves of sequence numbers must distinguish them.
-const MAX_SLOTS: usize = 1 << 31;
 
 /// Set in the expiry time of a vacant slot.
 const VACANT: u32 = 1;
@@ -38,8 +36,8 @@ const VACANT: u32 = 1;
 /// The link and the expiry time of an entry, which a vacant slot has, too.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
-    /// The low half of the sequence number of the next older entry of the chain, which may be
-    /// stale; for a vacant slot, that of another vacant one.
+    /// The location in the index; for a vacant slot, the low half of the sequence number of
+    /// another vacant one.
     pub(super) link: u32,
     /// The expiry time, and the bit [`VACANT`].
     marked_expiry: u32,
@@ -106,7 +104,7 @@ impl<B, A: Allocator> Ring<B, A> {
         if capacity == 0 {
             return Err(StoreError::NoCapacity);
         }
-        let count = capacity.checked_next_power_of_two().filter(|&count| count <= MAX_SLOTS);
+        let count = capacity.checked_next_power_of_two().filter(|&count| count <= MAX_CAPACITY);
         let count = count.ok_or(StoreError::TooLarge)?;
         let times = Times::new(0, 0);
         let slot = |_| Slot { times, body: MaybeUninit::uninit() };
@@ -239,27 +237,21 @@ impl<B, A: Allocator> Ring<B, A> {
         self.oldest += count as u64;
     }
 
-    /// Drops the bodies of up to `budget` expired entries, oldest first. Returns their number.
+    /// Drops the bodies of up to `budget` expired entries, oldest first, after a call of `unlink`
+    /// with the link of each. Returns their number.
     #[inline]
-    pub(super) fn reclaim(&mut self, budget: usize) -> usize {
-        let count = self.expired.min(budget);
-        if !needs_drop::<B>() && self.vacancies == 0 {
-            self.expired -= count;
-            return count;
-        }
-        self.reclaim_each(count)
-    }
-
-    fn reclaim_each(&mut self, count: usize) -> usize {
+    pub(super) fn reclaim(&mut self, budget: usize, mut unlink: impl FnMut(u32)) -> usize {
         let mut dropped = 0;
-        for _ in 0..count {
+        for _ in 0..self.expired.min(budget) {
             let sequence = self.oldest - self.expired as u64;
+            let times = self.slot(sequence).times;
             // Uncounted before the drop, which may panic.
             self.expired -= 1;
-            if self.slot(sequence).times.is_vacant() {
+            if times.is_vacant() {
                 self.vacancies -= 1;
             } else {
                 dropped += 1;
+                unlink(times.link);
                 // SAFETY: the entry was counted as expired and is not vacant, so it has a body; it
                 // is uncounted now.
                 unsafe { self.slot_mut(sequence).body.assume_init_drop() };
@@ -312,6 +304,16 @@ impl<B, A: Allocator> Ring<B, A> {
         let slot = self.slot_mut(sequence);
         slot.times = times;
         Some(slot.body.write(body))
+    }
+
+    /// Iterates over the sequence numbers and the links of the expired entries with a body, and of
+    /// the live ones if `with_live`.
+    pub(super) fn links(&self, with_live: bool) -> impl Iterator<Item = (u64, u32)> {
+        let end = if with_live { self.next() } else { self.oldest };
+        let entries = self.oldest - self.expired as u64..end;
+        let times = entries.map(|sequence| (sequence, self.slot(sequence).times));
+        let with_body = times.filter(|(_, times)| !times.is_vacant());
+        with_body.map(|(sequence, times)| (sequence, times.link))
     }
 
     /// Checks that `vacancies` are counted, for tests. O(slots).
@@ -374,13 +376,16 @@ impl<B, A: Allocator> Drop for Ring<B, A> {
 
         impl<B, A: Allocator> Drop for Rest<'_, B, A> {
             fn drop(&mut self) {
-                self.0.reclaim(usize::MAX);
+                self.0.reclaim(usize::MAX, |_| ());
             }
         }
 
+        if !needs_drop::<B>() {
+            return;
+        }
         self.expire(self.live);
         let rest = Rest(self);
-        rest.0.reclaim(usize::MAX);
+        rest.0.reclaim(usize::MAX, |_| ());
     }
 }
 
@@ -409,7 +414,7 @@ mod tests {
         assert!(ring.is_full());
         ring.expire(3);
         assert!(ring.is_full(), "expired entries occupy their slots");
-        assert_eq!((ring.reclaim(2), ring.live(), ring.expired), (2, 1, 1));
+        assert_eq!((ring.reclaim(2, |_| ()), ring.live(), ring.expired), (2, 1, 1));
         assert_eq!(Rc::strong_count(&counted), 3);
         ring.append(TIMES, Rc::clone(&counted));
         let clone = ring.clone();
@@ -426,7 +431,7 @@ mod tests {
             assert_eq!(ring.next(), next);
             if ring.is_full() {
                 ring.expire(1);
-                ring.reclaim(1);
+                ring.reclaim(1, |_| ());
             }
             ring.append(TIMES, next);
             for position in 0..ring.live() {
@@ -436,7 +441,7 @@ mod tests {
             }
             assert_eq!(ring.get(ring.live()), None);
             assert_eq!(ring.get_mut(usize::MAX), None);
-            assert!(ring.position_of(ring.oldest() as u32 - 1) >= ring.live());
+            assert!(ring.position_of((ring.oldest() as u32).wrapping_sub(1)) >= ring.live());
         }
     }
 
@@ -461,7 +466,7 @@ mod tests {
         drop(clone);
         // Entries 0, 1 and 3 have a body, entry 2 has none.
         ring.expire(4);
-        assert_eq!((ring.reclaim(4), ring.vacancies, ring.bodies()), (3, 1, 3));
+        assert_eq!((ring.reclaim(4, |_| ()), ring.vacancies, ring.bodies()), (3, 1, 3));
         assert!(ring.are_vacancies_counted());
         (0..4).for_each(|_| _ = ring.append(TIMES, Rc::clone(&counted)));
         assert_eq!((ring.bodies(), Rc::strong_count(&counted)), (7, 8));
