@@ -223,29 +223,32 @@ impl<A: Allocator> Index<A> {
     pub(super) fn insert(&mut self, hash: u64, number: u32) -> Location {
         let mixed = mix(hash);
         let (mut group, mut distance) = (home_of(mixed), 0);
-        if self.groups.get(group).free().is_empty() {
-            (group, distance) = self.pass_full(group);
+        let mut free = self.groups.get(group).free();
+        if free.is_empty() {
+            (group, free, distance) = self.pass_full(group);
         }
-        let tags = self.groups.get_mut(group);
-        let slot = tags.free().lowest() % GROUP;
-        tags.0[slot] = tag(mixed);
+        let slot = free.lowest() % GROUP;
+        self.groups.get_mut(group).0[slot] = tag(mixed);
         let place = (group & (self.groups.len() - 1)) * GROUP + slot;
         *self.numbers.get_mut(place) = number;
         Location::new(place, distance)
     }
 
-    /// Passes the full groups from a home group on. Returns the first one that is not full, and the
-    /// distance.
+    /// Passes the full groups from a home group on. Returns the first one that is not full, its
+    /// free slots, and the distance.
     #[cold]
     #[inline(never)]
-    fn pass_full(&mut self, mut group: usize) -> (usize, u32) {
-        let mut distance = 0;
-        while self.groups.get(group).free().is_empty() {
+    fn pass_full(&mut self, home: usize) -> (usize, Mask, u32) {
+        let (mut group, mut distance) = (home, 0);
+        loop {
+            let free = self.groups.get(group).free();
+            if !free.is_empty() {
+                return (group, free, distance.min(FAR));
+            }
             debug_assert!((distance as usize) < self.groups.len(), "I1");
             self.groups.get_mut(group).increment();
             (group, distance) = (group.wrapping_add(1), distance + 1);
         }
-        (group, distance.min(FAR))
     }
 
     /// Frees the slot of a binding.
@@ -254,19 +257,25 @@ impl<A: Allocator> Index<A> {
         let place = location.place();
         self.groups.get_mut(place / GROUP).0[place % GROUP] = FREE;
         if location.distance() > 0 {
-            self.unpass(location);
+            self.uncount(location);
         }
     }
 
     /// Decrements the counts of the groups that a binding has passed.
     #[cold]
     #[inline(never)]
-    fn unpass(&mut self, location: Location) {
+    fn uncount(&mut self, location: Location) {
         if location.distance() < FAR {
             let group = location.place() / GROUP;
             let distances = 1..=location.distance() as usize;
             distances.for_each(|by| self.groups.get_mut(group.wrapping_sub(by)).decrement());
         }
+    }
+
+    /// Prefetches the group of a binding.
+    #[inline(always)]
+    pub(super) fn prefetch_location(&self, location: Location) {
+        prefetch(self.groups.pointer(location.place() / GROUP).as_ptr());
     }
 
     #[inline(always)]
@@ -304,8 +313,8 @@ impl<A: Allocator> Index<A> {
         groups.map(|tags| SLOTS - tags.free().count()).sum()
     }
 
-    /// Checks that the overflow counts are those of bindings at these locations, for tests. Bindings
-    /// that were far away may still be counted.
+    /// Checks that the overflow counts are those of bindings at these locations, for tests.
+    /// Bindings that were far away may still be counted.
     pub(super) fn are_passed(&self, locations: impl Iterator<Item = Location>) -> bool {
         let groups = self.groups.len();
         let mut passed = Vec::from_iter((0..groups).map(|_| 0_usize));

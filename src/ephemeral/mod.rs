@@ -27,8 +27,8 @@
 //! bindings, the tags are in the caches of the CPU, and the numbers mostly are.
 //!
 //! An entry of the ring stores its location in the index. So reclaiming a binding computes no hash
-//! and compares no tag: it frees one slot of the index. Until then, lookups skip an expired binding:
-//! its sequence number is outside of the live range, or its time has passed.
+//! and compares no tag: it frees one slot of the index. Until then, lookups skip an expired
+//! binding: its sequence number is outside of the live range, or its time has passed.
 //!
 //! # Removal
 //!
@@ -59,8 +59,9 @@
 //! - Along the ring, expiry times never decrease by more than three sixteenths of a lifetime, and
 //!   not at all if no slot among the live ones is reused: the expired bindings are at its front,
 //!   the live ones follow.
-//! - The index has the sequence numbers of all bindings that are not reclaimed, each at the location
-//!   that its entry stores, where a lookup with the hash of its tag finds it; and no others.
+//! - The index has the sequence numbers of all bindings that are not reclaimed, each at the
+//!   location that its entry stores, where a lookup with the hash of its tag finds it; and no
+//!   others.
 //! - A tag has at most one live binding.
 //! - No binding is found one lifetime after its creation or later, whether it is reclaimed or not.
 //!   None expires earlier, except for the granularity of time: 2⁻²⁸ of a lifetime that exceeds one
@@ -69,10 +70,10 @@
 //!
 //! # Cost
 //!
-//! A tag and a value of eight bytes each take 24 bytes, and the index takes ten. Finding a tag reads
-//! its group of the index, the number, and the entry. In a full store, two of a thousand bindings
-//! are not in their home groups, and another entry has the same eight bits in three of a hundred
-//! lookups. Creation writes the next slot of the ring, which the hardware prefetcher expects, and a
+//! A tag and a value of eight bytes each take 24 bytes, and the index takes ten. Finding a tag
+//! reads its group of the index, the number, and the entry. In a full store, two of a thousand
+//! bindings are not in their home groups, and another entry has the same eight bits in three of a
+//! hundred lookups. Creation writes the next slot of the ring, which the hardware prefetcher expects, and a
 //! number: a hash table with a queue has four cache misses. A removal costs as much as finding the
 //! tag.
 //!

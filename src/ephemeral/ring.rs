@@ -30,6 +30,9 @@ use crate::raw::prefetch::prefetch;
 /// The first sequence number. That of the last slot that was reused is 0 if there was none.
 const FIRST_SEQUENCE: u64 = 1;
 
+/// Entries between one that is reclaimed and the one to prefetch.
+const SOON: u64 = 8;
+
 /// Set in the expiry time of a vacant slot.
 const VACANT: u32 = 1;
 
@@ -238,9 +241,9 @@ impl<B, A: Allocator> Ring<B, A> {
     }
 
     /// Drops the bodies of up to `budget` expired entries, oldest first, after a call of `unlink`
-    /// with the link of each. Returns their number.
+    /// with the link of each, and that of an entry whose turn is soon. Returns their number.
     #[inline]
-    pub(super) fn reclaim(&mut self, budget: usize, mut unlink: impl FnMut(u32)) -> usize {
+    pub(super) fn reclaim(&mut self, budget: usize, mut unlink: impl FnMut(u32, u32)) -> usize {
         let mut dropped = 0;
         for _ in 0..self.expired.min(budget) {
             let sequence = self.oldest - self.expired as u64;
@@ -251,7 +254,7 @@ impl<B, A: Allocator> Ring<B, A> {
                 self.vacancies -= 1;
             } else {
                 dropped += 1;
-                unlink(times.link);
+                unlink(times.link, self.slot(sequence + SOON).times.link);
                 // SAFETY: the entry was counted as expired and is not vacant, so it has a body; it
                 // is uncounted now.
                 unsafe { self.slot_mut(sequence).body.assume_init_drop() };
@@ -376,7 +379,7 @@ impl<B, A: Allocator> Drop for Ring<B, A> {
 
         impl<B, A: Allocator> Drop for Rest<'_, B, A> {
             fn drop(&mut self) {
-                self.0.reclaim(usize::MAX, |_| ());
+                self.0.reclaim(usize::MAX, |_, _| ());
             }
         }
 
@@ -385,7 +388,7 @@ impl<B, A: Allocator> Drop for Ring<B, A> {
         }
         self.expire(self.live);
         let rest = Rest(self);
-        rest.0.reclaim(usize::MAX, |_| ());
+        rest.0.reclaim(usize::MAX, |_, _| ());
     }
 }
 
@@ -414,7 +417,7 @@ mod tests {
         assert!(ring.is_full());
         ring.expire(3);
         assert!(ring.is_full(), "expired entries occupy their slots");
-        assert_eq!((ring.reclaim(2, |_| ()), ring.live(), ring.expired), (2, 1, 1));
+        assert_eq!((ring.reclaim(2, |_, _| ()), ring.live(), ring.expired), (2, 1, 1));
         assert_eq!(Rc::strong_count(&counted), 3);
         ring.append(TIMES, Rc::clone(&counted));
         let clone = ring.clone();
@@ -431,7 +434,7 @@ mod tests {
             assert_eq!(ring.next(), next);
             if ring.is_full() {
                 ring.expire(1);
-                ring.reclaim(1, |_| ());
+                ring.reclaim(1, |_, _| ());
             }
             ring.append(TIMES, next);
             for position in 0..ring.live() {
@@ -466,7 +469,7 @@ mod tests {
         drop(clone);
         // Entries 0, 1 and 3 have a body, entry 2 has none.
         ring.expire(4);
-        assert_eq!((ring.reclaim(4, |_| ()), ring.vacancies, ring.bodies()), (3, 1, 3));
+        assert_eq!((ring.reclaim(4, |_, _| ()), ring.vacancies, ring.bodies()), (3, 1, 3));
         assert!(ring.are_vacancies_counted());
         (0..4).for_each(|_| _ = ring.append(TIMES, Rc::clone(&counted)));
         assert_eq!((ring.bodies(), Rc::strong_count(&counted)), (7, 8));

@@ -423,7 +423,11 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     #[inline]
     pub(super) fn reclaim(&mut self, budget: usize) -> usize {
         let Self { ring, index, .. } = self;
-        ring.reclaim(budget, |link| index.remove(Location::from_link(link)))
+        ring.reclaim(budget, |link, soon| {
+            index.remove(Location::from_link(link));
+            // Any link will do: that of a vacant slot is no location.
+            index.prefetch_location(Location::from_link(soon));
+        })
     }
 
     /// Returns the ticks since the last creation or cleaning.
