@@ -7,7 +7,7 @@ use core::hash::{BuildHasher, Hash};
 use equivalent::Equivalent;
 
 use super::Full;
-use super::store::EphemeralStore;
+use super::store::{EphemeralStore, RECLAIMED_PER_CREATION};
 use crate::memory::Allocator;
 use crate::raw::prefetch::BURST;
 use crate::raw::results::results_for;
@@ -118,7 +118,10 @@ where
                 let index = chunk * BURST + offset;
                 let value = match self.find_entry(hash, tag, 0, &mut ()) {
                     Some(found) => Ok(found),
-                    None => self.create(hash, tag.clone(), || make(index), &mut ()),
+                    None => {
+                        self.reclaim(RECLAIMED_PER_CREATION);
+                        self.create(hash, tag.clone(), || make(index), &mut ())
+                    }
                 };
                 // SAFETY: just found or created.
                 each(index, value.map(|found| unsafe { self.value_mut(&found) }));

@@ -7,13 +7,10 @@ use equivalent::Equivalent;
 
 use super::Full;
 use super::ring::{Found, Times};
-use super::store::{Binding, Entry, EphemeralStore};
+use super::store::{Binding, Entry, EphemeralStore, RECLAIMED_PER_CREATION};
 use crate::memory::Allocator;
 use crate::probes::Observer;
 use crate::timestamp::Timestamp;
-
-/// Expired bindings that each creation reclaims. With one, a backlog would never shrink.
-const RECLAIMED_PER_CREATION: usize = 2;
 
 /// The result of [`find_or_create`](EphemeralStore::find_or_create).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -332,7 +329,7 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         if let Some(binding) = self.find_hashed_observed(hash, &tag, now, observer) {
             return Ok(Bound { binding, is_new: false });
         }
-        self.advance_to(now);
+        self.advance_for_creation(now);
         let created = self.create(hash, tag, value, observer)?;
         Ok(Bound { binding: self.binding(&created), is_new: true })
     }
@@ -367,7 +364,7 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         now: Timestamp,
         value: impl FnOnce() -> V,
     ) -> Result<&mut V, Full<T>> {
-        self.advance_to(now);
+        self.advance_for_creation(now);
         let created = self.create(hash, tag, value, &mut ())?;
         // SAFETY: just created.
         Ok(unsafe { self.value_mut(&created) })
@@ -411,7 +408,8 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         })
     }
 
-    /// Creates a binding for an absent tag, at the time to which the store has advanced.
+    /// Creates a binding for an absent tag, at the time to which the store has advanced. Expired
+    /// bindings have been reclaimed.
     #[inline]
     pub(super) fn create(
         &mut self,
@@ -420,7 +418,6 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         value: impl FnOnce() -> V,
         observer: &mut impl Observer,
     ) -> Result<FoundEntry<T, V>, Full<T>> {
-        self.reclaim(RECLAIMED_PER_CREATION);
         if self.ring.is_full() && !self.has_room_after_removals() {
             return Err(Full { refused: tag });
         }

@@ -95,8 +95,8 @@ pub(super) struct Ring<B, A: Allocator> {
     /// The sequence number of the oldest live entry, or the next one if none is live.
     oldest: u64,
     live: usize,
-    /// Entries before `oldest` that are not reclaimed yet.
-    expired: usize,
+    /// The sequence number of the oldest entry that is not reclaimed, or that of `oldest`.
+    first: u64,
     /// Live and expired entries without a body.
     vacancies: usize,
 }
@@ -112,7 +112,7 @@ impl<B, A: Allocator> Ring<B, A> {
         let times = Times::new(0, 0);
         let slot = |_| Slot { times, body: MaybeUninit::uninit() };
         let slots = Array::new_in(count, memory, slot)?;
-        Ok(Self { slots, oldest: FIRST_SEQUENCE, live: 0, expired: 0, vacancies: 0 })
+        Ok(Self { slots, oldest: FIRST_SEQUENCE, live: 0, first: FIRST_SEQUENCE, vacancies: 0 })
     }
 
     pub(super) fn capacity(&self) -> usize {
@@ -132,7 +132,7 @@ impl<B, A: Allocator> Ring<B, A> {
 
     /// Returns the number of bodies of live and expired entries.
     pub(super) fn bodies(&self) -> usize {
-        self.live + self.expired - self.vacancies
+        (self.next() - self.first) as usize - self.vacancies
     }
 
     /// Returns whether any live or expired entry has no body.
@@ -143,7 +143,7 @@ impl<B, A: Allocator> Ring<B, A> {
 
     #[inline]
     pub(super) fn is_full(&self) -> bool {
-        self.live + self.expired == self.slots.len()
+        (self.next() - self.first) as usize == self.slots.len()
     }
 
     /// Returns the sequence number of the oldest live entry.
@@ -231,12 +231,39 @@ impl<B, A: Allocator> Ring<B, A> {
         prefetch(slot.wrapping_byte_add(size_of::<Slot<B>>() - 1));
     }
 
+    /// Returns whether all entries are live and have bodies.
+    #[inline(always)]
+    pub(super) fn is_plain(&self) -> bool {
+        self.first == self.oldest && self.vacancies == 0
+    }
+
+    /// Drops the body of the oldest live entry of a ring that [is plain](Self::is_plain), after a
+    /// call of `unlink` as in [`Self::reclaim`], if `is_due` returns true for its times. Returns
+    /// whether it does.
+    #[inline(always)]
+    pub(super) fn pop_if(
+        &mut self,
+        is_due: impl FnOnce(Times) -> bool,
+        unlink: impl FnOnce(u32, u32),
+    ) -> bool {
+        let (sequence, times) = (self.oldest, self.slot(self.oldest).times);
+        if self.live == 0 || !is_due(times) || !self.is_plain() {
+            return false;
+        }
+        self.live -= 1;
+        self.oldest += 1;
+        self.first = self.oldest;
+        unlink(times.link, self.slot(sequence + SOON).times.link);
+        // SAFETY: the entry was live and is not vacant, so it had a body; it is uncounted now.
+        unsafe { self.slot_mut(sequence).body.assume_init_drop() };
+        true
+    }
+
     /// Marks the `count` oldest live entries as expired, or all if there are fewer.
     #[inline(always)]
     pub(super) fn expire(&mut self, count: usize) {
         let count = count.min(self.live);
         self.live -= count;
-        self.expired += count;
         self.oldest += count as u64;
     }
 
@@ -245,11 +272,14 @@ impl<B, A: Allocator> Ring<B, A> {
     #[inline]
     pub(super) fn reclaim(&mut self, budget: usize, mut unlink: impl FnMut(u32, u32)) -> usize {
         let mut dropped = 0;
-        for _ in 0..self.expired.min(budget) {
-            let sequence = self.oldest - self.expired as u64;
+        for _ in 0..budget {
+            if self.first == self.oldest {
+                break;
+            }
+            let sequence = self.first;
             let times = self.slot(sequence).times;
             // Uncounted before the drop, which may panic.
-            self.expired -= 1;
+            self.first += 1;
             if times.is_vacant() {
                 self.vacancies -= 1;
             } else {
@@ -313,7 +343,7 @@ impl<B, A: Allocator> Ring<B, A> {
     /// the live ones if `with_live`.
     pub(super) fn links(&self, with_live: bool) -> impl Iterator<Item = (u64, u32)> {
         let end = if with_live { self.next() } else { self.oldest };
-        let entries = self.oldest - self.expired as u64..end;
+        let entries = self.first..end;
         let times = entries.map(|sequence| (sequence, self.slot(sequence).times));
         let with_body = times.filter(|(_, times)| !times.is_vacant());
         with_body.map(|(sequence, times)| (sequence, times.link))
@@ -321,8 +351,7 @@ impl<B, A: Allocator> Ring<B, A> {
 
     /// Checks that `vacancies` are counted, for tests. O(slots).
     pub(super) fn are_vacancies_counted(&self) -> bool {
-        let first = self.oldest - self.expired as u64;
-        let entries = (first..self.next()).filter(|at| self.slot(*at).times.is_vacant());
+        let entries = (self.first..self.next()).filter(|at| self.slot(*at).times.is_vacant());
         entries.count() == self.vacancies
     }
 }
@@ -331,8 +360,8 @@ impl<B, A: Allocator> Ring<B, A> {
 impl<B, A: Allocator> Ring<B, A> {
     /// Sets the next sequence number of an empty ring.
     pub(super) fn set_next_sequence(&mut self, sequence: u64) {
-        assert_eq!((self.live, self.expired), (0, 0));
-        self.oldest = sequence;
+        assert_eq!((self.live, self.first), (0, self.oldest));
+        (self.oldest, self.first) = (sequence, sequence);
     }
 
     /// Sets the expiry time of the live entry at a position.
@@ -350,7 +379,7 @@ impl<B: Clone, A: Allocator + Clone> Clone for Ring<B, A> {
             let layout = Layout::array::<Slot<B>>(self.capacity());
             handle_alloc_error(layout.unwrap_or(Layout::new::<Slot<B>>()));
         });
-        clone.oldest = self.oldest;
+        (clone.oldest, clone.first) = (self.oldest, self.oldest);
         for position in 0..self.live {
             let times = self.slot(self.oldest + position as u64).times;
             match self.get(position) {
@@ -417,11 +446,14 @@ mod tests {
         assert!(ring.is_full());
         ring.expire(3);
         assert!(ring.is_full(), "expired entries occupy their slots");
-        assert_eq!((ring.reclaim(2, |_, _| ()), ring.live(), ring.expired), (2, 1, 1));
+        assert_eq!((ring.reclaim(2, |_, _| ()), ring.live(), ring.first), (2, 1, 3));
         assert_eq!(Rc::strong_count(&counted), 3);
         ring.append(TIMES, Rc::clone(&counted));
         let clone = ring.clone();
-        assert_eq!((clone.live(), clone.expired, Rc::strong_count(&counted)), (2, 0, 6));
+        assert_eq!(
+            (clone.live(), clone.oldest - clone.first, Rc::strong_count(&counted)),
+            (2, 0, 6)
+        );
         drop(clone);
         drop(ring);
         assert_eq!(Rc::strong_count(&counted), 1);

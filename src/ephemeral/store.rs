@@ -16,6 +16,9 @@ use crate::timestamp::Timestamp;
 /// The number of oldest entries that are checked one by one before a binary search.
 const LINEAR_SCAN: usize = 4;
 
+/// Expired bindings that each creation reclaims. With one, a backlog would never shrink.
+pub(super) const RECLAIMED_PER_CREATION: usize = 2;
+
 /// A bounded table of bindings of tags to values, each of which lives for one lifetime.
 ///
 /// Lookups, reads and writes never extend the life of a binding. When all bindings are live, no
@@ -423,11 +426,32 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     #[inline]
     pub(super) fn reclaim(&mut self, budget: usize) -> usize {
         let Self { ring, index, .. } = self;
-        ring.reclaim(budget, |link, soon| {
-            index.remove(Location::from_link(link));
-            // Any link will do: that of a vacant slot is no location.
-            index.prefetch_location(Location::from_link(soon));
-        })
+        ring.reclaim(budget, |link, soon| unlink(index, link, soon))
+    }
+
+    /// Advances the time of the store, and reclaims up to [`RECLAIMED_PER_CREATION`] bindings.
+    /// Mostly all of them are live, and at most one has just expired.
+    #[inline(always)]
+    pub(super) fn advance_for_creation(&mut self, now: Timestamp) {
+        let elapsed = self.elapsed(now);
+        // None lives longer.
+        let most = elapsed.min(self.lifetime.ticks.into()) as i32;
+        let doubled_now = self.doubled_now();
+        let is_due = |times: Times| times.until_expiry(doubled_now) <= most;
+        if !self.ring.is_plain() || self.ring.times(1).is_some_and(is_due) {
+            return self.advance_far(now);
+        }
+        let Self { ring, index, .. } = self;
+        ring.pop_if(is_due, |link, soon| unlink(index, link, soon));
+        self.now += elapsed;
+        self.vacancies.advance(self.now, self.lifetime.ticks, self.ring.next());
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn advance_far(&mut self, now: Timestamp) {
+        self.advance_to(now);
+        self.reclaim(RECLAIMED_PER_CREATION);
     }
 
     /// Returns the ticks since the last creation or cleaning.
@@ -506,6 +530,14 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         self.now += elapsed;
         self.vacancies.advance(self.now, self.lifetime.ticks, self.ring.next());
     }
+}
+
+/// Removes the binding with a link from the index, and prefetches the group of another one.
+#[inline(always)]
+fn unlink<A: Allocator>(index: &mut Index<A>, link: u32, soon: u32) {
+    index.remove(Location::from_link(link));
+    // It may be the link of a vacant slot: then another group is prefetched.
+    index.prefetch_location(Location::from_link(soon));
 }
 
 impl<T: Clone, V: Clone, S: Clone, A: Allocator + Clone> Clone for EphemeralStore<T, V, S, A> {
