@@ -73,9 +73,9 @@
 //! A tag and a value of eight bytes each take 24 bytes, and the index takes ten. Finding a tag
 //! reads its group of the index, the number, and the entry. In a full store, two of a thousand
 //! bindings are not in their home groups, and another entry has the same eight bits in three of a
-//! hundred lookups. Creation writes the next slot of the ring, which the hardware prefetcher expects, and a
-//! number: a hash table with a queue has four cache misses. A removal costs as much as finding the
-//! tag.
+//! hundred lookups. Creation writes the next slot of the ring, which the hardware prefetcher
+//! expects, and a number: a hash table with a queue has four cache misses. A removal costs as much
+//! as finding the tag.
 //!
 //! Tags whose hashes are equal fill groups one after the other: a lookup compares all of them.
 //!
