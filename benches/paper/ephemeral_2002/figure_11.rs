@@ -129,11 +129,10 @@ fn find(filled: &mut Filled, part: f64, quick: bool) -> Finds {
 
 fn draw(report: &mut Report, parts: &[f64], curves: &[Curve], finds: &[Finds]) -> Outcome {
     let lines = |value: &dyn Fn(&Examined) -> f64| -> Vec<Line<'_>> {
-        let line = |(name, points)| {
-            let values = parts.iter().zip(points).map(|(part, point)| (100.0 * part, value(point)));
-            Line { name, points: values.collect() }
+        let of = |points: &[Examined]| {
+            parts.iter().zip(points).map(|(part, point)| (100.0 * part, value(point))).collect()
         };
-        curves.iter().map(line).collect()
+        curves.iter().map(|(name, points)| Line { name, points: of(points) }).collect()
     };
     let here = parts.iter().zip(finds).map(|(part, [present, _])| (100.0 * part, *present));
     let slowest = finds.iter().map(|[present, _]| *present).fold(1.0, f64::max);
