@@ -35,7 +35,7 @@ parts_of_structures() {
     # Not the parts that only compute.
     miri "$strict" -p flowtable --lib -- \
         --skip wheel:: --skip connection:: --skip stride:: --skip policy:: \
-        table:: trash:: routes:: cache:: ephemeral::ring:: raw::chunked_vec::
+        table:: trash:: routes:: cache:: ephemeral::ring:: ephemeral::index:: raw::chunked_vec::
     # A big-endian target: packed keys, hashes and packet formats.
     miri "$strict" --target s390x-unknown-linux-gnu -p flowtable --lib -- \
         key:: hash:: dml:: raw:: ephemeral::esp:: table::tags::

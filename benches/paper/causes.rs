@@ -239,9 +239,9 @@ pub(crate) const EXPLANATIONS: [Explanation; 17] = [
         status: Status::Open,
         text: "By the printed words and times a word takes 0.10 µs in a find, 0.14 in a creation, \
             and 0.05 in a read. COMPARE is 1.36 µs slower than COUNT, which is about one more \
-            find or create (1.4): it may look its tag up twice. A find in a full store examines \
-            a second entry in one case of four even with two heads for an entry, which is not \
-            \"constant\" where only memory takes time.",
+            find or create (1.4): it may look its tag up twice. A find in the chains of a full \
+            store examines a second entry in one case of four even with two heads for an entry, \
+            which is not \"constant\" where only memory takes time.",
         run: ephemeral_2002::explain_words,
     },
     Explanation {

@@ -22,7 +22,6 @@ use core::time::Duration;
 use dashmap::DashMap;
 use flowtable::DefaultHashBuilder;
 use flowtable::concurrent::ConcurrentStore;
-use flowtable::ephemeral::Heads;
 
 use crate::args::Plan;
 use crate::ephemeral::Mix;
@@ -59,7 +58,7 @@ fn subjects(n: usize, threads: usize) -> Vec<SharedStoreSubject> {
     let period = Duration::from_nanos(lifetime as u64);
     // More than `n` where clocks differ.
     let capacity = n + n / RUNS_PER_LIFETIME;
-    let store = ConcurrentStore::with_parts(capacity, period, Heads::default(), hasher.clone());
+    let store = ConcurrentStore::with_parts(capacity, period, hasher.clone());
     let dash: DashMap<u64, u64, _> = DashMap::with_capacity_and_hasher(n, hasher.clone());
     let scc: scc::HashMap<u64, u64, _> = scc::HashMap::with_capacity_and_hasher(n, hasher);
     vec![

@@ -17,7 +17,6 @@ mod tables;
 
 use core::time::Duration;
 
-use flowtable::ephemeral::Heads;
 use flowtable::{DefaultHashBuilder, EphemeralStore};
 use hashbrown::DefaultHashBuilder as Foldhash;
 
@@ -63,13 +62,10 @@ fn subjects(n: usize) -> Vec<StoreSubject> {
     let ticks = n - BURST;
     let (capacity, lifetime) = (n, Duration::from_nanos(ticks as u64));
     let memory = "memory for the store";
-    let double = EphemeralStore::new(capacity, lifetime).expect(memory);
-    let half = EphemeralStore::with_parts(capacity, lifetime, Heads::Half, ahash.clone());
-    let foldhash_store =
-        EphemeralStore::with_parts(capacity, lifetime, Heads::Paired, foldhash.clone());
+    let ahash_store = EphemeralStore::with_parts(capacity, lifetime, ahash.clone());
+    let foldhash_store = EphemeralStore::with_parts(capacity, lifetime, foldhash.clone());
     vec![
-        ours("ephemeral", "EphemeralStore", store(Store(double))),
-        ours("ephemeral/half", "half as many heads", store(Store(half.expect(memory)))),
+        ours("ephemeral", "EphemeralStore", store(Store(ahash_store.expect(memory)))),
         ours(
             "ephemeral/foldhash",
             "EphemeralStore + foldhash",

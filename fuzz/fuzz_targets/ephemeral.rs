@@ -3,7 +3,6 @@
 
 use arbitrary::Arbitrary;
 use flowtable::EphemeralStore;
-use flowtable::ephemeral::Heads;
 use libfuzzer_sys::fuzz_target;
 use model::ephemeral::{CheckedStore, LIFETIME, Step};
 use model::hashers::Weak;
@@ -17,7 +16,6 @@ const BATCH: usize = 70;
 #[derive(Arbitrary, Debug)]
 struct Input {
     capacity: u8,
-    heads: u8,
     hasher: u8,
     /// The start, in units of 2^30 ns.
     start: u8,
@@ -92,11 +90,9 @@ impl Op {
 }
 
 fuzz_target!(|input: Input| {
-    let heads = [Heads::Half, Heads::Equal, Heads::Double, Heads::Paired];
-    let heads = heads[usize::from(input.heads % 4)];
     let hasher = Weak::from_byte(input.hasher);
     let capacity = usize::from(input.capacity).max(1);
-    let store = EphemeralStore::with_parts(capacity, LIFETIME, heads, hasher);
+    let store = EphemeralStore::with_parts(capacity, LIFETIME, hasher);
     let mut pair: CheckedStore<u32, u64, Weak> = CheckedStore::new(store.expect("there is memory"));
     let mut now = u64::from(input.start) << 30;
     for (number, (op, by)) in (0..).step_by(100).zip(input.ops.iter().take(MANY)) {

@@ -9,7 +9,6 @@ use core::mem::MaybeUninit;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
 
-use flowtable::ephemeral::Heads;
 use flowtable::eviction::{ByClass, PassiveGc};
 use flowtable::flow_cache::{Config, Packet};
 use flowtable::hash::source_index::SourceIndex;
@@ -137,7 +136,7 @@ fn work() -> usize {
 
     let seed = DefaultHashBuilder::with_seed(1);
     let lifetime = Duration::from_secs(10);
-    let mut seen = EphemeralStore::with_parts_in(64, lifetime, Heads::Equal, seed, &area).ok();
+    let mut seen = EphemeralStore::with_parts_in(64, lifetime, seed, &area).ok();
     let mut is_new = |tag: u64, second| {
         let bound = seen.as_mut()?.find_or_create(tag, Timestamp::from_secs(second), || ()).ok()?;
         Some(bound.is_new)

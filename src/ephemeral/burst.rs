@@ -1,4 +1,5 @@
-//! Bursts: prefetch all heads, then all entries that they lead to, then look the tags up.
+//! Bursts: prefetch all groups of the index, then all entries that they lead to, then look the
+//! tags up.
 #![allow(unsafe_code)]
 
 use core::hash::{BuildHasher, Hash};
@@ -6,8 +7,7 @@ use core::hash::{BuildHasher, Hash};
 use equivalent::Equivalent;
 
 use super::Full;
-use super::heads::Bits;
-use super::store::EphemeralStore;
+use super::store::{EphemeralStore, RECLAIMED_PER_CREATION};
 use crate::memory::Allocator;
 use crate::raw::prefetch::BURST;
 use crate::raw::results::results_for;
@@ -118,7 +118,10 @@ where
                 let index = chunk * BURST + offset;
                 let value = match self.find_entry(hash, tag, 0, &mut ()) {
                     Some(found) => Ok(found),
-                    None => self.create(hash, Bits::of(hash), tag.clone(), || make(index), &mut ()),
+                    None => {
+                        self.reclaim(RECLAIMED_PER_CREATION);
+                        self.create(hash, tag.clone(), || make(index), &mut ())
+                    }
                 };
                 // SAFETY: just found or created.
                 each(index, value.map(|found| unsafe { self.value_mut(&found) }));
@@ -166,13 +169,13 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         }
     }
 
-    /// Prefetches the heads of hashes and the entries that these lead to.
+    /// Prefetches the groups of hashes and the entries that these lead to.
     #[inline]
     fn prefetch(&self, hashes: &[u64]) {
-        hashes.iter().for_each(|&hash| self.chains.prefetch(hash));
+        hashes.iter().for_each(|&hash| self.index.prefetch(hash));
         for &hash in hashes {
-            if let Some(newest) = self.chains.newest(hash, Bits::of(hash)) {
-                self.ring.prefetch(newest);
+            if let Some(sequence) = self.index.first(hash) {
+                self.ring.prefetch(sequence);
             }
         }
     }

@@ -3,6 +3,7 @@
 use alloc::format;
 use core::hash::{BuildHasher, Hash};
 
+use super::index::Location;
 use super::store::EphemeralStore;
 use super::vacancies::Vacancies;
 use crate::invariant::{InvariantError, ensure};
@@ -48,6 +49,7 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         ensure(self.len() <= self.capacity(), || "the ring has more bindings than its capacity")?;
         ensure(self.ring.are_vacancies_counted(), || "vacant slots are not counted")?;
         self.validate_vacancies()?;
+        self.validate_index()?;
         let lifetime = self.lifetime.ticks;
         let disorder = self.vacancies.disorder(self.ring.oldest(), lifetime);
         // Expired ones may have waited for one that took the place of another.
@@ -63,10 +65,24 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
             let found = self.find_entry(hash, &entry.tag, 0, &mut ());
             let found = found.map(|found| self.ring.position_of(found.sequence));
             ensure(found == Some(position), || {
-                format!("live binding {position} is not on the chain of its tag")
+                format!("live binding {position} is not found by its tag")
             })?;
         }
         Ok(())
+    }
+
+    /// Checks that the index has the bindings of the ring, live and expired, and no others.
+    fn validate_index(&self) -> Result<(), InvariantError> {
+        for (sequence, link) in self.ring.links(true) {
+            let location = Location::from_link(link);
+            let is_there = self.index.number_at(location) == Some(sequence as u32);
+            ensure(is_there, || format!("entry {sequence} is not in the index"))?;
+        }
+        let count = self.index.count();
+        ensure(count == self.len(), || format!("the index has {count} bindings"))?;
+        let locations = self.ring.links(true).map(|(_, link)| Location::from_link(link));
+        let are_passed = self.index.are_passed(locations);
+        ensure(are_passed, || "a group has not counted the bindings that have passed it")
     }
 
     /// Checks that the slots that may be reused are vacant, and that each is in one list.
@@ -95,52 +111,30 @@ mod tests {
     use crate::hash::DefaultHashBuilder;
     use crate::timestamp::Timestamp;
 
-    use super::super::heads::{Bits, Head, Heads};
     use super::*;
 
     const LIFETIME: Duration = Duration::from_nanos(100);
 
-    /// The sequence numbers wrap around in their lower half, and all heads hold one that is used
-    /// again.
+    /// The sequence numbers wrap around in their lower half.
     #[test]
     fn sequence_numbers_wrap_around() {
-        for heads in [Heads::Half, Heads::Double, Heads::Paired] {
-            let hasher = DefaultHashBuilder::with_seed(1);
-            let mut store = EphemeralStore::with_parts(128, LIFETIME, heads, hasher).unwrap();
-            store.ring.set_next_sequence((1 << 32) - 150);
-            for now in 0..1000_u64 {
-                let at = Timestamp::from_nanos(now);
-                assert!(store.find_or_create(now, at, || now).unwrap().is_new);
-                store.validate().unwrap();
-                let live = (0..=now).rev().take_while(|tag| store.get(tag, at) == Some(tag));
-                assert_eq!(live.count() as u64, (now + 1).min(100));
-                assert_eq!(store.find(&(now + 1), at), None);
-            }
-        }
-    }
-
-    #[test]
-    fn a_chain_ends_after_as_many_steps_as_there_are_bindings() {
-        let mut store: EphemeralStore = EphemeralStore::new(16, LIFETIME).unwrap();
-        (0..16).for_each(|tag| _ = store.find_or_create(tag, Timestamp::ZERO, || tag).unwrap());
-        let first = store.ring.oldest() as u32;
-        // A stale link that matches a live entry after a wrap: itself, and a newer one.
-        for link in [5, 6] {
-            store.ring.set_link(5, first + link);
-            let bits = (0..1000).map(Bits::of);
-            let head = bits.fold(Head::EMPTY, |head, bit| head.with(first + 5, bit, true));
-            store.chains.fill(head);
-            assert_eq!(store.find(&100, Timestamp::ZERO), None);
+        let hasher = DefaultHashBuilder::with_seed(1);
+        let mut store = EphemeralStore::with_parts(128, LIFETIME, hasher).unwrap();
+        store.ring.set_next_sequence((1 << 32) - 150);
+        for now in 0..1000_u64 {
+            let at = Timestamp::from_nanos(now);
+            assert!(store.find_or_create(now, at, || now).unwrap().is_new);
+            store.validate().unwrap();
+            let live = (0..=now).rev().take_while(|tag| store.get(tag, at) == Some(tag));
+            assert_eq!(live.count() as u64, (now + 1).min(100));
+            assert_eq!(store.find(&(now + 1), at), None);
         }
     }
 
     #[test]
     fn broken_invariants_are_detected() {
-        // The first fault depends on the chains, and so on the seed.
         let filled = || {
-            let hasher = DefaultHashBuilder::with_seed(1);
-            let store = EphemeralStore::with_parts(16, LIFETIME, Heads::Double, hasher);
-            let mut store: EphemeralStore = store.unwrap();
+            let mut store: EphemeralStore = EphemeralStore::new(16, LIFETIME).unwrap();
             for tag in 0..16 {
                 _ = store.find_or_create(tag, Timestamp::from_nanos(tag), || tag).unwrap();
             }
@@ -149,8 +143,14 @@ mod tests {
         let error = |store: &EphemeralStore| store.validate().unwrap_err().to_string();
         assert_eq!(filled().validate(), Ok(()));
         let mut store = filled();
-        store.chains.fill(Head::EMPTY);
-        assert_eq!(error(&store), "live binding 0 is not on the chain of its tag");
+        let (sequence, link) = store.ring.links(true).next().unwrap();
+        store.index.remove(Location::from_link(link));
+        assert_eq!(error(&store), format!("entry {sequence} is not in the index"));
+        let mut store = filled();
+        store.index.insert(7, 7);
+        assert_eq!(error(&store), "the index has 17 bindings");
+        let mut store = filled();
+        assert!(store.find_or_create(99, Timestamp::from_nanos(16), || 0).is_err());
         let mut store = filled();
         store.ring.set_expiry(3, 0);
         assert!(error(&store).ends_with("has a wrong expiry time"));

@@ -6,15 +6,11 @@ use core::hash::{BuildHasher, Hash};
 use equivalent::Equivalent;
 
 use super::Full;
-use super::heads::Bits;
 use super::ring::{Found, Times};
-use super::store::{Binding, Entry, EphemeralStore};
+use super::store::{Binding, Entry, EphemeralStore, RECLAIMED_PER_CREATION};
 use crate::memory::Allocator;
 use crate::probes::Observer;
 use crate::timestamp::Timestamp;
-
-/// Expired bindings that each creation reclaims. With one, a backlog would never shrink.
-const RECLAIMED_PER_CREATION: usize = 2;
 
 /// The result of [`find_or_create`](EphemeralStore::find_or_create).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +30,7 @@ where
 {
     /// Returns the live binding of a tag.
     ///
-    /// O(1 + c), where c is the number of newer bindings in its chain: [half of the
-    /// load](super#cost) of the chains.
+    /// O(1) if hashes are random: see the [module](super#cost).
     ///
     /// # Example
     ///
@@ -334,8 +329,8 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         if let Some(binding) = self.find_hashed_observed(hash, &tag, now, observer) {
             return Ok(Bound { binding, is_new: false });
         }
-        self.advance_to(now);
-        let created = self.create(hash, Bits::of(hash), tag, value, observer)?;
+        self.advance_for_creation(now);
+        let created = self.create(hash, tag, value, observer)?;
         Ok(Bound { binding: self.binding(&created), is_new: true })
     }
 
@@ -353,11 +348,10 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         now: Timestamp,
         value: impl FnOnce() -> V,
     ) -> Result<&mut V, Full<T>> {
-        let bits = Bits::of(hash);
-        match self.find_entry_with(hash, bits, &tag, self.elapsed(now), &mut ()) {
+        match self.find_entry(hash, &tag, self.elapsed(now), &mut ()) {
             // SAFETY: just found.
             Some(found) => Ok(unsafe { self.value_mut(&found) }),
-            None => self.insert_absent(hash, bits, tag, now, value),
+            None => self.insert_absent(hash, tag, now, value),
         }
     }
 
@@ -366,13 +360,12 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     fn insert_absent(
         &mut self,
         hash: u64,
-        bits: Bits,
         tag: T,
         now: Timestamp,
         value: impl FnOnce() -> V,
     ) -> Result<&mut V, Full<T>> {
-        self.advance_to(now);
-        let created = self.create(hash, bits, tag, value, &mut ())?;
+        self.advance_for_creation(now);
+        let created = self.create(hash, tag, value, &mut ())?;
         // SAFETY: just created.
         Ok(unsafe { self.value_mut(&created) })
     }
@@ -402,95 +395,29 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     where
         Q: Equivalent<T> + ?Sized,
     {
-        self.find_entry_with(hash, Bits::of(hash), tag, elapsed, observer)
-    }
-
-    /// Returns the entry of a tag as [`find_entry`](Self::find_entry), given the filter bits.
-    #[inline(always)]
-    fn find_entry_with<Q>(
-        &self,
-        hash: u64,
-        bits: Bits,
-        tag: &Q,
-        elapsed: u64,
-        observer: &mut impl Observer,
-    ) -> Option<FoundEntry<T, V>>
-    where
-        Q: Equivalent<T> + ?Sized,
-    {
-        let newest = self.chains.newest(hash, bits)?;
         // None lives longer.
         let elapsed = elapsed.min(self.lifetime.ticks.into()) as i32;
-        match self.examine(newest, tag, elapsed, observer) {
-            Examined::Equal(found) => Some(found),
-            Examined::Other { link } => self.find_further(hash, link, tag, elapsed, observer),
-        }
+        self.index.find(hash, |sequence| {
+            let found = self.ring.find(sequence)?;
+            observer.entry();
+            observer.words(Entry::<T, V>::EXAMINED_WORDS);
+            let is_live = found.times.until_expiry(self.doubled_now()) > elapsed;
+            // SAFETY: the entry has a body, which is borrowed as `self` is.
+            let is_it = is_live && tag.equivalent(unsafe { &found.body.as_ref().tag });
+            is_it.then_some(found)
+        })
     }
 
-    /// Compares the tag of an entry. If it is another one, the result has the link to the next
-    /// entry of the chain, unless that has expired as well.
-    #[inline(always)]
-    fn examine<Q>(
-        &self,
-        sequence: u32,
-        tag: &Q,
-        elapsed: i32,
-        observer: &mut impl Observer,
-    ) -> Examined<T, V>
-    where
-        Q: Equivalent<T> + ?Sized,
-    {
-        let Some(found) = self.ring.find(sequence) else { return Examined::Other { link: None } };
-        observer.entry();
-        observer.words(Entry::<T, V>::EXAMINED_WORDS);
-        // The rest of the chain is older and has expired as well.
-        if found.times.until_expiry(self.doubled_now()) <= elapsed {
-            return Examined::Other { link: None };
-        }
-        // SAFETY: the entry has a body, which is borrowed as `self` is.
-        match tag.equivalent(unsafe { &found.body.as_ref().tag }) {
-            true => Examined::Equal(found),
-            false => Examined::Other { link: Some(found.times.link) },
-        }
-    }
-
-    /// Goes on with the rest of a chain, and with the second one.
-    #[inline(never)]
-    fn find_further<Q>(
-        &self,
-        hash: u64,
-        link: Option<u32>,
-        tag: &Q,
-        elapsed: i32,
-        observer: &mut impl Observer,
-    ) -> Option<FoundEntry<T, V>>
-    where
-        Q: Equivalent<T> + ?Sized,
-    {
-        for mut next in [link, self.chains.newest_of_second(hash)] {
-            // A chain has no circle, unless a link is four billion creations old.
-            for _ in 0..self.ring.live() {
-                let Some(sequence) = next else { break };
-                match self.examine(sequence, tag, elapsed, observer) {
-                    Examined::Equal(found) => return Some(found),
-                    Examined::Other { link } => next = link,
-                }
-            }
-        }
-        None
-    }
-
-    /// Creates a binding for an absent tag, at the time to which the store has advanced.
+    /// Creates a binding for an absent tag, at the time to which the store has advanced. Expired
+    /// bindings have been reclaimed.
     #[inline]
     pub(super) fn create(
         &mut self,
         hash: u64,
-        bits: Bits,
         tag: T,
         value: impl FnOnce() -> V,
         observer: &mut impl Observer,
     ) -> Result<FoundEntry<T, V>, Full<T>> {
-        self.ring.reclaim(RECLAIMED_PER_CREATION);
         if self.ring.is_full() && !self.has_room_after_removals() {
             return Err(Full { refused: tag });
         }
@@ -499,11 +426,8 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         let reused = self.reused_slot();
         let position = reused.unwrap_or(self.ring.live());
         let sequence = (self.ring.oldest() + position as u64) as u32;
-        let expiry = self.expiry();
-        let (head, age) = self.chains.choose(hash, self.ring.next() as u32);
-        let (link, has_live) = (head.newest(), (1..=self.ring.live()).contains(&(age as usize)));
-        *head = head.with(sequence, bits, has_live);
-        let times = Times::new(link, expiry);
+        let location = self.index.insert(hash, sequence);
+        let times = Times::new(location.link(), self.expiry());
         let entry = Entry { tag, value };
         let body = match reused {
             None => self.ring.append(times, entry),
@@ -519,16 +443,7 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     #[cold]
     fn has_room_after_removals(&mut self) -> bool {
         self.pass_vacant();
-        self.ring.reclaim(RECLAIMED_PER_CREATION);
+        self.reclaim(RECLAIMED_PER_CREATION);
         !self.ring.is_full() || self.has_reusable_slot()
     }
-}
-
-/// The result of comparing an entry.
-enum Examined<T, V> {
-    Equal(FoundEntry<T, V>),
-    Other {
-        /// The low half of the sequence number of the next entry of the chain.
-        link: Option<u32>,
-    },
 }

@@ -7,39 +7,33 @@
 //! senders create it.
 //!
 //! ```text
-//!     heads                      ring, oldest first
-//!     ┌──────────┬────┐          ╭──────┬──────┬──────┬──────┬──────┬──────┬──────┬───────────╮
-//!     │ ·1··1··· │ 44 │          │ 40   │ 41   │ 42   │ 43   │ 44   │ 45   │ 46   │ vacant    │
-//!     ├──────────┼────┤          │ tag  │      │      │      │      │      │      │           │
-//!     │ 11·1···1 │ 46 │ ───────────────────────────────────────────────────▶ tag  │           │
-//!     ├──────────┼────┤          │      │      │ tag ◀───────────────────── 42   │ link      │
-//!     │ ··1·1··· │ 17 │ expired  │      │ ◀─── 41   │      │      │      │      │           │
-//!     └──────────┴────┘          ╰──────┴──────┴──────┴──────┴──────┴──────┴──────┴───────────╯
-//!      filter     newest          expired       │ live: `find` reads these only   ▲ next
-//!      bits
+//!     index                       ring, oldest first
+//!     ┌──────────┬─────────┐      ╭──────┬──────┬──────┬──────┬──────┬──────┬──────┬──────────╮
+//!     │ 3a ·· 07 │ 41 ·· 44│      │ 40   │ 41   │ 42   │ 43   │ 44   │ 45   │ 46   │ vacant   │
+//!     ├──────────┼─────────┤      │ tag  │      │      │      │      │      │      │          │
+//!     │ ·· 9c ·· │ ·· 43 ·· ──────────────────────────▶ tag  │      │      │      │          │
+//!     ├──────────┼─────────┤      │      │      │ ◀─── where │      │      │      │          │
+//!     │ c4 ·· ·· │ 45 ·· ··│      ╰──────┴──────┴──────┴──────┴──────┴──────┴──────┴──────────╯
+//!     └──────────┴─────────┘        expired     │ live: `find` returns these only   ▲ next
+//!      15 tags    15 numbers
 //! ```
 //!
-//! Bindings have consecutive sequence numbers. A head holds the sequence number of the newest
-//! binding of its chain, a link that of the next older one. As all bindings live equally long, they
-//! expire in the order of their sequence numbers: they are removed at the front of the ring, and
-//! new ones are appended at its end.
+//! Bindings have consecutive sequence numbers. As all live equally long, they expire in the order
+//! of these numbers: they are removed at the front of the ring, and new ones are appended at its
+//! end.
 //!
-//! Expiry unlinks nothing. A link to an expired binding holds a sequence number outside of the
-//! live range, and so does the head of a chain whose bindings have all expired: the chain ends
-//! there. Hence reclaiming a binding only removes it from the ring: no chain is walked, no hash is
-//! computed, no head is written.
+//! The index is a hash table of sequence numbers. Tags of eight bits, which are compared 15 at
+//! once, are in an array of their own, which is small: two bytes for a binding. So of a million
+//! bindings, the tags are in the caches of the CPU, and the numbers mostly are.
 //!
-//! A head has a filter of 32 bits, with two bits for each tag of its chain. If one of those of a
-//! tag is missing, the tag is not in the chain, and no entry is read.
-//!
-//! By default, heads are in pairs, and a new binding joins the chain of the two whose newest
-//! binding is older: chains of two live bindings are rare ([`Heads::Paired`]). A lookup tests both
-//! filters, which are in one cache line, and walks one chain.
+//! An entry of the ring stores its location in the index. So reclaiming a binding computes no hash
+//! and compares no tag: it frees one slot of the index. Until then, lookups skip an expired
+//! binding: its sequence number is outside of the live range, or its time has passed.
 //!
 //! # Removal
 //!
-//! A removal takes the binding out of its chain. What remains in the ring is a vacant slot with the
-//! expiry time, and no link leads to it. The next creation takes the slot, and its sequence number,
+//! A removal frees the slot of the index. What remains in the ring is a vacant slot with the expiry
+//! time, to which nothing leads. The next creation takes the slot, and its sequence number,
 //! for a binding that expires later than those around it:
 //!
 //! ```text
@@ -61,32 +55,29 @@
 //!
 //! # Invariants
 //!
-//! - Sequence numbers in the ring are consecutive. Along a chain they decrease, except for those
-//!   that are reused.
+//! - Sequence numbers in the ring are consecutive.
 //! - Along the ring, expiry times never decrease by more than three sixteenths of a lifetime, and
 //!   not at all if no slot among the live ones is reused: the expired bindings are at its front,
 //!   the live ones follow.
-//! - A live binding is on a chain selected by the hash of its tag, all bindings before it in the
-//!   chain are live and younger, and its bits are in the filter of the head.
+//! - The index has the sequence numbers of all bindings that are not reclaimed, each at the
+//!   location that its entry stores, where a lookup with the hash of its tag finds it; and no
+//!   others.
 //! - A tag has at most one live binding.
 //! - No binding is found one lifetime after its creation or later, whether it is reclaimed or not.
 //!   None expires earlier, except for the granularity of time: 2⁻²⁸ of a lifetime that exceeds one
 //!   second.
-//! - A vacant slot is on no chain; it is in one list of slots to reuse, or in none.
-//!
-//! Heads and links store 32 bits of a sequence number. After four billion bindings a stale one may
-//! match a binding of another chain: its tag differs from the requested one, and the walk stops
-//! after as many steps as there are bindings. That costs time, and no answer is wrong.
+//! - A vacant slot is not in the index; it is in one list of slots to reuse, or in none.
 //!
 //! # Cost
 //!
-//! A tag and a value of eight bytes each take 24 bytes, a head takes eight. Finding a tag reads its
-//! heads and the newer entries of its chain: in a full store 1.12 entries for a present tag.
-//! Without pairs, that is `1 + f / 2h` entries, where `f` is the load of the ring and `h` the
-//! number of heads per entry. An absent tag costs the heads; in a full store it reads an entry once
-//! in a hundred lookups. Creation also writes the next slot of the ring, which the hardware
-//! prefetcher expects: one cache miss in all, where a hash table with a queue has four. A removal
-//! costs as much as finding the tag.
+//! A tag and a value of eight bytes each take 24 bytes, and the index takes ten. Finding a tag
+//! reads its group of the index, the number, and the entry. In a full store, two of a thousand
+//! bindings are not in their home groups, and another entry has the same eight bits in three of a
+//! hundred lookups. Creation writes the next slot of the ring, which the hardware prefetcher
+//! expects, and a number: a hash table with a queue has four cache misses. A removal costs as much
+//! as finding the tag.
+//!
+//! Tags whose hashes are equal fill groups one after the other: a lookup compares all of them.
 //!
 //! Each creation reclaims two expired bindings: there is no cleaner thread, no pause, and no
 //! capacity is lost to expired bindings. Values are dropped when they are reclaimed, so a store
@@ -98,12 +89,11 @@
 //! Calvert, Griffioen and Wen, *Lightweight network support for scalable end-to-end services*
 //! (2002), sections 6 and 8. Differences:
 //!
-//! - The paper's cleaner unlinks each binding from its chain; here only a removal does.
+//! - The paper has chains of entries, which its cleaner unlinks. Here tags are in an index with
+//!   two slots for each binding.
 //! - The paper has no removal: there every binding lives for exactly one lifetime.
 //! - The paper's cleaner is a thread that runs every tenth of a lifetime, and is late by that much:
 //!   see [`sweep`](EphemeralStore::sweep). Here a lookup checks the expiry, and creation reclaims.
-//! - New bindings are inserted at the head of their chain, so that lookups never walk expired ones.
-//! - Heads contain a filter; the paper's heads are half as large, and a tag has one chain.
 
 // In this order rustdoc lists the methods of the store.
 mod store;
@@ -114,7 +104,7 @@ mod remove;
 mod burst;
 mod check;
 pub mod esp;
-mod heads;
+mod index;
 mod lifetime;
 mod ring;
 mod vacancies;
@@ -124,7 +114,6 @@ use core::fmt;
 
 use crate::memory::ArrayError;
 pub use find::Bound;
-pub use heads::Heads;
 pub use store::{Binding, EphemeralStore};
 
 /// The error of a creation in a full store: the tag. Nothing was created.

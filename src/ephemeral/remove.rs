@@ -5,6 +5,7 @@ use core::iter;
 
 use equivalent::Equivalent;
 
+use super::index::Location;
 use super::ring::Ring;
 use super::store::{Entry, EphemeralStore};
 use crate::memory::Allocator;
@@ -23,7 +24,7 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         self.advance_to(now);
         let found = self.find_entry(hash, tag, 0, &mut ())?;
         let position = self.ring.position_of(found.sequence);
-        Some(self.remove_at(hash, position).value)
+        Some(self.remove_at(position).value)
     }
 
     /// Removes the live bindings for which `keep` returns false, given the hashes under which they
@@ -93,8 +94,8 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
             while sequence < self.ring.next() {
                 let position = (sequence - self.ring.oldest()) as usize;
                 sequence += 1;
-                if let Some(hash) = self.hash_if(position, &mut hash_of, &mut is_removed) {
-                    let Entry { tag, value } = self.remove_at(hash, position);
+                if self.is_picked(position, &mut hash_of, &mut is_removed) {
+                    let Entry { tag, value } = self.remove_at(position);
                     return Some((tag, value));
                 }
             }
@@ -102,24 +103,23 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         })
     }
 
-    /// Returns the hash of the tag at a position if there is a live binding that is found under it,
-    /// and for which `is_picked` returns true.
-    fn hash_if(
+    /// Returns whether there is a live binding at a position that is found under its hash, and for
+    /// which `is_picked` returns true.
+    fn is_picked(
         &mut self,
         position: usize,
         hash_of: &mut impl FnMut(&S, &T) -> u64,
         is_picked: &mut impl FnMut(&T, &mut V) -> bool,
-    ) -> Option<u64> {
-        let times = self.ring.times(position)?;
-        let is_live = self.remaining(times) > 0;
-        let entry = self.ring.get_mut(position).filter(|_| is_live)?;
+    ) -> bool {
+        let is_live = self.ring.times(position).is_some_and(|times| self.remaining(times) > 0);
+        let Some(entry) = self.ring.get_mut(position).filter(|_| is_live) else { return false };
         if !is_picked(&entry.tag, &mut entry.value) {
-            return None;
+            return false;
         }
-        let tag = &self.ring.get(position)?.tag;
-        let hash = hash_of(&self.hasher, tag);
-        let found = self.find_entry(hash, tag, 0, &mut ())?;
-        (self.ring.position_of(found.sequence) == position).then_some(hash)
+        let Some(entry) = self.ring.get(position) else { return false };
+        let hash = hash_of(&self.hasher, &entry.tag);
+        let found = self.find_entry(hash, &entry.tag, 0, &mut ());
+        found.is_some_and(|found| self.ring.position_of(found.sequence) == position)
     }
 }
 
@@ -211,39 +211,19 @@ where
 }
 
 impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
-    /// Removes a live binding at a position, given the hash of its tag.
-    fn remove_at(&mut self, hash: u64, position: usize) -> Entry<T, V> {
-        self.unlink(hash, position);
-        let sequence = self.ring.oldest() + position as u64;
-        let Some(entry) = self.ring.take(position) else {
+    /// Removes a live binding at a position.
+    fn remove_at(&mut self, position: usize) -> Entry<T, V> {
+        let times = self.ring.times(position);
+        let (Some(times), Some(entry)) = (times, self.ring.take(position)) else {
             unreachable!("a lookup returned the position");
         };
+        self.index.remove(Location::from_link(times.link));
+        let sequence = self.ring.oldest() + position as u64;
         if let Some(link) = self.vacancies.add(sequence) {
             self.ring.set_link(position, link);
         }
         self.pass_vacant();
         entry
-    }
-
-    /// Takes a live entry out of its chain, so that nothing links to its slot.
-    fn unlink(&mut self, hash: u64, position: usize) {
-        let sequence = (self.ring.oldest() + position as u64) as u32;
-        let Some(link) = self.ring.times(position).map(|times| times.link) else { return };
-        for chain in self.chains.of(hash) {
-            let head = self.chains.head(chain);
-            if head.newest() == sequence {
-                *self.chains.head_mut(chain) = head.with_newest(link);
-                return;
-            }
-            let mut newer = self.ring.position_of(head.newest());
-            for _ in 0..self.ring.live() {
-                let Some(times) = self.ring.times(newer) else { break };
-                if times.link == sequence {
-                    return self.ring.set_link(newer, link);
-                }
-                newer = self.ring.position_of(times.link);
-            }
-        }
     }
 
     /// Reclaims vacant slots at the front of the ring that are not reused any more.

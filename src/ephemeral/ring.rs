@@ -23,14 +23,15 @@ use core::mem::{MaybeUninit, needs_drop};
 use core::ptr::NonNull;
 
 use super::StoreError;
+use super::index::MAX_CAPACITY;
 use crate::memory::{Allocator, Array};
 use crate::raw::prefetch::prefetch;
 
-/// The first sequence number. The heads of empty chains are zero, which must not match an entry.
+/// The first sequence number. That of the last slot that was reused is 0 if there was none.
 const FIRST_SEQUENCE: u64 = 1;
 
-/// The maximum number of slots: the low halves of sequence numbers must distinguish them.
-const MAX_SLOTS: usize = 1 << 31;
+/// Entries between one that is reclaimed and the one to prefetch.
+const SOON: u64 = 8;
 
 /// Set in the expiry time of a vacant slot.
 const VACANT: u32 = 1;
@@ -38,8 +39,8 @@ const VACANT: u32 = 1;
 /// The link and the expiry time of an entry, which a vacant slot has, too.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
-    /// The low half of the sequence number of the next older entry of the chain, which may be
-    /// stale; for a vacant slot, that of another vacant one.
+    /// The location in the index; for a vacant slot, the low half of the sequence number of
+    /// another vacant one.
     pub(super) link: u32,
     /// The expiry time, and the bit [`VACANT`].
     marked_expiry: u32,
@@ -94,8 +95,8 @@ pub(super) struct Ring<B, A: Allocator> {
     /// The sequence number of the oldest live entry, or the next one if none is live.
     oldest: u64,
     live: usize,
-    /// Entries before `oldest` that are not reclaimed yet.
-    expired: usize,
+    /// The sequence number of the oldest entry that is not reclaimed, or that of `oldest`.
+    first: u64,
     /// Live and expired entries without a body.
     vacancies: usize,
 }
@@ -106,12 +107,12 @@ impl<B, A: Allocator> Ring<B, A> {
         if capacity == 0 {
             return Err(StoreError::NoCapacity);
         }
-        let count = capacity.checked_next_power_of_two().filter(|&count| count <= MAX_SLOTS);
+        let count = capacity.checked_next_power_of_two().filter(|&count| count <= MAX_CAPACITY);
         let count = count.ok_or(StoreError::TooLarge)?;
         let times = Times::new(0, 0);
         let slot = |_| Slot { times, body: MaybeUninit::uninit() };
         let slots = Array::new_in(count, memory, slot)?;
-        Ok(Self { slots, oldest: FIRST_SEQUENCE, live: 0, expired: 0, vacancies: 0 })
+        Ok(Self { slots, oldest: FIRST_SEQUENCE, live: 0, first: FIRST_SEQUENCE, vacancies: 0 })
     }
 
     pub(super) fn capacity(&self) -> usize {
@@ -131,7 +132,7 @@ impl<B, A: Allocator> Ring<B, A> {
 
     /// Returns the number of bodies of live and expired entries.
     pub(super) fn bodies(&self) -> usize {
-        self.live + self.expired - self.vacancies
+        (self.next() - self.first) as usize - self.vacancies
     }
 
     /// Returns whether any live or expired entry has no body.
@@ -142,7 +143,7 @@ impl<B, A: Allocator> Ring<B, A> {
 
     #[inline]
     pub(super) fn is_full(&self) -> bool {
-        self.live + self.expired == self.slots.len()
+        (self.next() - self.first) as usize == self.slots.len()
     }
 
     /// Returns the sequence number of the oldest live entry.
@@ -230,36 +231,60 @@ impl<B, A: Allocator> Ring<B, A> {
         prefetch(slot.wrapping_byte_add(size_of::<Slot<B>>() - 1));
     }
 
+    /// Returns whether all entries are live and have bodies.
+    #[inline(always)]
+    pub(super) fn is_plain(&self) -> bool {
+        self.first == self.oldest && self.vacancies == 0
+    }
+
+    /// Drops the body of the oldest live entry of a ring that [is plain](Self::is_plain), after a
+    /// call of `unlink` as in [`Self::reclaim`], if `is_due` returns true for its times. Returns
+    /// whether it does.
+    #[inline(always)]
+    pub(super) fn pop_if(
+        &mut self,
+        is_due: impl FnOnce(Times) -> bool,
+        unlink: impl FnOnce(u32, u32),
+    ) -> bool {
+        let (sequence, times) = (self.oldest, self.slot(self.oldest).times);
+        if self.live == 0 || !is_due(times) || !self.is_plain() {
+            return false;
+        }
+        self.live -= 1;
+        self.oldest += 1;
+        self.first = self.oldest;
+        unlink(times.link, self.slot(sequence + SOON).times.link);
+        // SAFETY: the entry was live and is not vacant, so it had a body; it is uncounted now.
+        unsafe { self.slot_mut(sequence).body.assume_init_drop() };
+        true
+    }
+
     /// Marks the `count` oldest live entries as expired, or all if there are fewer.
     #[inline(always)]
     pub(super) fn expire(&mut self, count: usize) {
         let count = count.min(self.live);
         self.live -= count;
-        self.expired += count;
         self.oldest += count as u64;
     }
 
-    /// Drops the bodies of up to `budget` expired entries, oldest first. Returns their number.
+    /// Drops the bodies of up to `budget` expired entries, oldest first, after a call of `unlink`
+    /// with the link of each, and that of an entry whose turn is soon. Returns their number.
     #[inline]
-    pub(super) fn reclaim(&mut self, budget: usize) -> usize {
-        let count = self.expired.min(budget);
-        if !needs_drop::<B>() && self.vacancies == 0 {
-            self.expired -= count;
-            return count;
-        }
-        self.reclaim_each(count)
-    }
-
-    fn reclaim_each(&mut self, count: usize) -> usize {
+    pub(super) fn reclaim(&mut self, budget: usize, mut unlink: impl FnMut(u32, u32)) -> usize {
         let mut dropped = 0;
-        for _ in 0..count {
-            let sequence = self.oldest - self.expired as u64;
+        for _ in 0..budget {
+            if self.first == self.oldest {
+                break;
+            }
+            let sequence = self.first;
+            let times = self.slot(sequence).times;
             // Uncounted before the drop, which may panic.
-            self.expired -= 1;
-            if self.slot(sequence).times.is_vacant() {
+            self.first += 1;
+            if times.is_vacant() {
                 self.vacancies -= 1;
             } else {
                 dropped += 1;
+                unlink(times.link, self.slot(sequence + SOON).times.link);
                 // SAFETY: the entry was counted as expired and is not vacant, so it has a body; it
                 // is uncounted now.
                 unsafe { self.slot_mut(sequence).body.assume_init_drop() };
@@ -314,10 +339,19 @@ impl<B, A: Allocator> Ring<B, A> {
         Some(slot.body.write(body))
     }
 
+    /// Iterates over the sequence numbers and the links of the expired entries with a body, and of
+    /// the live ones if `with_live`.
+    pub(super) fn links(&self, with_live: bool) -> impl Iterator<Item = (u64, u32)> {
+        let end = if with_live { self.next() } else { self.oldest };
+        let entries = self.first..end;
+        let times = entries.map(|sequence| (sequence, self.slot(sequence).times));
+        let with_body = times.filter(|(_, times)| !times.is_vacant());
+        with_body.map(|(sequence, times)| (sequence, times.link))
+    }
+
     /// Checks that `vacancies` are counted, for tests. O(slots).
     pub(super) fn are_vacancies_counted(&self) -> bool {
-        let first = self.oldest - self.expired as u64;
-        let entries = (first..self.next()).filter(|at| self.slot(*at).times.is_vacant());
+        let entries = (self.first..self.next()).filter(|at| self.slot(*at).times.is_vacant());
         entries.count() == self.vacancies
     }
 }
@@ -326,8 +360,8 @@ impl<B, A: Allocator> Ring<B, A> {
 impl<B, A: Allocator> Ring<B, A> {
     /// Sets the next sequence number of an empty ring.
     pub(super) fn set_next_sequence(&mut self, sequence: u64) {
-        assert_eq!((self.live, self.expired), (0, 0));
-        self.oldest = sequence;
+        assert_eq!((self.live, self.first), (0, self.oldest));
+        (self.oldest, self.first) = (sequence, sequence);
     }
 
     /// Sets the expiry time of the live entry at a position.
@@ -345,7 +379,7 @@ impl<B: Clone, A: Allocator + Clone> Clone for Ring<B, A> {
             let layout = Layout::array::<Slot<B>>(self.capacity());
             handle_alloc_error(layout.unwrap_or(Layout::new::<Slot<B>>()));
         });
-        clone.oldest = self.oldest;
+        (clone.oldest, clone.first) = (self.oldest, self.oldest);
         for position in 0..self.live {
             let times = self.slot(self.oldest + position as u64).times;
             match self.get(position) {
@@ -374,13 +408,16 @@ impl<B, A: Allocator> Drop for Ring<B, A> {
 
         impl<B, A: Allocator> Drop for Rest<'_, B, A> {
             fn drop(&mut self) {
-                self.0.reclaim(usize::MAX);
+                self.0.reclaim(usize::MAX, |_, _| ());
             }
         }
 
+        if !needs_drop::<B>() {
+            return;
+        }
         self.expire(self.live);
         let rest = Rest(self);
-        rest.0.reclaim(usize::MAX);
+        rest.0.reclaim(usize::MAX, |_, _| ());
     }
 }
 
@@ -409,11 +446,14 @@ mod tests {
         assert!(ring.is_full());
         ring.expire(3);
         assert!(ring.is_full(), "expired entries occupy their slots");
-        assert_eq!((ring.reclaim(2), ring.live(), ring.expired), (2, 1, 1));
+        assert_eq!((ring.reclaim(2, |_, _| ()), ring.live(), ring.first), (2, 1, 3));
         assert_eq!(Rc::strong_count(&counted), 3);
         ring.append(TIMES, Rc::clone(&counted));
         let clone = ring.clone();
-        assert_eq!((clone.live(), clone.expired, Rc::strong_count(&counted)), (2, 0, 6));
+        assert_eq!(
+            (clone.live(), clone.oldest - clone.first, Rc::strong_count(&counted)),
+            (2, 0, 6)
+        );
         drop(clone);
         drop(ring);
         assert_eq!(Rc::strong_count(&counted), 1);
@@ -426,7 +466,7 @@ mod tests {
             assert_eq!(ring.next(), next);
             if ring.is_full() {
                 ring.expire(1);
-                ring.reclaim(1);
+                ring.reclaim(1, |_, _| ());
             }
             ring.append(TIMES, next);
             for position in 0..ring.live() {
@@ -436,7 +476,7 @@ mod tests {
             }
             assert_eq!(ring.get(ring.live()), None);
             assert_eq!(ring.get_mut(usize::MAX), None);
-            assert!(ring.position_of(ring.oldest() as u32 - 1) >= ring.live());
+            assert!(ring.position_of((ring.oldest() as u32).wrapping_sub(1)) >= ring.live());
         }
     }
 
@@ -461,7 +501,7 @@ mod tests {
         drop(clone);
         // Entries 0, 1 and 3 have a body, entry 2 has none.
         ring.expire(4);
-        assert_eq!((ring.reclaim(4), ring.vacancies, ring.bodies()), (3, 1, 3));
+        assert_eq!((ring.reclaim(4, |_, _| ()), ring.vacancies, ring.bodies()), (3, 1, 3));
         assert!(ring.are_vacancies_counted());
         (0..4).for_each(|_| _ = ring.append(TIMES, Rc::clone(&counted)));
         assert_eq!((ring.bodies(), Rc::strong_count(&counted)), (7, 8));

@@ -4,7 +4,7 @@ use core::fmt;
 use core::time::Duration;
 
 use super::StoreError;
-use super::heads::{Chains, Heads};
+use super::index::{Index, Location};
 use super::lifetime::Lifetime;
 use super::ring::{Ring, Times};
 use super::vacancies::Vacancies;
@@ -16,6 +16,9 @@ use crate::timestamp::Timestamp;
 /// The number of oldest entries that are checked one by one before a binary search.
 const LINEAR_SCAN: usize = 4;
 
+/// Expired bindings that each creation reclaims. With one, a backlog would never shrink.
+pub(super) const RECLAIMED_PER_CREATION: usize = 2;
+
 /// A bounded table of bindings of tags to values, each of which lives for one lifetime.
 ///
 /// Lookups, reads and writes never extend the life of a binding. When all bindings are live, no
@@ -24,14 +27,14 @@ const LINEAR_SCAN: usize = 4;
 /// Time is an argument. A timestamp earlier than that of the last creation, removal, attempt of
 /// one, or cleaning counts as that. So after a creation far in the future time stands still until
 /// then, or until [`clear`](Self::clear). Tags are hashed by `S`, which is keyed by default: an
-/// attacker cannot choose tags of one chain. To keep their tags secret from each other is up to the
+/// attacker cannot choose tags of one group. To keep their tags secret from each other is up to the
 /// users, who draw 64 bits at random.
 ///
 /// The [module](super) has the design and its invariants.
 ///
 /// | method | cost |
 /// |---|---|
-/// | `find`, `get`, `get_mut` | the heads of the tag, and in a full store 1.12 entries if it is present |
+/// | `find`, `get`, `get_mut` | a group of the index, and its slot if the tag is present |
 /// | `find_or_create`, `get_or_insert_with` | the same, and the next slot; two expired bindings are reclaimed |
 /// | `remove` | as `find` |
 /// | `read`, `write` | O(1): the slot of the binding, without a search |
@@ -70,13 +73,12 @@ const LINEAR_SCAN: usize = 4;
 /// # Ok::<(), flowtable::ephemeral::StoreError>(())
 /// ```
 #[doc(alias("nonce", "rate limit", "syn cache", "time to live"))]
-#[derive(Clone)]
 pub struct EphemeralStore<T = u64, V = u64, S = DefaultHashBuilder, A = Global>
 where
     A: Allocator + Clone,
 {
     pub(super) hasher: S,
-    pub(super) chains: Chains<A>,
+    pub(super) index: Index<A>,
     /// The bindings that are live at `now`, and expired ones that are not reclaimed yet.
     pub(super) ring: Ring<Entry<T, V>, A>,
     pub(super) lifetime: Lifetime,
@@ -100,9 +102,10 @@ impl<T, V> Entry<T, V> {
     const TAG_WORDS: u32 = size_of::<T>().div_ceil(4) as u32;
     const VALUE_WORDS: u32 = size_of::<V>().div_ceil(4) as u32;
     /// The word that leads here, the tag, the link and the expiry. The paper counts the link of
-    /// each entry, and again as the word that leads to the next.
+    /// each entry, and again as the word that leads to the next; here it is the location in the
+    /// index.
     pub(super) const EXAMINED_WORDS: u32 = 3 + Self::TAG_WORDS;
-    /// The tag, the link and the expiry, and the head.
+    /// The tag, the link and the expiry, and the number in the index.
     pub(super) const CREATED_WORDS: u32 = 3 + Self::TAG_WORDS;
 }
 
@@ -119,14 +122,14 @@ pub struct Binding {
 
 impl<T, V> EphemeralStore<T, V> {
     /// Creates a store for `capacity` bindings, rounded up to a power of two, which live for
-    /// `lifetime`. It has two heads per binding and a randomly keyed hasher. O(capacity).
+    /// `lifetime`. It has a randomly keyed hasher. O(capacity).
     ///
     /// A user who creates bindings at a steady rate needs capacity for one lifetime of creations.
     /// All memory is allocated here.
     ///
     /// # Errors
     ///
-    /// If either argument is zero, the capacity exceeds 2³¹, or the allocation fails.
+    /// If either argument is zero, the capacity exceeds 2²⁸, or the allocation fails.
     pub fn new(capacity: usize, lifetime: Duration) -> Result<Self, StoreError> {
         Self::new_in(capacity, lifetime, Global)
     }
@@ -153,14 +156,12 @@ impl<T, V, A: Allocator + Clone> EphemeralStore<T, V, DefaultHashBuilder, A> {
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn new_in(capacity: usize, lifetime: Duration, memory: A) -> Result<Self, StoreError> {
-        let (heads, hasher) = (Heads::default(), DefaultHashBuilder::new());
-        Self::with_parts_in(capacity, lifetime, heads, hasher, memory)
+        Self::with_parts_in(capacity, lifetime, DefaultHashBuilder::new(), memory)
     }
 }
 
 impl<T, V, S> EphemeralStore<T, V, S> {
-    /// Creates a store with a given number of heads and a given hasher. The low bits of a hash
-    /// select a head, all of them the filter bits of a tag.
+    /// Creates a store with a given hasher.
     ///
     /// # Errors
     ///
@@ -169,33 +170,24 @@ impl<T, V, S> EphemeralStore<T, V, S> {
     /// # Example
     ///
     /// ```
-    /// use flowtable::ephemeral::Heads;
     /// use flowtable::{DefaultHashBuilder, EphemeralStore};
     /// use std::time::Duration;
     ///
     /// // Explicit seeds, where no operating system provides them.
     /// let hasher = DefaultHashBuilder::with_seeds([3, 1, 4, 1]);
     /// let lifetime = Duration::from_secs(10);
-    /// let half = Heads::Half;
-    /// let small: EphemeralStore = EphemeralStore::with_parts(1000, lifetime, half, hasher)?;
-    /// let large: EphemeralStore = EphemeralStore::new(1000, lifetime)?;
-    /// assert_eq!((small.capacity(), small.lifetime()), (1024, large.lifetime()));
-    /// assert!(small.allocation_size() < large.allocation_size());
+    /// let store: EphemeralStore = EphemeralStore::with_parts(1000, lifetime, hasher)?;
+    /// assert_eq!((store.capacity(), store.lifetime()), (1024, lifetime));
     /// # Ok::<(), flowtable::ephemeral::StoreError>(())
     /// ```
-    pub fn with_parts(
-        capacity: usize,
-        lifetime: Duration,
-        heads: Heads,
-        hasher: S,
-    ) -> Result<Self, StoreError> {
-        Self::with_parts_in(capacity, lifetime, heads, hasher, Global)
+    pub fn with_parts(capacity: usize, lifetime: Duration, hasher: S) -> Result<Self, StoreError> {
+        Self::with_parts_in(capacity, lifetime, hasher, Global)
     }
 }
 
 impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     /// Creates a store as [`with_parts`](EphemeralStore::with_parts), whose memory is from
-    /// `memory`: two blocks, which are allocated here.
+    /// `memory`: three blocks, which are allocated here.
     ///
     /// # Errors
     ///
@@ -205,7 +197,6 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     ///
     /// ```
     /// use core::mem::MaybeUninit;
-    /// use flowtable::ephemeral::Heads;
     /// use flowtable::memory::StaticArea;
     /// use flowtable::{DefaultHashBuilder, EphemeralStore, Timestamp};
     /// use std::time::Duration;
@@ -214,28 +205,27 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     /// let area = StaticArea::new(&mut memory);
     /// let (lifetime, hasher) = (Duration::from_secs(10), DefaultHashBuilder::with_seed(7));
     /// let mut seen: EphemeralStore<u64, (), _, _> =
-    ///     EphemeralStore::with_parts_in(64, lifetime, Heads::Equal, hasher, &area)?;
+    ///     EphemeralStore::with_parts_in(64, lifetime, hasher, &area)?;
     /// assert!(seen.find_or_create(1, Timestamp::ZERO, || ())?.is_new);
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn with_parts_in(
         capacity: usize,
         lifetime: Duration,
-        heads: Heads,
         hasher: S,
         memory: A,
     ) -> Result<Self, StoreError> {
         let lifetime = Lifetime::new(lifetime)?;
         let ring = Ring::new_in(capacity, memory.clone())?;
-        let chains = Chains::new_in(heads, ring.capacity(), memory)?;
+        let index = Index::new_in(ring.capacity(), memory)?;
         let (next_sweep, vacancies) = (Timestamp::ZERO, Vacancies::NONE);
-        Ok(Self { hasher, chains, ring, lifetime, now: 0, next_sweep, vacancies })
+        Ok(Self { hasher, index, ring, lifetime, now: 0, next_sweep, vacancies })
     }
 
     /// Returns the allocator that the store was created with.
     #[must_use]
     pub const fn allocator(&self) -> &A {
-        self.chains.allocator()
+        self.index.allocator()
     }
 
     /// Returns the maximum number of bindings.
@@ -253,7 +243,7 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     /// Returns the number of allocated bytes.
     #[must_use]
     pub fn allocation_size(&self) -> usize {
-        self.ring.allocation_size() + self.chains.allocation_size()
+        self.ring.allocation_size() + self.index.allocation_size()
     }
 
     /// Returns the number of bindings that occupy a slot: the live ones, and the expired ones that
@@ -390,7 +380,7 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     /// ```
     pub fn clean(&mut self, now: Timestamp, budget: usize) -> usize {
         self.advance_to(now);
-        self.ring.reclaim(budget)
+        self.reclaim(budget)
     }
 
     /// Reclaims all expired bindings, at most once per tenth of a lifetime: the paper's cleaner.
@@ -429,7 +419,39 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     pub fn clear(&mut self) {
         self.ring.expire(self.ring.live());
         (self.now, self.next_sweep, self.vacancies) = (0, Timestamp::ZERO, Vacancies::NONE);
-        self.ring.reclaim(usize::MAX);
+        self.reclaim(usize::MAX);
+    }
+
+    /// Reclaims at most `budget` expired bindings. Returns their number.
+    #[inline]
+    pub(super) fn reclaim(&mut self, budget: usize) -> usize {
+        let Self { ring, index, .. } = self;
+        ring.reclaim(budget, |link, soon| unlink(index, link, soon))
+    }
+
+    /// Advances the time of the store, and reclaims up to [`RECLAIMED_PER_CREATION`] bindings.
+    /// Mostly all of them are live, and at most one has just expired.
+    #[inline(always)]
+    pub(super) fn advance_for_creation(&mut self, now: Timestamp) {
+        let elapsed = self.elapsed(now);
+        // None lives longer.
+        let most = elapsed.min(self.lifetime.ticks.into()) as i32;
+        let doubled_now = self.doubled_now();
+        let is_due = |times: Times| times.until_expiry(doubled_now) <= most;
+        if !self.ring.is_plain() || self.ring.times(1).is_some_and(is_due) {
+            return self.advance_far(now);
+        }
+        let Self { ring, index, .. } = self;
+        ring.pop_if(is_due, |link, soon| unlink(index, link, soon));
+        self.now += elapsed;
+        self.vacancies.advance(self.now, self.lifetime.ticks, self.ring.next());
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn advance_far(&mut self, now: Timestamp) {
+        self.advance_to(now);
+        self.reclaim(RECLAIMED_PER_CREATION);
     }
 
     /// Returns the ticks since the last creation or cleaning.
@@ -507,6 +529,26 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         self.ring.expire(self.expired_after(elapsed));
         self.now += elapsed;
         self.vacancies.advance(self.now, self.lifetime.ticks, self.ring.next());
+    }
+}
+
+/// Removes the binding with a link from the index, and prefetches the group of another one.
+#[inline(always)]
+fn unlink<A: Allocator>(index: &mut Index<A>, link: u32, soon: u32) {
+    index.remove(Location::from_link(link));
+    // It may be the link of a vacant slot: then another group is prefetched.
+    index.prefetch_location(Location::from_link(soon));
+}
+
+impl<T: Clone, V: Clone, S: Clone, A: Allocator + Clone> Clone for EphemeralStore<T, V, S, A> {
+    /// Clones the bindings that were live at the last creation or cleaning.
+    fn clone(&self) -> Self {
+        let (hasher, ring, mut index) =
+            (self.hasher.clone(), self.ring.clone(), self.index.clone());
+        // The ring is without them.
+        let expired = self.ring.links(false);
+        expired.for_each(|(_, link)| index.remove(Location::from_link(link)));
+        Self { hasher, index, ring, ..*self }
     }
 }
 

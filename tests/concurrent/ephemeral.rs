@@ -7,7 +7,6 @@ use std::thread;
 use std::time::Duration;
 
 use flowtable::concurrent::ConcurrentStore;
-use flowtable::ephemeral::Heads;
 use flowtable::{DefaultHashBuilder, EphemeralStore, Timestamp};
 use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
 use model::hashers::{Weak, mix};
@@ -63,9 +62,9 @@ proptest! {
         ops in vec((op(), 0..60_u64, 0..40_u64), 1..300),
     ) {
         let ours: ConcurrentStore<u64, u64, _> =
-            ConcurrentStore::with_parts(capacity, LIFETIME, Heads::Paired, weak).unwrap();
+            ConcurrentStore::with_parts(capacity, LIFETIME, weak).unwrap();
         let mut model: EphemeralStore<u64, u64, _> =
-            EphemeralStore::with_parts(1024, LIFETIME, Heads::Double, weak).unwrap();
+            EphemeralStore::with_parts(1024, LIFETIME, weak).unwrap();
         let mut now = 0;
         for (number, &(op, tag, later)) in ops.iter().enumerate() {
             now += later;
@@ -113,7 +112,7 @@ proptest! {
 #[test]
 fn a_store_without_a_hasher_takes_the_hashes_of_the_caller() {
     let store: ConcurrentStore<u64, u64, ()> =
-        ConcurrentStore::with_parts(1000, LIFETIME, Heads::Paired, ()).unwrap();
+        ConcurrentStore::with_parts(1000, LIFETIME, ()).unwrap();
     for tag in 0..500 {
         assert_eq!(store.insert_new_hashed(mix(tag), tag, at(0), tag), Ok(true));
         assert_eq!(store.insert_new_hashed(mix(tag), tag, at(0), 7), Ok(false));
@@ -133,7 +132,7 @@ fn a_store_without_a_hasher_takes_the_hashes_of_the_caller() {
 
 fn shared<V>(capacity: usize) -> ConcurrentStore<u64, V> {
     let hasher = DefaultHashBuilder::with_seed(1);
-    ConcurrentStore::with_parts(capacity, LIFETIME, Heads::Paired, hasher).unwrap()
+    ConcurrentStore::with_parts(capacity, LIFETIME, hasher).unwrap()
 }
 
 /// Each tag is created, counted and removed by four threads, at the same time.
@@ -141,8 +140,7 @@ fn shared<V>(capacity: usize) -> ConcurrentStore<u64, V> {
 fn e1_e2_operations_on_a_tag_have_an_order() {
     // Slots are reused in the next tick, and for a while.
     let (hasher, lifetime) = (DefaultHashBuilder::with_seed(1), Duration::from_secs(1));
-    let store: ConcurrentStore =
-        ConcurrentStore::with_parts(4096, lifetime, Heads::Paired, hasher).unwrap();
+    let store: ConcurrentStore = ConcurrentStore::with_parts(4096, lifetime, hasher).unwrap();
     let now = at(4 * ROUNDS);
     let [clock, created, removed, counted, taken] = [(); 5].map(|()| AtomicU64::new(0));
     thread::scope(|threads| {
@@ -206,7 +204,7 @@ fn e4_a_store_has_room_for_its_capacity() {
         for seed in 0..if cfg!(miri) { 1 } else { 10 } {
             let hasher = DefaultHashBuilder::with_seed(seed);
             let store: ConcurrentStore =
-                ConcurrentStore::with_parts(capacity, LIFETIME, Heads::Half, hasher).unwrap();
+                ConcurrentStore::with_parts(capacity, LIFETIME, hasher).unwrap();
             assert!(store.capacity() >= capacity && store.capacity() <= 4 * capacity.max(16));
             for tag in 0..capacity as u64 {
                 assert_eq!(store.insert_new(tag, at(0), tag), Ok(true), "E4");
@@ -245,7 +243,7 @@ fn e5_a_store_works_after_tags_and_values_panic() {
     for callback in [Callback::Hash, Callback::Eq, Callback::Clone, Callback::Drop] {
         let hasher = DefaultHashBuilder::with_seed(1);
         let store: ConcurrentStore<Counted, Counted> =
-            ConcurrentStore::with_parts(64, LIFETIME, Heads::Half, hasher).unwrap();
+            ConcurrentStore::with_parts(64, LIFETIME, hasher).unwrap();
         let mut now = 0;
         for number in 0..if cfg!(miri) { 30 } else { 3000 } {
             // Slots are reused when the first ones have expired.
@@ -284,7 +282,7 @@ fn shards_are_in_the_memory_and_a_creation_without_it_is_an_error() {
     let memory = Limited::default();
     let create = |capacity| {
         let hasher = DefaultHashBuilder::with_seed(7);
-        ConcurrentStore::with_parts_in(capacity, LIFETIME, Heads::Equal, hasher, &memory)
+        ConcurrentStore::with_parts_in(capacity, LIFETIME, hasher, &memory)
     };
     for period in 1..=8 {
         memory.fail_each(period);
@@ -295,7 +293,7 @@ fn shards_are_in_the_memory_and_a_creation_without_it_is_an_error() {
     let bytes = memory.bytes();
     // The list of shards is in the memory of the program.
     let shards = store.allocation_size() - bytes;
-    assert!((64 * 64..=64 * 256).contains(&shards), "{shards}");
+    assert!((64 * 64..=64 * 384).contains(&shards), "{shards}");
     thread::scope(|threads| {
         for thread in 0..2 {
             let store = &store;

@@ -1,7 +1,7 @@
 //! `EphemeralStore` against its reference model, a list in the order of expiry; invariants are
 //! checked after each step.
 
-use flowtable::ephemeral::{Heads, StoreError};
+use flowtable::ephemeral::StoreError;
 use flowtable::{DefaultHashBuilder, EphemeralStore};
 use model::ephemeral::{CheckedStore, LIFETIME, Step};
 use model::hashers::Weak;
@@ -11,8 +11,6 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 const TAGS: u32 = 40;
-
-const HEADS: [Heads; 4] = [Heads::Half, Heads::Equal, Heads::Double, Heads::Paired];
 
 /// Durations between steps: mostly short, sometimes long, sometimes negative.
 fn by() -> impl Strategy<Value = i64> {
@@ -60,12 +58,11 @@ proptest! {
     #[test]
     fn a_store_matches_a_list_in_the_order_of_expiry(
         capacity in prop_oneof![1..5_usize, 1..50_usize],
-        heads in select(&HEADS),
         hasher in select(&Weak::ALL),
         steps in vec(step(), 1..200),
         start in select(&[0, 1_u64 << 20, (1 << 32) - 500, u64::MAX / 4]),
     ) {
-        let store = EphemeralStore::with_parts(capacity, LIFETIME, heads, hasher);
+        let store = EphemeralStore::with_parts(capacity, LIFETIME, hasher);
         let store = store.expect("there is memory");
         let mut pair: CheckedStore<u32, u64, Weak> = CheckedStore::new(store);
         let mut now = start;
@@ -98,20 +95,20 @@ proptest! {
     /// program without memory.
     #[test]
     fn a_store_whose_requests_fail_is_a_store(
-        capacity in 1..50_usize, heads in select(&HEADS), period in 0..4_usize,
+        capacity in 1..50_usize, period in 0..5_usize,
         steps in vec(step(), 1..100),
     ) {
         let memory = Limited::failing_each(period);
         let mut stores = Vec::new();
         for _ in 0..3 {
             let store =
-                EphemeralStore::with_parts_in(capacity, LIFETIME, heads, Weak::Mixed, &memory);
+                EphemeralStore::with_parts_in(capacity, LIFETIME, Weak::Mixed, &memory);
             match store {
                 Ok(store) => stores.push(CheckedStore::<u32, Value, Weak, _>::new(store)),
                 Err(error) => prop_assert_eq!(error, StoreError::NoMemory),
             }
         }
-        prop_assert_eq!(stores.len(), [3, 0, 0, 2][period]);
+        prop_assert_eq!(stores.len(), [3, 0, 0, 0, 2][period]);
         for mut pair in stores.drain(..) {
             let mut now = 0;
             for (number, step) in (0..).step_by(100).zip(&steps) {
@@ -127,14 +124,12 @@ proptest! {
 #[test]
 fn a_store_reports_the_memory_that_it_has() {
     let memory = Limited::default();
-    for heads in HEADS {
-        let hasher = DefaultHashBuilder::with_seed(1);
-        let store = EphemeralStore::with_parts_in(100, LIFETIME, heads, hasher, &memory);
-        let store: EphemeralStore<u64, [u64; 3], _, _> = store.unwrap();
-        assert_eq!(store.allocation_size(), memory.bytes());
-        let clone = store.clone();
-        assert_eq!(store.allocation_size() + clone.allocation_size(), memory.bytes());
-    }
+    let hasher = DefaultHashBuilder::with_seed(1);
+    let store = EphemeralStore::with_parts_in(100, LIFETIME, hasher, &memory);
+    let store: EphemeralStore<u64, [u64; 3], _, _> = store.unwrap();
+    assert_eq!(store.allocation_size(), memory.bytes());
+    let clone = store.clone();
+    assert_eq!(store.allocation_size() + clone.allocation_size(), memory.bytes());
 }
 
 /// A tag of twelve bytes.

@@ -1,9 +1,9 @@
 //! Tables 2 and 3: the instructions COMPARE and COUNT.
 
+use flowtable::ephemeral::EphemeralStore;
 use flowtable::ephemeral::esp::{
     Action, EspPacket, Instruction, Location, Locations, Relation, Site, execute, execute_observed,
 };
-use flowtable::ephemeral::{EphemeralStore, Heads};
 use flowtable::probes::Words;
 use model::papers::ephemeral_2002::chains::{ENTRIES, Filled, NOW, SEED};
 use model::papers::ephemeral_2002::tables::{
@@ -40,7 +40,7 @@ pub(crate) fn words(store: &mut EphemeralStore, mut packet: EspPacket) -> (u32, 
 /// Counts the words of COMPARE (create, drop, forward) and of COUNT (create, find) in a store
 /// without other entries.
 pub(crate) fn words_of_all() -> [(&'static str, u32); 5] {
-    let mut filled = Filled::new(2, Heads::Double, SEED);
+    let mut filled = Filled::new(2, SEED);
     let mut run = |packet| words(&mut filled.store, packet).0;
     [
         ("COMPARE, creates", run(compare(1, 5))),
@@ -136,7 +136,7 @@ fn ours(report: &mut Report, quick: bool) -> Outcome {
         "M/s",
         "Mb/s at 62 bytes",
     ]);
-    let mut filled = Filled::new(entries, Heads::Double, SEED);
+    let mut filled = Filled::new(entries, SEED);
     filled.fill_to_part(0.5);
     let tags = filled.present(entries);
     let compares = tags.iter().map(|tag| compare(*tag, 0));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use flowtable::Timestamp;
-use flowtable::ephemeral::{Binding, Heads};
+use flowtable::ephemeral::Binding;
 use flowtable::probes::Words;
 use model::papers::ephemeral_2002::chains::{ENTRIES, Filled, NOW, SEED};
 use model::papers::ephemeral_2002::tables::{TABLE_1, WORD};
@@ -19,7 +19,7 @@ const WORDS: [f64; 4] = [5.0, 10.0, 2.0, 2.0];
 /// Counts the words of each operation in table 1 if one entry is examined, or one is created in an
 /// empty chain.
 pub(crate) fn words() -> [u32; 4] {
-    let mut filled = Filled::new(1, Heads::Double, SEED);
+    let mut filled = Filled::new(1, SEED);
     let store = &mut filled.store;
     let mut words = [Words::default(); 4];
     let created = store.find_or_create_observed(7, NOW, || 0, &mut words[1]);
@@ -66,12 +66,12 @@ pub(crate) fn table_1(report: &mut Report, quick: bool) -> Outcome {
             &format!("{:.1}", times[1][number]),
         ]);
     }
-    report.table("table_1", "Operations, two heads for an entry (table 1)", table)
+    report.table("table_1", "Operations (table 1)", table)
 }
 
 /// Nanoseconds of each operation at a load factor.
 fn times(entries: usize, part: f64, quick: bool) -> [f64; 4] {
-    let mut filled = Filled::new(entries, Heads::Double, SEED);
+    let mut filled = Filled::new(entries, SEED);
     filled.fill_to_part(part);
     let tags = filled.present(entries);
     let find = |tag| filled.store.find(tag, NOW).expect("it is there");
@@ -102,8 +102,7 @@ struct Stream {
 impl Stream {
     fn new(entries: usize, part: f64) -> Self {
         let living = (entries as f64 * part) as u64;
-        let mut stream =
-            Self { filled: Filled::new(entries, Heads::Double, SEED), living, created: 0 };
+        let mut stream = Self { filled: Filled::new(entries, SEED), living, created: 0 };
         stream.create(2 * entries);
         stream
     }

@@ -40,12 +40,11 @@ fn count_cache_hit(cache: &mut ChainedCache<u128, u64>, keys: &[u128]) -> u64 {
 
 pub(crate) fn count() {
     let lifetime = Duration::from_nanos(COUNT);
-    let heads = flowtable::ephemeral::Heads::Paired;
     let hasher = DefaultHashBuilder::with_seed(1);
-    let mut store = Store::with_parts(COUNT as usize, lifetime, heads, hasher.clone())
-        .expect("there is memory");
+    let mut store =
+        Store::with_parts(COUNT as usize, lifetime, hasher.clone()).expect("there is memory");
     let tags = |round: u64| -> Vec<u64> { (round * COUNT..(round + 1) * COUNT).collect() };
-    // Twice as many: all heads have been used.
+    // Twice as many: the oldest have expired.
     let first = [tags(0), tags(1)].concat();
     assert_eq!(count_tags(&mut store, &first, 0), 2 * COUNT);
     assert_eq!(black_box(count_ephemeral_new(&mut store, &tags(2))), COUNT);

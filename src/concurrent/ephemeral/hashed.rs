@@ -64,12 +64,11 @@ impl<T: Eq, V, S, A: Allocator + Clone> ConcurrentStore<T, V, S, A> {
     /// ```
     /// use flowtable::Timestamp;
     /// use flowtable::concurrent::ConcurrentStore;
-    /// use flowtable::ephemeral::Heads;
     /// use std::time::Duration;
     ///
     /// // It has no hasher: a network card computes the hashes.
     /// let store: ConcurrentStore<&str, u32, ()> =
-    ///     ConcurrentStore::with_parts(100, Duration::from_secs(10), Heads::default(), ())?;
+    ///     ConcurrentStore::with_parts(100, Duration::from_secs(10), ())?;
     /// let (hash, now) = (0x51cc_c178, Timestamp::ZERO);
     /// assert_eq!(store.insert_new_hashed(hash, "a", now, 1), Ok(true));
     /// assert_eq!(store.update_hashed(hash, "a", now, |value| *value += 1), Some(()));

@@ -9,7 +9,6 @@ use loom::thread;
 
 use super::ConcurrentStore;
 use crate::concurrent::loom_hasher::Spread;
-use crate::ephemeral::Heads;
 use crate::timestamp::Timestamp;
 
 type Store = ConcurrentStore<u64, u64, Spread>;
@@ -22,7 +21,7 @@ fn concurrently<R: Send + 'static>(
 ) {
     loom::model(move || {
         let (lifetime, hasher) = (Duration::from_nanos(100), Spread::Apart);
-        let store = Store::with_parts(128, lifetime, Heads::Paired, hasher).unwrap();
+        let store = Store::with_parts(128, lifetime, hasher).unwrap();
         assert_eq!(store.insert_new(1, Timestamp::ZERO, 1), Ok(true));
         let store = Arc::new(store);
         let clone = Arc::clone(&store);

@@ -1,9 +1,9 @@
 //! Ephemeral state for several threads: an [`EphemeralStore`] in shards.
 //!
 //! ```text
-//!     hash of a tag ──▸ shard    0 │ lock │ heads, ring │
-//!                                1 │ lock │ heads, ring │     in cache lines of its own
-//!                                2 │ lock │ heads, ring │
+//!     hash of a tag ──▸ shard    0 │ lock │ index, ring │
+//!                                1 │ lock │ index, ring │     in cache lines of its own
+//!                                2 │ lock │ index, ring │
 //!                                … up to 64
 //! ```
 //!
@@ -47,7 +47,7 @@ use equivalent::Equivalent;
 
 use crate::concurrent::lock::Lock;
 use crate::concurrent::policy::{SHARDS, mix, shard_of};
-use crate::ephemeral::{EphemeralStore, Full, Heads, StoreError};
+use crate::ephemeral::{EphemeralStore, Full, StoreError};
 use crate::hash::DefaultHashBuilder;
 use crate::invariant::InvariantError;
 use crate::memory::{Allocator, Global};
@@ -130,13 +130,12 @@ impl<T, V> ConcurrentStore<T, V> {
     ///
     /// Those of [`EphemeralStore::new`].
     pub fn new(capacity: usize, lifetime: Duration) -> Result<Self, StoreError> {
-        Self::with_parts(capacity, lifetime, Heads::default(), DefaultHashBuilder::new())
+        Self::with_parts(capacity, lifetime, DefaultHashBuilder::new())
     }
 }
 
 impl<T, V, S> ConcurrentStore<T, V, S> {
-    /// Creates a store with a given number of heads and a given hasher: see
-    /// [`EphemeralStore::with_parts`].
+    /// Creates a store with a given hasher: see [`EphemeralStore::with_parts`].
     ///
     /// # Errors
     ///
@@ -147,29 +146,23 @@ impl<T, V, S> ConcurrentStore<T, V, S> {
     /// ```
     /// use flowtable::DefaultHashBuilder;
     /// use flowtable::concurrent::ConcurrentStore;
-    /// use flowtable::ephemeral::Heads;
     /// use std::time::Duration;
     ///
     /// let (lifetime, hasher) = (Duration::from_secs(10), DefaultHashBuilder::with_seed(7));
     /// let store: ConcurrentStore =
-    ///     ConcurrentStore::with_parts(50_000, lifetime, Heads::Half, hasher)?;
+    ///     ConcurrentStore::with_parts(50_000, lifetime, hasher)?;
     /// assert!(store.capacity() >= 50_000 && store.allocation_size() < 50_000 * 50);
     /// assert_eq!((store.lifetime(), store.len(), store.is_empty()), (lifetime, 0, true));
     /// # Ok::<(), flowtable::ephemeral::StoreError>(())
     /// ```
-    pub fn with_parts(
-        capacity: usize,
-        lifetime: Duration,
-        heads: Heads,
-        hasher: S,
-    ) -> Result<Self, StoreError> {
-        Self::with_parts_in(capacity, lifetime, heads, hasher, Global)
+    pub fn with_parts(capacity: usize, lifetime: Duration, hasher: S) -> Result<Self, StoreError> {
+        Self::with_parts_in(capacity, lifetime, hasher, Global)
     }
 }
 
 impl<T, V, S, A: Allocator + Clone> ConcurrentStore<T, V, S, A> {
     /// Creates a store as [`with_parts`](ConcurrentStore::with_parts), whose shards are in the
-    /// memory of an allocator: two blocks each, which are allocated here. Threads can share the
+    /// memory of an allocator: three blocks each, which are allocated here. Threads can share the
     /// store if they can share the allocator.
     ///
     /// # Errors
@@ -180,14 +173,13 @@ impl<T, V, S, A: Allocator + Clone> ConcurrentStore<T, V, S, A> {
     ///
     /// ```
     /// use flowtable::concurrent::ConcurrentStore;
-    /// use flowtable::ephemeral::Heads;
     /// use flowtable::{DefaultHashBuilder, Timestamp};
     /// use std::time::Duration;
     ///
     /// let arena = bumpalo::Bump::new();
     /// let (lifetime, hasher) = (Duration::from_secs(10), DefaultHashBuilder::with_seed(7));
     /// let store: ConcurrentStore<u64, u32, _, _> =
-    ///     ConcurrentStore::with_parts_in(1000, lifetime, Heads::Equal, hasher, &arena)?;
+    ///     ConcurrentStore::with_parts_in(1000, lifetime, hasher, &arena)?;
     /// store.insert_new(1, Timestamp::ZERO, 10).unwrap();
     /// assert_eq!(store.get(&1, Timestamp::from_secs(9)), Some(10));
     /// assert!(arena.allocated_bytes() > 1000 * size_of::<(u64, u32)>());
@@ -196,7 +188,6 @@ impl<T, V, S, A: Allocator + Clone> ConcurrentStore<T, V, S, A> {
     pub fn with_parts_in(
         capacity: usize,
         lifetime: Duration,
-        heads: Heads,
         hasher: S,
         memory: A,
     ) -> Result<Self, StoreError> {
@@ -206,7 +197,7 @@ impl<T, V, S, A: Allocator + Clone> ConcurrentStore<T, V, S, A> {
         // has more bindings but for the chance of E4.
         let spare = if count > 1 { 6 * (mean.isqrt() + 1) } else { 0 };
         let slots = mean.saturating_add(spare);
-        let shard = || ShardStore::with_parts_in(slots, lifetime, heads, (), memory.clone());
+        let shard = || ShardStore::with_parts_in(slots, lifetime, (), memory.clone());
         let shards = (0..count).map(|_| Ok(Shard(Lock::new(shard()?))));
         let shards: Result<Vec<_>, StoreError> = shards.collect();
         let shards = shards?.into_boxed_slice();

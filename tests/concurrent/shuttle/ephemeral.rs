@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use flowtable::Timestamp;
 use flowtable::concurrent::ConcurrentStore;
-use flowtable::ephemeral::Heads;
 use model::hashers::Weak;
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::sync::Arc;
@@ -46,7 +45,7 @@ fn act(store: &Store) -> [i64; 2] {
 fn bindings_are_created_counted_and_removed_once() {
     let execution = || {
         let lifetime = Duration::from_nanos(100);
-        let store = Store::with_parts(128, lifetime, Heads::Paired, Weak::Mixed);
+        let store = Store::with_parts(128, lifetime, Weak::Mixed);
         let store = Arc::new(store.expect("there is memory"));
         let threads: Vec<_> = (0..3)
             .map(|_| {

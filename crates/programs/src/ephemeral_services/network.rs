@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use flowtable::ephemeral::esp::{Action, EspPacket, Location, Site, execute};
-use flowtable::ephemeral::{EphemeralStore, Heads, StoreError};
+use flowtable::ephemeral::{EphemeralStore, StoreError};
 use flowtable::{DefaultHashBuilder, Timestamp};
 use rand::Rng;
 use rand::rngs::StdRng;
@@ -81,7 +81,7 @@ impl Network {
     pub fn new(tree: Tree, links: Links, mut rng: StdRng) -> Result<Self, StoreError> {
         let mut store = |_| {
             let hasher = DefaultHashBuilder::with_seed(rng.random());
-            EphemeralStore::with_parts(Self::CAPACITY, Self::LIFETIME, Heads::Double, hasher)
+            EphemeralStore::with_parts(Self::CAPACITY, Self::LIFETIME, hasher)
         };
         let stores = (0..tree.routers).map(&mut store).collect::<Result<_, _>>()?;
         Ok(Self {

@@ -1,10 +1,9 @@
-//! Stores at several load factors, and the entries that lookups examine in them.
+//! Stores at several load factors, and a model of the chains of the paper, which the store does not
+//! have.
 
 use std::time::Duration;
 
-use flowtable::ephemeral::{EphemeralStore, Heads};
-use flowtable::probes::Probes;
-use flowtable::{DefaultHashBuilder, Timestamp};
+use flowtable::{DefaultHashBuilder, EphemeralStore, Timestamp};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -17,24 +16,8 @@ pub const ENTRIES: usize = 65_536;
 /// The time of all operations.
 pub const NOW: Timestamp = Timestamp::ZERO;
 
-/// Chain heads per entry, as a setting and as a ratio.
-pub const HEADS: [(Heads, f64); 3] =
-    [(Heads::Half, 0.5), (Heads::Equal, 1.0), (Heads::Double, 2.0)];
-
-/// Expected number of entries examined for an absent tag, given the mean chain length.
-///
-/// The paper examines the whole chain. The crate walks a chain only if two bits derived from the
-/// tag, each one of 32, are set for tags in the chain: one in 32 tags has the same bit twice.
-pub fn absent(length: f64) -> f64 {
-    // The sum over the lengths of chains, times the chance that none of `bits` bits is set, for
-    // each tag twice.
-    let without = |bits: f64| {
-        let missed = (1.0 - bits / 32.0).powi(2);
-        length * missed * (length * (missed - 1.0)).exp()
-    };
-    let (one, two) = (length - without(1.0), length - 2.0 * without(1.0) + without(2.0));
-    one / 32.0 + two * 31.0 / 32.0
-}
+/// Chain heads per entry.
+pub const HEADS: [f64; 3] = [0.5, 1.0, 2.0];
 
 /// A partially filled store, with its tags in the order of insertion.
 pub struct Filled {
@@ -45,21 +28,10 @@ pub struct Filled {
     others: StdRng,
 }
 
-/// Entries examined by lookups.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Examined {
-    /// Mean over the tags present.
-    pub present: f64,
-    /// Mean over as many absent tags.
-    pub absent: f64,
-    /// Length of the longest chain.
-    pub longest: u32,
-}
-
 impl Filled {
-    pub fn new(entries: usize, heads: Heads, seed: u64) -> Self {
+    pub fn new(entries: usize, seed: u64) -> Self {
         let (hasher, lifetime) = (DefaultHashBuilder::with_seed(seed), Duration::from_secs(10));
-        let store = EphemeralStore::with_parts(entries, lifetime, heads, hasher);
+        let store = EphemeralStore::with_parts(entries, lifetime, hasher);
         let store = store.expect("there is memory");
         Self {
             store,
@@ -95,20 +67,56 @@ impl Filled {
     pub fn absent(&mut self, count: usize) -> Vec<u64> {
         (0..count).map(|_| self.others.random()).collect()
     }
+}
 
-    pub fn examined(&mut self) -> Examined {
-        let absent = self.absent(ENTRIES);
-        let examined = |tag: &u64, is_there: bool| {
-            let mut probes = Probes::default();
-            assert_eq!(self.store.find_observed(tag, NOW, &mut probes).is_some(), is_there);
-            probes.entries
-        };
-        let present: Vec<u32> = self.tags.iter().map(|tag| examined(tag, true)).collect();
-        let absent: u32 = absent.iter().map(|tag| examined(tag, false)).sum();
+/// Entries examined by lookups in chains.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Examined {
+    /// Mean over the tags present.
+    pub present: f64,
+    /// Mean over absent tags: the mean length of a chain.
+    pub absent: f64,
+    /// Length of the longest chain.
+    pub longest: u32,
+}
+
+/// The chains of the paper: the number of entries of each. New ones are inserted at the head.
+pub struct Chains {
+    lengths: Vec<u32>,
+    entries: usize,
+    /// Entries examined by the lookups of all tags.
+    examined: u64,
+    rng: StdRng,
+}
+
+impl Chains {
+    /// Chains for a store of [`ENTRIES`], with this number of heads for an entry.
+    pub fn new(heads: f64, seed: u64) -> Self {
+        let lengths = vec![0; (ENTRIES as f64 * heads) as usize];
+        Self { lengths, entries: 0, examined: 0, rng: StdRng::seed_from_u64(seed) }
+    }
+
+    /// Inserts random tags until there are `entries`.
+    pub fn fill_to(&mut self, entries: usize) {
+        while self.entries < entries {
+            let chain = self.rng.random_range(0..self.lengths.len());
+            self.lengths[chain] += 1;
+            // The others of the chain are one further from the head now.
+            self.examined += u64::from(self.lengths[chain]);
+            self.entries += 1;
+        }
+    }
+
+    /// Fills a fraction of the capacity, at least one entry.
+    pub fn fill_to_part(&mut self, part: f64) {
+        self.fill_to(((ENTRIES as f64 * part).round() as usize).max(1));
+    }
+
+    pub fn examined(&self) -> Examined {
         Examined {
-            present: f64::from(present.iter().sum::<u32>()) / present.len() as f64,
-            absent: f64::from(absent) / ENTRIES as f64,
-            longest: present.into_iter().max().unwrap_or(0),
+            present: self.examined as f64 / self.entries as f64,
+            absent: self.entries as f64 / self.lengths.len() as f64,
+            longest: self.lengths.iter().copied().max().unwrap_or(0),
         }
     }
 }

@@ -1,0 +1,404 @@
+//! The index: from the hash of a tag to sequence numbers of bindings.
+//!
+//! ```text
+//!     hash, mixed   │ top 8 bits: tag │ … bits from 24 on: home group … │
+//!
+//!     groups        │ 15 tags │ overflow count │ 15 tags │ count │ …     16 bytes each
+//!                     0: free slot
+//!     numbers       │ 15 sequence numbers, their low halves │ spare │ …  64 bytes each
+//!
+//!     location      │ distance from home: 3 bits │ group │ slot: 4 bits │
+//! ```
+//!
+//! Groups are dense, so those of a million bindings have 2 MB: they stay in caches when bindings do
+//! not. A lookup compares 15 tags at once. Meanwhile it prefetches the numbers of the group, whose
+//! address does not depend on the tags.
+//!
+//! A binding whose home group is full is in the next group that is not. The overflow count of a
+//! group is the number of bindings that have passed it; a lookup goes on while it is not 0. A
+//! binding stays at its *location*, which its entry of the ring stores. So a removal needs no hash:
+//! it frees the slot, and decrements the counts of as many groups before it as the distance is.
+//!
+//! There are nearly two slots for a binding, so of the bindings of a full store two of a thousand
+//! are not in their home groups.
+//!
+//! # Invariants
+//!
+//! - **I1** There are at most as many bindings as the capacity, and more slots: one is free.
+//! - **I2** A binding is in the first group from its home on that had a free slot when it was
+//!   inserted, and all groups that it has passed have counted it.
+//! - A distance of [`FAR`] groups or more is stored as that, and bindings so far away stay counted
+//!   when they are removed; a count of 255 stays, too. It takes hashes that are alike to get there,
+//!   and costs time only.
+#![allow(unsafe_code)]
+
+use alloc::vec::Vec;
+
+use super::StoreError;
+use crate::memory::{Allocator, Array};
+use crate::raw::prefetch::prefetch;
+use crate::table::tags::{FREE, GROUP, Group, Mask, tag};
+
+/// Slots of a group.
+const SLOTS: usize = GROUP - 1;
+
+/// The index of the overflow count behind the tags.
+const OVERFLOW: usize = SLOTS;
+
+/// Bits of a location for the group and the slot.
+const PLACE_BITS: u32 = 29;
+
+/// The distance that is not exact.
+const FAR: u32 = (1 << (u32::BITS - PLACE_BITS)) - 1;
+
+/// The maximum number of bindings.
+pub(super) const MAX_CAPACITY: usize = 1 << (PLACE_BITS - 1);
+
+/// Where a binding is: its group and slot, and how many groups it has passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Location(u32);
+
+impl Location {
+    /// Returns the location that is stored in the link of an entry.
+    #[inline(always)]
+    pub(super) const fn from_link(link: u32) -> Self {
+        Self(link)
+    }
+
+    #[inline(always)]
+    pub(super) const fn link(self) -> u32 {
+        self.0
+    }
+
+    #[inline(always)]
+    const fn new(place: usize, distance: u32) -> Self {
+        Self(place as u32 | distance << PLACE_BITS)
+    }
+
+    /// Returns the index of the number.
+    #[inline(always)]
+    const fn place(self) -> usize {
+        (self.0 & ((1 << PLACE_BITS) - 1)) as usize
+    }
+
+    #[inline(always)]
+    const fn distance(self) -> u32 {
+        self.0 >> PLACE_BITS
+    }
+}
+
+/// 15 tags and the overflow count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C, align(16))]
+struct Tags([u8; GROUP]);
+
+impl Tags {
+    const EMPTY: Self = Self([FREE; GROUP]);
+
+    #[inline(always)]
+    fn group(&self) -> Group {
+        // SAFETY: there are 16 bytes, aligned to 16.
+        unsafe { Group::load(self.0.as_ptr()) }
+    }
+
+    /// Returns the slots with the tag of a mixed hash.
+    #[inline(always)]
+    fn matches(&self, mixed: u64) -> Mask {
+        self.group().matches_hash(mixed).below(SLOTS)
+    }
+
+    #[inline(always)]
+    fn free(&self) -> Mask {
+        self.group().free().below(SLOTS)
+    }
+
+    /// Returns the number of bindings that have passed the group.
+    #[inline(always)]
+    fn overflow(&self) -> u8 {
+        // Volatile, or else it is extracted from the register of the tags, by way of the stack.
+        // SAFETY: it is a reference.
+        unsafe { (&raw const self.0[OVERFLOW]).read_volatile() }
+    }
+
+    fn increment(&mut self) {
+        self.0[OVERFLOW] = self.0[OVERFLOW].saturating_add(1);
+    }
+
+    fn decrement(&mut self) {
+        let count = self.0[OVERFLOW];
+        debug_assert!(count > 0, "I2");
+        self.0[OVERFLOW] = count - u8::from(count < u8::MAX);
+    }
+}
+
+/// The tags and sequence numbers of bindings.
+pub(super) struct Index<A: Allocator> {
+    groups: Array<Tags, A>,
+    /// 16 for each group.
+    numbers: Array<u32, A>,
+}
+
+/// Returns a hash whose upper bits depend on all bits, also if it has 32 bits only.
+#[inline(always)]
+const fn mix(hash: u64) -> u64 {
+    hash.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// Returns the home group of a mixed hash, modulo the number of groups.
+#[inline(always)]
+const fn home_of(mixed: u64) -> usize {
+    (mixed >> 24) as usize
+}
+
+impl<A: Allocator + Clone> Index<A> {
+    /// Allocates the index for a power of two of bindings.
+    pub(super) fn new_in(capacity: usize, memory: A) -> Result<Self, StoreError> {
+        debug_assert!(capacity <= MAX_CAPACITY);
+        let groups = (2 * capacity).div_ceil(GROUP);
+        let numbers = Array::new_in(groups * GROUP, memory.clone(), |_| 0)?;
+        Ok(Self { groups: Array::new_in(groups, memory, |_| Tags::EMPTY)?, numbers })
+    }
+}
+
+impl<A: Allocator> Index<A> {
+    pub(super) const fn allocator(&self) -> &A {
+        self.groups.allocator()
+    }
+
+    pub(super) const fn allocation_size(&self) -> usize {
+        self.groups.allocation_size() + self.numbers.allocation_size()
+    }
+
+    /// Returns the first result of `test` for a sequence number that may be of a tag with this
+    /// hash.
+    #[inline(always)]
+    pub(super) fn find<R>(&self, hash: u64, mut test: impl FnMut(u32) -> Option<R>) -> Option<R> {
+        let mixed = mix(hash);
+        let home = home_of(mixed);
+        // Needed as soon as a tag matches.
+        self.prefetch_numbers(home);
+        let tags = self.groups.get(home);
+        let found = self.find_in(home, tags.matches(mixed), &mut test);
+        if found.is_some() || tags.overflow() == 0 {
+            return found;
+        }
+        self.find_further(mixed, test)
+    }
+
+    /// Returns the first result of `test` for the numbers of these slots of a group.
+    #[inline(always)]
+    fn find_in<R>(
+        &self,
+        group: usize,
+        mut slots: Mask,
+        test: &mut impl FnMut(u32) -> Option<R>,
+    ) -> Option<R> {
+        while !slots.is_empty() {
+            let found = test(*self.numbers.get(group * GROUP + slots.lowest()));
+            if found.is_some() {
+                return found;
+            }
+            slots = slots.without_lowest();
+        }
+        None
+    }
+
+    /// Goes on with the groups after the home group.
+    #[cold]
+    #[inline(never)]
+    fn find_further<R>(&self, mixed: u64, mut test: impl FnMut(u32) -> Option<R>) -> Option<R> {
+        let home = home_of(mixed);
+        for group in (1..self.groups.len()).map(|distance| home.wrapping_add(distance)) {
+            let tags = self.groups.get(group);
+            let found = self.find_in(group, tags.matches(mixed), &mut test);
+            if found.is_some() || tags.overflow() == 0 {
+                return found;
+            }
+        }
+        None
+    }
+
+    /// Inserts a sequence number. There is room for it: I1.
+    #[inline(always)]
+    pub(super) fn insert(&mut self, hash: u64, number: u32) -> Location {
+        let mixed = mix(hash);
+        let (mut group, mut distance) = (home_of(mixed), 0);
+        let mut free = self.groups.get(group).free();
+        if free.is_empty() {
+            (group, free, distance) = self.pass_full(group);
+        }
+        let slot = free.lowest() % GROUP;
+        self.groups.get_mut(group).0[slot] = tag(mixed);
+        let place = (group & (self.groups.len() - 1)) * GROUP + slot;
+        *self.numbers.get_mut(place) = number;
+        Location::new(place, distance)
+    }
+
+    /// Passes the full groups from a home group on. Returns the first one that is not full, its
+    /// free slots, and the distance.
+    #[cold]
+    #[inline(never)]
+    fn pass_full(&mut self, home: usize) -> (usize, Mask, u32) {
+        let (mut group, mut distance) = (home, 0);
+        loop {
+            let free = self.groups.get(group).free();
+            if !free.is_empty() {
+                return (group, free, distance.min(FAR));
+            }
+            debug_assert!((distance as usize) < self.groups.len(), "I1");
+            self.groups.get_mut(group).increment();
+            (group, distance) = (group.wrapping_add(1), distance + 1);
+        }
+    }
+
+    /// Frees the slot of a binding.
+    #[inline(always)]
+    pub(super) fn remove(&mut self, location: Location) {
+        let place = location.place();
+        self.groups.get_mut(place / GROUP).0[place % GROUP] = FREE;
+        if location.distance() > 0 {
+            self.uncount(location);
+        }
+    }
+
+    /// Decrements the counts of the groups that a binding has passed.
+    #[cold]
+    #[inline(never)]
+    fn uncount(&mut self, location: Location) {
+        if location.distance() < FAR {
+            let group = location.place() / GROUP;
+            let distances = 1..=location.distance() as usize;
+            distances.for_each(|by| self.groups.get_mut(group.wrapping_sub(by)).decrement());
+        }
+    }
+
+    /// Prefetches the group of a binding.
+    #[inline(always)]
+    pub(super) fn prefetch_location(&self, location: Location) {
+        prefetch(self.groups.pointer(location.place() / GROUP).as_ptr());
+    }
+
+    #[inline(always)]
+    fn prefetch_numbers(&self, group: usize) {
+        prefetch(self.numbers.pointer(group * GROUP).as_ptr());
+    }
+
+    /// Prefetches the home group of a hash, and its numbers.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, hash: u64) {
+        let home = home_of(mix(hash));
+        prefetch(self.groups.pointer(home).as_ptr());
+        self.prefetch_numbers(home);
+    }
+
+    /// Returns the first number in the home group of a hash that may be the one of its tag.
+    #[inline(always)]
+    pub(super) fn first(&self, hash: u64) -> Option<u32> {
+        let mixed = mix(hash);
+        let home = home_of(mixed);
+        self.find_in(home, self.groups.get(home).matches(mixed), &mut Some)
+    }
+
+    /// Returns the number at a location, if its slot is in use, for tests.
+    pub(super) fn number_at(&self, location: Location) -> Option<u32> {
+        let place = location.place();
+        let tag = self.groups.get(place / GROUP).0[place % GROUP];
+        let is_used = tag != FREE && place % GROUP < SLOTS;
+        is_used.then(|| *self.numbers.get(place))
+    }
+
+    /// Counts the slots in use, for tests.
+    pub(super) fn count(&self) -> usize {
+        let groups = (0..self.groups.len()).map(|group| self.groups.get(group));
+        groups.map(|tags| SLOTS - tags.free().count()).sum()
+    }
+
+    /// Checks that the overflow counts are those of bindings at these locations, for tests.
+    /// Bindings that were far away may still be counted.
+    pub(super) fn are_passed(&self, locations: impl Iterator<Item = Location>) -> bool {
+        let groups = self.groups.len();
+        let mut passed = Vec::from_iter((0..groups).map(|_| 0_usize));
+        for location in locations {
+            let group = location.place() / GROUP;
+            let distances = 1..=location.distance() as usize;
+            distances.for_each(|by| passed[group.wrapping_sub(by) % groups] += 1);
+        }
+        let counts = (0..groups).map(|group| usize::from(self.groups.get(group).overflow()));
+        counts.zip(passed).all(|(count, passed)| count >= passed.min(255))
+    }
+}
+
+impl<A: Allocator + Clone> Clone for Index<A> {
+    fn clone(&self) -> Self {
+        let groups = self.groups.clone_with(|tags| *tags);
+        Self { groups, numbers: self.numbers.clone_with(|number| *number) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use crate::memory::Global;
+    use crate::raw::splitmix::mix as random;
+
+    /// Inserts and removes numbers at random, in all loads up to the capacity, and compares with a
+    /// list.
+    fn churn(capacity: usize, steps: u64, hash: impl Fn(u32) -> u64) {
+        let mut index = Index::new_in(capacity, Global).unwrap();
+        let mut model: Vec<(u32, Location)> = Vec::new();
+        for step in 0..steps {
+            let is_inserted = random(step) % 16 < 8 + 2 * (step / 64 % 2);
+            if is_inserted && model.len() < capacity {
+                let number = step as u32;
+                model.push((number, index.insert(hash(number), number)));
+            } else if !model.is_empty() {
+                let (_, location) = model.swap_remove(random(!step) as usize % model.len());
+                index.remove(location);
+            }
+            assert_eq!(index.count(), model.len());
+            assert!(index.are_passed(model.iter().map(|(_, location)| *location)));
+            for (number, location) in &model {
+                assert_eq!(index.number_at(*location), Some(*number));
+                let found = index.find(hash(*number), |found| (found == *number).then_some(found));
+                assert_eq!(found, Some(*number));
+            }
+        }
+        let never = |_| -> Option<()> { panic!("a free slot has no number") };
+        model.iter().for_each(|(_, location)| index.remove(*location));
+        assert_eq!(index.find(hash(0), never), None);
+    }
+
+    #[test]
+    fn numbers_are_found_until_they_are_removed() {
+        let steps = if cfg!(miri) { 100 } else { 2000 };
+        for capacity in [1, 2, 8, 16, 64] {
+            churn(capacity, steps, |number| random(number.into()));
+            churn(capacity, steps, |number| u64::from(random(number.into()) as u32));
+            // Alike, and equal: far from home.
+            churn(capacity, steps, |number| u64::from(number % 3));
+            churn(if cfg!(miri) { capacity } else { 4 * capacity }, steps, |_| 7);
+        }
+    }
+
+    #[test]
+    fn counts_are_zero_when_random_bindings_have_gone() {
+        let capacity = if cfg!(miri) { 128 } else { 1 << 14 };
+        let mut index = Index::new_in(capacity, Global).unwrap();
+        let numbers = 0..capacity as u32;
+        let locations: Vec<_> =
+            numbers.map(|number| index.insert(random(number.into()), number)).collect();
+        let displaced = locations.iter().filter(|location| location.distance() > 0).count();
+        assert!(displaced < capacity / 200 + 5, "{displaced}");
+        assert!(locations.iter().all(|location| location.distance() < FAR));
+        locations.into_iter().for_each(|location| index.remove(location));
+        assert!((0..index.groups.len()).all(|group| *index.groups.get(group) == Tags::EMPTY));
+    }
+
+    #[test]
+    fn a_location_has_the_distance_and_the_place() {
+        let location = Location::new((1 << PLACE_BITS) - 1, FAR);
+        assert_eq!((location.place(), location.distance()), (2 * MAX_CAPACITY - 1, FAR));
+        assert_eq!(Location::from_link(location.link()), location);
+    }
+}
