@@ -21,9 +21,9 @@ use core::alloc::Layout;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-use super::block::{Block, Header};
+use super::block::{Block, Cell, Header};
 use crate::concurrent::memory::{allocate, free};
-use crate::concurrent::sync::{AtomicPtr, IS_CHECKED, Ordering};
+use crate::concurrent::sync::{IS_CHECKED, Ordering};
 use crate::raw::prefetch::prefetch;
 use crate::routes::stride::{SLOTS, STRIDE, first_slot};
 
@@ -39,9 +39,6 @@ const WIDTH: usize = 1 << (END - STRIDE);
 
 /// The number of parts.
 const PARTS: usize = SLOTS as usize;
-
-/// A word that names a block.
-pub(super) type Cell = AtomicPtr<Header>;
 
 /// The slots of a group, which are freed by the owner.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -123,7 +120,7 @@ pub(super) struct Slots<V> {
 
 impl<V> Slots<V> {
     pub(super) fn new() -> Self {
-        let empty = || Cell::new(Block::<V>::EMPTY.as_ptr().as_ptr());
+        let empty = || Cell::new(Block::<V>::empty().word());
         Self { parts: core::array::from_fn(|_| empty()), values: PhantomData }
     }
 
@@ -152,13 +149,14 @@ impl<V> Slots<V> {
         prefetch(named.cast::<Cell>().wrapping_add(index));
     }
 
-    /// Returns the block of an address with these first bits.
+    /// Returns the block of an address with these first bits. If `prefetches`, prefetches where its
+    /// value is most likely.
     ///
     /// # Safety
     ///
     /// A pin, the lock of the writers or the only reference is held as long as the result is used.
     #[inline(always)]
-    pub(super) unsafe fn block(&self, word: u64) -> Block<'_, V> {
+    pub(super) unsafe fn block(&self, word: u64, prefetches: bool) -> Block<'_, V> {
         // Acquire: pairs with the Release in `store`; the slots of the group are visible.
         let named = self.parts[first_slot(word) as usize].load(Ordering::Acquire);
         match Part::of(named) {
@@ -167,8 +165,13 @@ impl<V> Slots<V> {
             Part::Group(group) => {
                 // SAFETY: by the contract.
                 let slot = unsafe { group.slot(word) };
-                // SAFETY: as above.
-                unsafe { load(slot) }
+                // Acquire: pairs with the Release in `store`; the contents of the block are visible.
+                let word_of_block = slot.load(Ordering::Acquire);
+                if prefetches {
+                    Block::<V>::prefetch_value(word_of_block, first_slot(word << END));
+                }
+                // SAFETY: by the invariant, and the contract.
+                unsafe { Block::from_word(word_of_block) }
             }
         }
     }
@@ -223,15 +226,13 @@ impl<V> Slots<V> {
 #[inline(always)]
 pub(super) unsafe fn load<'p, V>(cell: &Cell) -> Block<'p, V> {
     // Acquire: pairs with the Release in `store`; the contents of the block are visible.
-    let block = cell.load(Ordering::Acquire);
-    // SAFETY: words are never null.
-    let block = unsafe { NonNull::new_unchecked(block) };
+    let word = cell.load(Ordering::Acquire);
     // SAFETY: by the contract.
-    unsafe { Block::from_ptr(block) }
+    unsafe { Block::from_word(word) }
 }
 
 /// Publishes a block in the slots of a word.
 pub(super) fn store<V>(cell: &Cell, block: Block<'_, V>) {
     // Release: pairs with the Acquire in `load`; publishes the contents of the block.
-    cell.store(block.as_ptr().as_ptr(), Ordering::Release);
+    cell.store(block.word(), Ordering::Release);
 }
