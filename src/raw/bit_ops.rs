@@ -164,7 +164,7 @@ pub(crate) fn select_ptr<T>(condition: u64, one: *const T, other: *const T) -> *
                 condition = in(reg) condition,
                 selected = inout(reg) selected,
                 one = in(reg) one,
-                options(pure, nomem, nostack),
+                options(pure, readonly, nostack),
             );
         }
         selected

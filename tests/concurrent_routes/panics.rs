@@ -28,7 +28,7 @@ fn at(number: u32) -> Prefix<u32> {
 
 /// Routes that share blocks, some of them above other ones.
 fn near(number: u32) -> Prefix<u32> {
-    let len = if number.is_multiple_of(5) { 30 } else { 16 + number % 9 };
+    let len = if number % 5 == 0 { 30 } else { 16 + number % 9 };
     Prefix::new(number.wrapping_mul(0x9E37_79B9) >> 26 << 8, len).unwrap()
 }
 

@@ -1,18 +1,28 @@
-//! Blocks: the nodes of the trie, which never change.
+//! Blocks: the nodes of the trie, of which only one word changes.
 //!
 //! ```text
-//!               ┌───────┬───────┬───────┬───────┬──────────┬─────────┬─────────┬─────
-//!     … child 1 │child 0│ inner │ outer │ child │ values,  │inherited│ inner   │ outer …
-//!               │       │ bits  │ bits  │ bits  │ inherited│ value   │ values ←│ values →
-//!               └───────┴───────┴───────┴───────┴──────────┴─────────┴─────────┴─────
+//!               ┌───────┬───────┬───────┬───────┬─────────┬─────────┬─────────
+//!     … child 1 │child 0│ inner │ outer │ child │inherited│ inner   │ outer …
+//!               │       │ bits  │ bits  │ bits  │ word    │ values ←│ values →
+//!               └───────┴───────┴───────┴───────┴─────────┴─────────┴─────────
 //!                       ↑ a pointer to a block, to the header of 32 bytes
 //! ```
 //!
 //! The bitmaps are those of a node of a [`RouteTable`](crate::RouteTable). The values follow them,
-//! so that most often a lookup reads one or two adjacent cache lines: those of inner routes from
-//! right to left, then those of outer ones. The first value is that of the longest route above the
-//! node, if the block is the one of a slot. Children precede the header, so that the offset of a
-//! value does not depend on their number.
+//! so that a lookup often reads one cache line: those of inner routes from right to left, then
+//! those of outer ones. Children precede the header, so that the offset of a value does not depend
+//! on their number. A block without children begins with a cache line; of another one, the header
+//! shares a line with four children.
+//!
+//! The *inherited* word of the block of a slot is the pointer to the value of the longest route
+//! above the block, with its length. That value is in the *shared* block of the route, which has no
+//! other one, and whose own inherited word names it, too: what slots without longer routes have.
+//! It is the only word of a block that changes after it is published, and only while a slot names
+//! the block.
+//!
+//! A shared block is retired when neither a slot nor the block of a slot names it any more, so
+//! after all blocks that were replaced while they named it. So it is freed no earlier than the last
+//! pin has ended by which a reader may have found one of them.
 #![allow(unsafe_code)]
 
 use alloc::alloc::{alloc, dealloc, handle_alloc_error};
@@ -37,7 +47,7 @@ const ALIGN: usize = 32;
 
 /// Returns the word of a pointer and a number.
 fn tagged<T>(pointer: *mut T, tag: usize) -> *mut T {
-    debug_assert!(tag < ALIGN && pointer.addr().is_multiple_of(ALIGN));
+    debug_assert!(tag < ALIGN && pointer.addr() % ALIGN == 0);
     pointer.map_addr(|address| address | tag)
 }
 

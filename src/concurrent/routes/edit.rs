@@ -4,8 +4,8 @@
 //!     more than 18 bits    slot ──→ block ──→ block ──→ block     the path is copied from below,
 //!                          slot ─┐  block'──→ block'──→ block'    and published by the slot's word
 //!                                └──↑
-//!     up to 18 bits        slots  ● ● ● ● ● ●                     of each slot for which it is the
-//!                                 shared' own' shared' …          longest such route, one by one
+//!     up to 18 bits        slots  ● ● ● ● ● ●                     the words of slots, or those in
+//!                          blocks   ●   ● ●                       their blocks, one by one
 //! ```
 //!
 //! All new blocks are made before the first one is published: a clone of a value, or a method of an

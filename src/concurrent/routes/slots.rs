@@ -9,7 +9,8 @@
 //!            block
 //! ```
 //!
-//! The word of a part is the pointer to its block, or that to its group with the lowest bit set. A
+//! The word of a slot is the pointer to its block, with a number that says where the values are
+//! (`Block::word`). The word of a part is the pointer to its block, or that to its group with the lowest bit set. A
 //! group that is made has the block of the part in all of its slots, and one whose slots have all
 //! the same block is replaced by that: neither changes any answer. A group that has been replaced
 //! is not changed any more, so a reader that still loads from it finds what there was at that time,
