@@ -152,10 +152,10 @@ pub(crate) fn select(condition: u64, one: u64, other: u64) -> u64 {
 
 /// Returns `one` if `condition` is not zero, otherwise `other`, like [`select`].
 #[inline(always)]
-pub(crate) fn select_ref<'a, T>(condition: u64, one: &'a T, other: &'a T) -> &'a T {
+pub(crate) fn select_ptr<T>(condition: u64, one: *const T, other: *const T) -> *const T {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
-        let mut selected: *const T = other;
+        let mut selected = other;
         // SAFETY: conditional moves are part of x86-64; they have no other effect.
         unsafe {
             core::arch::asm!(
@@ -167,11 +167,17 @@ pub(crate) fn select_ref<'a, T>(condition: u64, one: &'a T, other: &'a T) -> &'a
                 options(pure, readonly, nostack),
             );
         }
-        // SAFETY: it is one of the two references.
-        unsafe { &*selected }
+        selected
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     if condition != 0 { one } else { other }
+}
+
+/// Returns `one` if `condition` is not zero, otherwise `other`, like [`select`].
+#[inline(always)]
+pub(crate) fn select_ref<'a, T>(condition: u64, one: &'a T, other: &'a T) -> &'a T {
+    // SAFETY: it is one of the two references.
+    unsafe { &*select_ptr(condition, one, other) }
 }
 
 /// Returns `one` if the top bit of `condition` is set, otherwise `other`, like [`select`].

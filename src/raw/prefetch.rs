@@ -32,7 +32,7 @@ pub(crate) fn prefetch<T>(address: *const T) {
 }
 
 /// Bytes of a cache line on nearly all CPUs.
-const CACHE_LINE: usize = 64;
+pub(crate) const CACHE_LINE: usize = 64;
 
 /// Prefetches all cache lines of a value, without accessing it.
 #[inline]

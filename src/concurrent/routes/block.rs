@@ -1,18 +1,28 @@
-//! Blocks: the nodes of the trie, which never change.
+//! Blocks: the nodes of the trie, of which only one word changes.
 //!
 //! ```text
-//!               ┌───────┬───────┬───────┬───────┬──────────┬─────────┬─────────┬─────
-//!     … child 1 │child 0│ inner │ outer │ child │ values,  │inherited│ inner   │ outer …
-//!               │       │ bits  │ bits  │ bits  │ inherited│ value   │ values ←│ values →
-//!               └───────┴───────┴───────┴───────┴──────────┴─────────┴─────────┴─────
+//!               ┌───────┬───────┬───────┬───────┬─────────┬─────────┬─────────
+//!     … child 1 │child 0│ inner │ outer │ child │inherited│ inner   │ outer …
+//!               │       │ bits  │ bits  │ bits  │ word    │ values ←│ values →
+//!               └───────┴───────┴───────┴───────┴─────────┴─────────┴─────────
 //!                       ↑ a pointer to a block, to the header of 32 bytes
 //! ```
 //!
 //! The bitmaps are those of a node of a [`RouteTable`](crate::RouteTable). The values follow them,
-//! so that most often a lookup reads one or two adjacent cache lines: those of inner routes from
-//! right to left, then those of outer ones. The first value is that of the longest route above the
-//! node, if the block is the one of a slot. Children precede the header, so that the offset of a
-//! value does not depend on their number.
+//! so that a lookup often reads one cache line: those of inner routes from right to left, then
+//! those of outer ones. Children precede the header, so that the offset of a value does not depend
+//! on their number. A block without children begins with a cache line; of another one, the header
+//! shares a line with four children.
+//!
+//! The *inherited* word of the block of a slot is the pointer to the value of the longest route
+//! above the block, with its length. That value is in the *shared* block of the route, which has no
+//! other one, and whose own inherited word names it, too: what slots without longer routes have.
+//! It is the only word of a block that changes after it is published, and only while a slot names
+//! the block.
+//!
+//! A shared block is retired when neither a slot nor the block of a slot names it any more, so
+//! after all blocks that were replaced while they named it. So it is freed no earlier than the last
+//! pin has ended by which a reader may have found one of them.
 #![allow(unsafe_code)]
 
 use alloc::alloc::{alloc, dealloc, handle_alloc_error};
@@ -22,33 +32,85 @@ use core::panic::AssertUnwindSafe;
 use core::ptr::{self, NonNull};
 use std::panic::catch_unwind;
 
-use crate::concurrent::garbage::{Dropped, first_panic};
-use crate::raw::bit_ops::{count_ones, each_one, ones, rank};
-use crate::raw::prefetch::prefetch;
+use crate::concurrent::garbage::{Dropped, first_panic, forget_panic};
+use crate::concurrent::sync::{AtomicPtr, Ordering};
+use crate::raw::bit_ops::{count_ones, each_one, ones, rank, select_ptr, select_ref};
+use crate::raw::prefetch::{CACHE_LINE, prefetch};
 use crate::routes::search::{RouteMatch, search};
 use crate::routes::stride::{COVERS, PrefixIndex, SLOTS};
 
-/// The `inherited` of a block without an inherited route.
-const NONE: u32 = u32::MAX;
+/// A word with a pointer to a block or to a group, and a number.
+pub(super) type Cell = AtomicPtr<Header>;
 
-/// What all blocks begin with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C, align(32))]
-pub(super) struct Header {
+/// The alignment of headers: pointers to them have five bits for a number.
+const ALIGN: usize = 32;
+
+/// Returns the word of a pointer and a number.
+fn tagged<T>(pointer: *mut T, tag: usize) -> *mut T {
+    debug_assert!(tag < ALIGN && pointer.addr() % ALIGN == 0);
+    pointer.map_addr(|address| address | tag)
+}
+
+/// Returns the pointer and the number of a word.
+#[inline(always)]
+fn untagged<T>(word: *mut T) -> (*mut T, usize) {
+    (word.map_addr(|address| address & !(ALIGN - 1)), word.addr() % ALIGN)
+}
+
+/// The bitmaps of a block.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct Bits {
     /// Routes of levels 1 to 5: bit `n` for prefix index `n`.
     inner: u64,
     /// Routes of level 6: bit `n` for slot `n`.
     outer: u64,
     /// Children: bit `n` for slot `n`.
     branches: u64,
-    /// The index of the value of the first outer route.
-    values: u32,
-    /// The length of the inherited route, or [`NONE`].
-    inherited: u32,
+}
+
+impl Bits {
+    const NONE: Self = Self { inner: 0, outer: 0, branches: 0 };
+
+    /// Returns whether there are neither routes nor children.
+    const fn is_empty(self) -> bool {
+        self.inner | self.outer | self.branches == 0
+    }
+
+    fn routes(self) -> usize {
+        (count_ones(self.inner) + count_ones(self.outer)) as usize
+    }
+
+    fn children(self) -> usize {
+        count_ones(self.branches) as usize
+    }
+}
+
+/// What all blocks begin with.
+#[repr(C, align(32))]
+pub(super) struct Header {
+    bits: Bits,
+    /// The value of the inherited route, which is in its shared block, with its length as the
+    /// number; or null.
+    inherited: AtomicPtr<u8>,
 }
 
 /// The block without routes, of slots without routes. It is not freed.
-static EMPTY: Header = Header { inner: 0, outer: 0, branches: 0, values: 0, inherited: NONE };
+#[cfg(not(crossbeam_loom))]
+fn empty() -> &'static Header {
+    static EMPTY: Header = Header { bits: Bits::NONE, inherited: AtomicPtr::new(ptr::null_mut()) };
+    &EMPTY
+}
+
+/// The block without routes of an execution, whose atomics the checker knows.
+#[cfg(crossbeam_loom)]
+fn empty() -> &'static Header {
+    loom::lazy_static! {
+        static ref EMPTY: Header =
+            Header { bits: Bits::NONE, inherited: AtomicPtr::new(ptr::null_mut()) };
+    }
+    &EMPTY
+}
 
 /// A change of one item of a sequence: `removed` ones, 0 or 1, are replaced by an inserted one.
 struct Splice<T> {
@@ -97,25 +159,41 @@ impl<'p, V> Block<'p, V> {
     /// Offset of the values.
     const VALUES: usize = size_of::<Header>().next_multiple_of(align_of::<V>());
 
-    const ALIGN: usize =
-        if align_of::<V>() > align_of::<Header>() { align_of::<V>() } else { align_of::<Header>() };
+    const ALIGN: usize = if align_of::<V>() > CACHE_LINE { align_of::<V>() } else { CACHE_LINE };
 
-    /// The block without routes.
-    pub(super) const EMPTY: Self = {
-        // SAFETY: a reference is not null.
-        let header = unsafe { NonNull::new_unchecked(ptr::from_ref(&EMPTY).cast_mut()) };
-        Self { header, value: PhantomData }
+    /// Values in the cache line of the header, if there are no children.
+    const NEAR: usize = match CACHE_LINE.saturating_sub(Self::VALUES).checked_div(size_of::<V>()) {
+        Some(near) => near,
+        None => usize::MAX,
     };
+
+    /// Returns the block without routes.
+    pub(super) fn empty() -> Self {
+        Self { header: NonNull::from(empty()), value: PhantomData }
+    }
 
     /// Wraps a pointer to a block.
     ///
     /// # Safety
     ///
-    /// It is from [`NewBlock::into_block`] or [`Block::EMPTY`], with this type of values, and is
+    /// It is from [`NewBlock::into_block`] or [`Block::empty`], with this type of values, and is
     /// not freed during `'p`.
     #[inline(always)]
     pub(super) const unsafe fn from_ptr(header: NonNull<Header>) -> Self {
         Self { header, value: PhantomData }
+    }
+
+    /// Wraps the pointer in a word.
+    ///
+    /// # Safety
+    ///
+    /// As for [`from_ptr`](Self::from_ptr); and the word is from [`word`](Self::word).
+    #[inline(always)]
+    pub(super) unsafe fn from_word(word: *mut Header) -> Self {
+        // SAFETY: words of blocks are not null.
+        let header = unsafe { NonNull::new_unchecked(untagged(word).0) };
+        // SAFETY: by the contract.
+        unsafe { Self::from_ptr(header) }
     }
 
     /// Returns the pointer.
@@ -123,39 +201,76 @@ impl<'p, V> Block<'p, V> {
         self.header
     }
 
+    /// Returns the word of a slot for the block: its number is the number of values that are not in
+    /// the cache line of the header, in fours.
+    pub(super) fn word(self) -> *mut Header {
+        // Not of shared blocks, whose words are also those of parts.
+        let far = self.bits().routes().saturating_sub(Self::NEAR).div_ceil(4);
+        tagged(self.header.as_ptr(), far.min(ALIGN - 1))
+    }
+
+    /// Prefetches the cache line where the value of a slot is most likely, if it is not that of the
+    /// header, given the word of a block. Of real routes of IPv4, nine tenths of the values are in
+    /// one of these two lines: values are ordered by slot, and routes are spread evenly.
+    #[inline(always)]
+    pub(super) fn prefetch_value(word: *mut Header, slot: u32) {
+        let (header, far) = untagged(word);
+        let index = (slot as usize * far) >> 4;
+        let near = Self::VALUES + Self::NEAR.wrapping_mul(size_of::<V>());
+        prefetch(header.wrapping_byte_add(near).wrapping_byte_add(index * size_of::<V>()));
+    }
+
     #[inline(always)]
     fn header(self) -> &'p Header {
-        // SAFETY: it is valid for `'p`, and blocks never change.
+        // SAFETY: it is valid for `'p`, and only atomics of blocks change.
         unsafe { self.header.as_ref() }
+    }
+
+    #[inline(always)]
+    fn bits(self) -> Bits {
+        self.header().bits
     }
 
     /// Returns whether it is the one without routes, which is not allocated.
     pub(super) fn is_empty(self) -> bool {
-        self == Self::EMPTY
+        self == Self::empty()
     }
 
     /// Returns whether it has routes or children: then it belongs to one slot or parent. Others are
     /// shared between slots.
     pub(super) fn is_own(self) -> bool {
-        let Header { inner, outer, branches, .. } = *self.header();
-        inner | outer | branches != 0
+        !self.bits().is_empty()
+    }
+
+    /// Returns the word for its inherited route.
+    pub(super) fn inherited_word(self) -> *mut u8 {
+        // Acquire: pairs with the Release in `inherit`, as does each load of it; the value is
+        // visible.
+        self.header().inherited.load(Ordering::Acquire)
+    }
+
+    /// Lets it inherit the same route as another block. The caller holds the lock of the writers.
+    pub(super) fn inherit(self, other: Self) {
+        // Release: publishes the value.
+        self.header().inherited.store(other.inherited_word(), Ordering::Release);
     }
 
     /// Returns the length of the inherited route.
     pub(super) fn inherited(self) -> Option<u32> {
-        Some(self.header().inherited).filter(|&len| len != NONE)
+        let (value, len) = untagged(self.inherited_word());
+        (!value.is_null()).then_some(len as u32)
     }
 
     /// Returns the value of the inherited route.
     pub(super) fn inherited_value(self) -> Option<&'p V> {
-        // SAFETY: it is the first one.
-        self.inherited().map(|_| unsafe { self.value(0) })
+        let value = NonNull::new(untagged(self.inherited_word()).0)?.cast::<V>();
+        // SAFETY: the shared block of an inherited route is freed no earlier than this one.
+        Some(unsafe { value.as_ref() })
     }
 
     /// Returns the number of values.
     pub(super) fn values(self) -> usize {
-        let Header { outer, values, .. } = *self.header();
-        (values + count_ones(outer)) as usize
+        self.bits().routes() + usize::from(!self.is_own() && !self.is_empty())
     }
 
     /// Returns the value with an index.
@@ -180,8 +295,8 @@ impl<'p, V> Block<'p, V> {
         unsafe { header.byte_add(Self::VALUES) }.cast()
     }
 
-    /// Returns the longest route for a slot, which may be the inherited one or not exist; its
-    /// length only if `LEN`. The value has this index.
+    /// Returns the length, only if `LEN`, and the value of the longest route for a slot, which may
+    /// be the inherited one. Without branches, but for the result.
     ///
     /// # Safety
     ///
@@ -191,19 +306,43 @@ impl<'p, V> Block<'p, V> {
         self,
         slot: u32,
         pos: u32,
-    ) -> RouteMatch {
-        let Header { inner, outer, values, inherited, .. } = *self.header();
-        // The index of none has all bits set, as its length; that of a route is 0.
-        let inherited = RouteMatch::new((inherited as i32 >> 31) as u32, inherited);
-        // SAFETY: by the contract of this function. There are no flags.
-        unsafe { search::<FAST, LEN>((inner, outer, values), 0, pos, slot, Some(inherited)) }
+    ) -> Option<(u32, &'p V)> {
+        let Bits { inner, outer, .. } = self.bits();
+        // Acquire: as in `inherited_word`.
+        let (inherited, len) = untagged(self.inherited_word());
+        // SAFETY: by the contract of this function.
+        let values = unsafe { ones::<FAST>(inner) };
+        let none = RouteMatch::new(u32::MAX, len as u32);
+        // SAFETY: as above. There are no flags.
+        let found =
+            unsafe { search::<FAST, LEN>((inner, outer, values), 0, pos, slot, Some(none)) };
+        let offset = (found.value() as usize).wrapping_mul(size_of::<V>());
+        let own = self.header.as_ptr().wrapping_byte_add(Self::VALUES).wrapping_byte_add(offset);
+        let is_own = u64::from(found.value().wrapping_add(1));
+        let value = select_ptr(is_own, own.cast::<V>(), inherited.cast::<V>());
+        // SAFETY: it is that of a route of the block, or of the inherited one, whose shared block
+        // is freed no earlier than this one, or null.
+        Some((found.len(), unsafe { value.as_ref() }?))
     }
 
-    /// Returns whether a route of the block itself covers a slot.
+    /// Returns whether a route of the block itself covers a slot: then not 0.
     #[inline(always)]
-    pub(super) fn covers(self, slot: u32) -> bool {
-        let Header { inner, outer, .. } = *self.header();
-        outer >> slot & 1 | inner & COVERS[slot as usize] != 0
+    pub(super) fn covers(self, slot: u32) -> u64 {
+        let Bits { inner, outer, .. } = self.bits();
+        outer >> slot & 1 | inner & COVERS[slot as usize]
+    }
+
+    /// Returns `one` if `condition` is not zero, otherwise `other`, without a branch.
+    #[inline(always)]
+    pub(super) fn select(condition: u64, one: Self, other: Self) -> Self {
+        let header = select_ref(condition, one.header(), other.header());
+        Self { header: NonNull::from(header), value: PhantomData }
+    }
+
+    /// Returns whether there is a child in a slot.
+    #[inline(always)]
+    pub(super) fn has_child(self, slot: u32) -> bool {
+        self.bits().branches >> slot & 1 != 0
     }
 
     /// Returns the child in a slot.
@@ -219,10 +358,10 @@ impl<'p, V> Block<'p, V> {
     /// If `FAST`, the CPU has the instructions of `bit_ops`.
     #[inline(always)]
     pub(super) unsafe fn child_by<const FAST: bool>(self, slot: u32) -> Option<Self> {
-        let branches = self.header().branches;
-        if branches >> slot & 1 == 0 {
+        if !self.has_child(slot) {
             return None;
         }
+        let branches = self.bits().branches;
         // SAFETY: by the contract of this function.
         let below = unsafe { ones::<FAST>(branches & ((1 << slot) - 1)) };
         // SAFETY: the child exists.
@@ -250,22 +389,16 @@ impl<'p, V> Block<'p, V> {
         unsafe { Self::from_ptr(child) }
     }
 
-    /// Returns the number of children.
-    fn children_count(self) -> usize {
-        count_ones(self.header().branches) as usize
-    }
-
     /// Returns the children, with their slots.
     pub(super) fn children(self) -> impl Iterator<Item = (u32, Self)> {
         // SAFETY: there are as many of them.
-        each_one(self.header().branches)
-            .zip((0..).map(move |index| unsafe { self.nth_child(index) }))
+        each_one(self.bits().branches).zip((0..).map(move |index| unsafe { self.nth_child(index) }))
     }
 
     /// Returns the routes of the block itself, in any order.
     pub(super) fn routes(self) -> impl Iterator<Item = (PrefixIndex, &'p V)> {
-        let inner = each_one(self.header().inner).map(u64::from);
-        let outer = each_one(self.header().outer).map(|slot| u64::from(SLOTS | slot));
+        let inner = each_one(self.bits().inner).map(u64::from);
+        let outer = each_one(self.bits().outer).map(|slot| u64::from(SLOTS | slot));
         inner.chain(outer).map(move |index| {
             let index = PrefixIndex::new(index);
             // SAFETY: the route exists.
@@ -276,8 +409,8 @@ impl<'p, V> Block<'p, V> {
     /// Returns whether the block has a route.
     pub(super) fn has(self, index: PrefixIndex) -> bool {
         match index.slot() {
-            Some(slot) => self.header().outer >> slot & 1 != 0,
-            None => self.header().inner >> index.get() & 1 != 0,
+            Some(slot) => self.bits().outer >> slot & 1 != 0,
+            None => self.bits().inner >> index.get() & 1 != 0,
         }
     }
 
@@ -287,19 +420,13 @@ impl<'p, V> Block<'p, V> {
         self.has(index).then(|| unsafe { self.value(self.position(index)) })
     }
 
-    /// Returns whether the index of the first outer route agrees with the bitmaps.
-    pub(super) fn has_consistent_values(self) -> bool {
-        let Header { inner, values, inherited, .. } = *self.header();
-        values == count_ones(inner) + u32::from(inherited != NONE)
-    }
-
     /// Returns where the value of a route is, or belongs.
     fn position(self, index: PrefixIndex) -> u32 {
-        let Header { inner, outer, values, .. } = *self.header();
+        let Bits { inner, outer, .. } = self.bits();
         match index.slot() {
-            Some(slot) => values + rank(outer, slot),
+            Some(slot) => count_ones(inner) + rank(outer, slot),
             // Those with greater indices precede it.
-            None => values - rank(inner, index.get()) - u32::from(self.has(index)),
+            None => count_ones(inner) - rank(inner, index.get()) - u32::from(self.has(index)),
         }
     }
 
@@ -308,13 +435,19 @@ impl<'p, V> Block<'p, V> {
         if self.is_empty() {
             0
         } else {
-            Self::layout(self.children_count(), self.values()).0.size()
+            Self::layout(self.bits().children(), self.values()).0.size()
         }
     }
 
-    /// Returns the layout of a block, and the offset of the header.
+    /// Returns the layout of a block, and the offset of the header: a cache line begins with it, or
+    /// is shared by it and the first children.
     fn layout(children: usize, values: usize) -> (Layout, usize) {
-        let header = (children * size_of::<NonNull<Header>>()).next_multiple_of(Self::ALIGN);
+        let before = children * size_of::<NonNull<Header>>();
+        let header = if align_of::<V>() > ALIGN || children == 0 {
+            before.next_multiple_of(Self::ALIGN)
+        } else {
+            (before + ALIGN).next_multiple_of(CACHE_LINE) - ALIGN
+        };
         // At most 64 children and 127 values; an array of values of that size is not addressable
         // only if a value is not.
         let bytes = size_of::<V>().checked_mul(values).map(|values| header + Self::VALUES + values);
@@ -336,29 +469,30 @@ pub(super) struct NewBlock<V> {
 impl<V> NewBlock<V> {
     /// Creates a block with an inherited route only, which slots share.
     pub(super) fn shared(len: u32, value: V) -> Self {
-        let header = Header { values: 1, inherited: len, ..EMPTY };
-        let mut block = Self::allocate(header);
+        let mut block = Self::allocate(Bits::NONE, 1);
+        // SAFETY: the allocation has memory for one value.
+        let at = unsafe { Block::<V>::first_value(block.header) };
+        let word = tagged(at.as_ptr().cast(), len as usize);
+        // Relaxed: published with the block.
+        block.as_block().header().inherited.store(word, Ordering::Relaxed);
         block.push(value);
         block
     }
 
     /// Allocates a block whose values and children are not initialised.
-    fn allocate(header: Header) -> Self {
-        let values = (header.values + count_ones(header.outer)) as usize;
-        let (layout, offset) = Block::<V>::layout(count_ones(header.branches) as usize, values);
+    fn allocate(bits: Bits, values: usize) -> Self {
+        let (layout, offset) = Block::<V>::layout(bits.children(), values);
         // SAFETY: the layout has the size of the header at least.
         let Some(base) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
         // SAFETY: within the allocation.
         let at = unsafe { base.add(offset) }.cast::<Header>();
         // SAFETY: aligned, and of this allocation.
-        unsafe { at.write(header) };
+        unsafe { at.write(Header { bits, inherited: AtomicPtr::new(ptr::null_mut()) }) };
         Self { header: at, filled: 0, value: PhantomData }
     }
 
     /// Initialises the next value.
     fn push(&mut self, value: V) {
-        let block = self.as_block();
-        assert!(self.filled < block.values(), "the bitmaps have the number of values");
         // SAFETY: within the allocation, which has memory for all values.
         let first = unsafe { Block::<V>::first_value(self.header) };
         // SAFETY: as above.
@@ -373,7 +507,7 @@ impl<V> NewBlock<V> {
         let mut next = self.header.cast::<NonNull<Header>>();
         // SAFETY: there are as many.
         let get = |index| unsafe { old.nth_child(index as u32) }.as_ptr();
-        splice.each(old.children_count(), get, |child| {
+        splice.each(old.bits().children(), get, |child| {
             // SAFETY: the allocation has memory for all children before the header.
             next = unsafe { next.sub(1) };
             // SAFETY: as above.
@@ -397,6 +531,11 @@ impl<V> NewBlock<V> {
     /// Drops the values and frees the memory. Returns the first panic after all are dropped: a
     /// second one while the first one unwinds would abort.
     pub(super) fn free(mut self) -> Dropped {
+        self.drop_values()
+    }
+
+    /// Drops the values. Returns the first panic after all are dropped.
+    fn drop_values(&mut self) -> Dropped {
         let mut result = Ok(());
         while core::mem::needs_drop::<V>() && self.filled > 0 {
             self.filled -= 1;
@@ -423,83 +562,71 @@ impl<V> NewBlock<V> {
 
 impl<V: Clone> NewBlock<V> {
     /// Copies a block with other bitmaps, which agree with the changes of values and children.
+    /// Returns nothing if neither routes nor children are left.
     fn copy(
         old: Block<'_, V>,
-        header: Header,
+        bits: Bits,
         values: Splice<V>,
         children: Splice<NonNull<Header>>,
-    ) -> Self {
-        let mut new = Self::allocate(header);
-        debug_assert_eq!(values.count(old.values()), new.as_block().values());
-        debug_assert_eq!(children.count(old.children_count()), new.as_block().children_count());
+    ) -> Option<Self> {
+        let routes = old.bits().routes();
+        assert_eq!(values.count(routes), bits.routes(), "a value for each route");
+        assert_eq!(children.count(old.bits().children()), bits.children(), "all children");
+        if bits.is_empty() {
+            return None;
+        }
+        let mut new = Self::allocate(bits, bits.routes());
+        new.as_block().inherit(old);
         new.set_children(old, children);
         // SAFETY: there are as many values.
         let get = |index| unsafe { old.value(index as u32) }.clone();
-        values.each(old.values(), get, |value| new.push(value));
-        new
+        values.each(routes, get, |value| new.push(value));
+        Some(new)
     }
 
     /// Copies a block with or without a value for a route.
-    pub(super) fn with_route(old: Block<'_, V>, index: PrefixIndex, value: Option<V>) -> Self {
-        let mut header = *old.header();
+    pub(super) fn with_route(
+        old: Block<'_, V>,
+        index: PrefixIndex,
+        value: Option<V>,
+    ) -> Option<Self> {
+        let mut bits = old.bits();
         let (was, is) = (old.has(index), value.is_some());
         if was != is {
             match index.slot() {
-                Some(slot) => header.outer ^= 1 << slot,
-                None => {
-                    header.inner ^= 1 << index.get();
-                    header.values = if is { header.values + 1 } else { header.values - 1 };
-                }
+                Some(slot) => bits.outer ^= 1 << slot,
+                None => bits.inner ^= 1 << index.get(),
             }
         }
         let at = old.position(index) as usize;
         let values = Splice { at, removed: usize::from(was), inserted: value };
-        Self::copy(old, header, values, Splice::NONE)
+        Self::copy(old, bits, values, Splice::NONE)
     }
 
     /// Copies a block with or without a child in a slot.
-    pub(super) fn with_child(old: Block<'_, V>, slot: u32, child: Option<Block<'_, V>>) -> Self {
-        let mut header = *old.header();
+    pub(super) fn with_child(
+        old: Block<'_, V>,
+        slot: u32,
+        child: Option<Block<'_, V>>,
+    ) -> Option<Self> {
+        let mut bits = old.bits();
         let removed = usize::from(old.child(slot).is_some());
-        header.branches = header.branches & !(1 << slot) | u64::from(child.is_some()) << slot;
-        let at = rank(old.header().branches, slot) as usize;
+        bits.branches = bits.branches & !(1 << slot) | u64::from(child.is_some()) << slot;
+        let at = rank(old.bits().branches, slot) as usize;
         let children = Splice { at, removed, inserted: child.map(Block::as_ptr) };
-        Self::copy(old, header, Splice::NONE, children)
-    }
-
-    /// Copies a block with the inherited route of another one.
-    pub(super) fn with_inherited(old: Block<'_, V>, from: Block<'_, V>) -> Self {
-        let mut header = *old.header();
-        let removed = usize::from(old.inherited().is_some());
-        header.inherited = from.header().inherited;
-        header.values = header.values - removed as u32 + u32::from(from.inherited().is_some());
-        let inserted = from.inherited_value().cloned();
-        Self::copy(old, header, Splice { at: 0, removed, inserted }, Splice::NONE)
+        Self::copy(old, bits, Splice::NONE, children)
     }
 }
 
 impl<V> Drop for NewBlock<V> {
     fn drop(&mut self) {
-        /// Frees the memory, also if the drop of a value panics.
-        struct Free<V>(NonNull<Header>, PhantomData<V>);
-
-        impl<V> Drop for Free<V> {
-            fn drop(&mut self) {
-                // SAFETY: the header is valid until it is freed here.
-                let block = unsafe { Block::<V>::from_ptr(self.0) };
-                let (layout, offset) = Block::<V>::layout(block.children_count(), block.values());
-                // SAFETY: the offset of the header in its allocation.
-                let base = unsafe { self.0.cast::<u8>().sub(offset) };
-                // SAFETY: allocated with this layout, and not used any more.
-                unsafe { dealloc(base.as_ptr(), layout) };
-            }
-        }
-
-        let _free = Free::<V>(self.header, PhantomData);
-        // SAFETY: within the allocation.
-        let first = unsafe { Block::<V>::first_value(self.header) };
-        let values = ptr::slice_from_raw_parts_mut(first.as_ptr(), self.filled);
-        // SAFETY: these are initialised, and belong to this.
-        unsafe { values.drop_in_place() };
+        // If there are values left, the clone of one has panicked.
+        forget_panic(self.drop_values());
+        let block = self.as_block();
+        let (layout, offset) = Block::<V>::layout(block.bits().children(), block.values());
+        // SAFETY: the offset of the header in its allocation.
+        let base = unsafe { self.header.cast::<u8>().sub(offset) };
+        // SAFETY: allocated with this layout, and not used any more.
+        unsafe { dealloc(base.as_ptr(), layout) };
     }
 }

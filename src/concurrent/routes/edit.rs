@@ -4,8 +4,8 @@
 //!     more than 18 bits    slot ──→ block ──→ block ──→ block     the path is copied from below,
 //!                          slot ─┐  block'──→ block'──→ block'    and published by the slot's word
 //!                                └──↑
-//!     up to 18 bits        slots  ● ● ● ● ● ●                     of each slot for which it is the
-//!                                 shared' own' shared' …          longest such route, one by one
+//!     up to 18 bits        slots  ● ● ● ● ● ●                     the words of slots, or those in
+//!                          blocks   ●   ● ●                       their blocks, one by one
 //! ```
 //!
 //! All new blocks are made before the first one is published: a clone of a value, or a method of an
@@ -16,9 +16,9 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-use super::block::{Block, Header, NewBlock};
+use super::block::{Block, Cell, Header, NewBlock};
 use super::retired::Retired;
-use super::slots::{Cell, END, Group, Slots, load, store};
+use super::slots::{END, Group, Slots, load, store};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::routes::RouteTable;
@@ -103,7 +103,7 @@ impl<'t, V> Editor<'t, V> {
     /// Returns the block of an address with these first bits.
     pub(super) fn block(&self, word: u64) -> Block<'t, V> {
         // SAFETY: by the contract of `new`.
-        unsafe { self.slots.block(word) }
+        unsafe { self.slots.block(word, false) }
     }
 
     fn cell(&self, word: u64) -> &'t Cell {
@@ -125,16 +125,17 @@ impl<'t, V> Editor<'t, V> {
         }
     }
 
-    /// Returns the words of the slots that a short route covers. There is a group if it is needed.
-    fn cells(&self, word: u64, len: u32) -> Vec<&'t Cell> {
+    /// Calls a function with the word of each slot that a short route covers. There is a group if
+    /// it is needed.
+    fn each_cell(&self, word: u64, len: u32, each: impl FnMut(&'t Cell)) {
         let first = first_slot(word) as usize;
         if len <= STRIDE {
             let parts = first..first + (1 << (STRIDE - len));
-            return parts.flat_map(|part| self.part_cells(part)).collect();
+            return parts.flat_map(|part| self.part_cells(part)).for_each(each);
         }
         let slots = self.part_cells(first);
         let at = (word >> (64 - END)) as usize % slots.len();
-        slots[at..at + (1 << (END - len))].iter().collect()
+        slots[at..at + (1 << (END - len))].iter().for_each(each);
     }
 
     /// Returns the shared block of the longest short route of at most `len` bits that covers an
@@ -142,7 +143,7 @@ impl<'t, V> Editor<'t, V> {
     fn shared(&self, word: u64, len: u32) -> Block<'t, V> {
         let covering = self.state.short.covering(&short_prefix(word, len));
         // SAFETY: by the contract of `new`.
-        covering.last().map_or(Block::EMPTY, |(_, shared)| unsafe { shared.block() })
+        covering.last().map_or(Block::empty(), |(_, shared)| unsafe { shared.block() })
     }
 
     /// Counts a route that is new or removed.
@@ -197,7 +198,7 @@ impl<'t, V> Editor<'t, V> {
                 }
             }
             retired.groups.extend(self.slots.group(part));
-            store(self.slots.part(part), Block::<V>::EMPTY);
+            store(self.slots.part(part), Block::<V>::empty());
         }
         let old = core::mem::replace(self.state, State::new());
         retired.blocks.extend(old.short.values().map(|shared| shared.0));
@@ -238,7 +239,7 @@ impl<V: Clone> Editor<'_, V> {
         let mut retired = Retired::new();
         let root = self.block(word);
         let below = path.iter().scan(root, |block, &slot| {
-            *block = block.child(slot).unwrap_or(Block::EMPTY);
+            *block = block.child(slot).unwrap_or(Block::empty());
             Some(*block)
         });
         let old: Vec<_> = core::iter::once(root).chain(below).collect();
@@ -246,30 +247,25 @@ impl<V: Clone> Editor<'_, V> {
         if !is_new && !existed {
             return Changed { existed, retired };
         }
-        // From below; the last one is that of the slot.
+        // From below.
         let mut new: Vec<NewBlock<V>> = Vec::with_capacity(old.len());
-        new.push(NewBlock::with_route(old[path.len()], index, value));
+        let mut last = NewBlock::with_route(old[path.len()], index, value);
         for (&parent, &slot) in old.iter().zip(path).rev() {
-            let child = new.last().map(NewBlock::as_block).filter(|child| child.is_own());
+            let child = last.as_ref().map(NewBlock::as_block);
             let copy = NewBlock::with_child(parent, slot, child);
-            new.push(copy);
+            new.extend(core::mem::replace(&mut last, copy));
         }
         // No code of the caller runs any more: if a clone has panicked, there is no new group.
         if is_new {
             self.ensure_group(word, len);
         }
-        let is_needed = new.iter().map(|block| block.as_block().is_own()).collect::<Vec<_>>();
-        let mut published = None;
-        for (block, is_needed) in new.into_iter().zip(is_needed) {
-            if is_needed {
-                let block = block.into_block();
-                self.state.bytes += block.bytes();
-                published = Some(block);
-            } else {
-                retired.unused.push(block);
-            }
-        }
-        let published = published.unwrap_or_else(|| self.shared(word, END));
+        let mut own = |block: NewBlock<V>| {
+            let block = block.into_block();
+            self.state.bytes += block.bytes();
+            block
+        };
+        new.into_iter().for_each(|block| _ = own(block));
+        let published = last.map(own).unwrap_or_else(|| self.shared(word, END));
         store(self.cell(word), published);
         old.into_iter().for_each(|block| self.retire(block, &mut retired));
         if is_new != existed {
@@ -288,47 +284,32 @@ impl<V: Clone> Editor<'_, V> {
         if !is_new && !existed {
             return Changed { existed, retired };
         }
-        // If there is no group, blocks are not cloned below.
         if is_new {
             self.ensure_group(word, len);
         }
-        let shared = value.map(|value| NewBlock::shared(len, value));
-        let next = match &shared {
-            Some(block) => block.as_block(),
-            None if len == 0 => Block::EMPTY,
-            None => self.shared(word, len - 1),
+        let next = match value {
+            Some(value) => {
+                let shared = NewBlock::shared(len, value).into_block();
+                self.state.bytes += shared.bytes();
+                self.state.short.insert(at, Shared(shared.as_ptr(), PhantomData));
+                shared
+            }
+            None => {
+                self.state.short.remove(&at);
+                self.shared(word, len)
+            }
         };
-        let mut replaced = Vec::new();
-        let mut own = Vec::new();
-        for cell in self.cells(word, len) {
+        self.each_cell(word, len, |cell| {
             // SAFETY: by the contract of `new`.
             let block = unsafe { load::<V>(cell) };
             if block.inherited().is_none_or(|inherited| inherited <= len) {
-                replaced.push((cell, block));
                 if block.is_own() {
-                    own.push(NewBlock::with_inherited(block, next));
+                    block.inherit(next);
+                } else {
+                    store(cell, next);
                 }
             }
-        }
-        // SAFETY: it is one of this table, or the new one.
-        let next: Block<'_, V> = unsafe { Block::from_ptr(next.as_ptr()) };
-        if let Some(shared) = shared {
-            self.state.bytes += next.bytes();
-            self.state.short.insert(at, Shared(shared.into_block().as_ptr(), PhantomData));
-        } else {
-            self.state.short.remove(&at);
-        }
-        let mut own = own.into_iter();
-        for (cell, block) in replaced {
-            if block.is_own() {
-                let new = own.next().expect("there is one for each").into_block();
-                self.state.bytes += new.bytes();
-                store(cell, new);
-                self.retire(block, &mut retired);
-            } else {
-                store(cell, next);
-            }
-        }
+        });
         if let Some(old) = old {
             // SAFETY: by the contract of `new`.
             let old = unsafe { old.block() };

@@ -9,9 +9,9 @@ use super::slots::END;
 use crate::concurrent::guard::Guard;
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
+use crate::raw::bit_ops::select;
 use crate::raw::prefetch::{BURST, prefetch};
-use crate::routes::search::RouteMatch;
-use crate::routes::stride::{STRIDE, first_slot, slot_of};
+use crate::routes::stride::{STRIDE, first_slot};
 
 /// Steps of a descent that a burst takes together: to bit 48, where most routes of IPv6 have ended.
 const STEPS: usize = 5;
@@ -20,8 +20,11 @@ const STEPS: usize = 5;
 struct Descent<'p, V> {
     block: Block<'p, V>,
     pos: u32,
+    /// The bits of the address from `pos` on, as far as the next step needs them.
+    rest: u64,
     best: Block<'p, V>,
-    best_pos: u32,
+    /// The position of the recorded block, and in the lower half the slot of the address there.
+    best_at: u64,
 }
 
 impl<V> Clone for Descent<'_, V> {
@@ -32,43 +35,49 @@ impl<V> Clone for Descent<'_, V> {
 
 impl<V> Copy for Descent<'_, V> {}
 
-/// Returns the slot of an address with these first bits in a block at `pos`.
-#[inline(always)]
-fn slot_at<A: Address>(address: &A, word: u64, pos: u32) -> u32 {
-    if A::BITS <= 64 || pos <= 64 - STRIDE {
-        first_slot(word.wrapping_shl(pos))
-    } else {
-        slot_of(address, pos)
-    }
-}
-
 impl<'p, V> Descent<'p, V> {
+    /// Begins at the block of an address with these first bits.
     #[inline(always)]
-    const fn new(block: Block<'p, V>) -> Self {
-        Self { block, pos: END, best: block, best_pos: END }
+    fn new(block: Block<'p, V>, word: u64) -> Self {
+        let rest = word << END;
+        let best_at = u64::from(END) << 32 | u64::from(first_slot(rest));
+        Self { block, pos: END, rest, best: block, best_at }
     }
 
-    /// Proceeds to the child for an address, if it exists.
+    /// Records the block if it has a match, without a branch if `SELECT`, and proceeds to the child
+    /// for an address, if it exists, without reading that.
     ///
     /// # Safety
     ///
     /// If `FAST`, the CPU has the instructions of `bit_ops`.
     #[inline(always)]
-    unsafe fn step<A: Address, const FAST: bool>(&mut self, address: &A, word: u64) -> bool {
+    unsafe fn step<A: Address, const FAST: bool, const SELECT: bool>(
+        &mut self,
+        address: &A,
+    ) -> bool {
+        let slot = first_slot(self.rest);
+        let covers = self.block.covers(slot);
+        let at = u64::from(self.pos) << 32 | u64::from(slot);
+        if SELECT {
+            self.best = Block::select(covers, self.block, self.best);
+            self.best_at = select(covers, at, self.best_at);
+        } else if covers != 0 {
+            (self.best, self.best_at) = (self.block, at);
+        }
         if self.pos + STRIDE >= A::BITS {
             return false;
         }
         // SAFETY: by the contract of this function.
-        let child = unsafe { self.block.child_by::<FAST>(slot_at(address, word, self.pos)) };
-        let Some(child) = child else { return false };
+        let Some(child) = (unsafe { self.block.child_by::<FAST>(slot) }) else { return false };
         (self.block, self.pos) = (child, self.pos + STRIDE);
-        if child.covers(slot_at(address, word, self.pos)) {
-            (self.best, self.best_pos) = (child, self.pos);
+        self.rest <<= STRIDE;
+        if A::BITS > 64 && self.pos > 64 - STRIDE {
+            self.rest = address.window(self.pos);
         }
         true
     }
 
-    /// Returns the longest match with its block.
+    /// Returns the length, only if `LEN`, and the value of the longest match.
     ///
     /// # Safety
     ///
@@ -77,39 +86,83 @@ impl<'p, V> Descent<'p, V> {
     unsafe fn finish<A: Address, const FAST: bool, const LEN: bool>(
         mut self,
         address: &A,
-        word: u64,
-    ) -> Option<(RouteMatch, &'p V)> {
+    ) -> Option<(u32, &'p V)> {
         // SAFETY: by the contract of this function.
-        while unsafe { self.step::<A, FAST>(address, word) } {}
-        let slot = slot_at(address, word, self.best_pos);
+        while unsafe { self.step::<A, FAST, false>(address) } {}
+        let (pos, slot) = ((self.best_at >> 32) as u32, self.best_at as u32);
         // SAFETY: by the contract of this function.
-        let found = unsafe { self.best.longest::<FAST, LEN>(slot, self.best_pos) };
-        let found = found.exists()?;
-        // SAFETY: the block has found it.
-        Some((found, unsafe { self.best.value(found.value()) }))
+        unsafe { self.best.longest::<FAST, LEN>(slot, pos) }
+    }
+}
+
+impl<'p, V> Block<'p, V> {
+    /// Returns the length, only if `LEN`, and the value of the longest match, given the block of
+    /// the slot of an address.
+    ///
+    /// # Safety
+    ///
+    /// If `FAST`, the CPU has the instructions of `bit_ops`.
+    #[inline(always)]
+    unsafe fn find<A: Address, const FAST: bool, const LEN: bool>(
+        self,
+        address: &A,
+    ) -> Option<(u32, &'p V)> {
+        let word = address.window(0);
+        let slot = first_slot(word << END);
+        if A::BITS > 32 {
+            // SAFETY: by the contract of this function.
+            return unsafe { Descent::new(self, word).finish::<A, FAST, LEN>(address) };
+        }
+        if self.has_child(slot) {
+            // SAFETY: as above.
+            return unsafe { self.find_below::<A, FAST, LEN>(address) };
+        }
+        // SAFETY: as above.
+        unsafe { self.longest::<FAST, LEN>(slot, END) }
+    }
+
+    /// [`find`](Self::find) if there may be longer routes than in the block: few of IPv4.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[inline(never)]
+    unsafe fn find_below<A: Address, const FAST: bool, const LEN: bool>(
+        self,
+        address: &A,
+    ) -> Option<(u32, &'p V)> {
+        // SAFETY: by the contract of this function.
+        unsafe { Descent::new(self, address.window(0)).finish::<A, FAST, LEN>(address) }
     }
 }
 
 impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
     #[inline(always)]
-    fn descent(&self, word: u64) -> Descent<'_, V> {
+    fn block(&self, address: &A, prefetches: bool) -> Block<'_, V> {
         // SAFETY: the pin is held as long as `self` is borrowed.
-        Descent::new(unsafe { self.routes.slots.block(word) })
+        unsafe { self.routes.slots.block(address.window(0), prefetches) }
     }
 
     /// See [`PinnedRoutes::lookup`].
     #[inline(always)]
     pub(super) fn longest(&self, address: &A) -> Option<(Prefix<A>, &V)> {
-        let word = address.window(0);
-        let descent = self.descent(word);
+        // Of IPv6, most routes are further below. In a burst, other addresses are looked up until
+        // the header is read.
+        let block = self.block(address, A::BITS <= 32);
         let found = if self.routes.is_fast {
             // SAFETY: the CPU has the instructions.
-            unsafe { descent.finish::<A, true, true>(address, word) }
+            unsafe { block.find::<A, true, true>(address) }
         } else {
-            // SAFETY: this copy needs no instructions.
-            unsafe { descent.finish::<A, false, true>(address, word) }
+            Self::find_without_instructions(block, address)
         };
-        found.map(|(found, value)| (Prefix::of(address, found.len()), value))
+        found.map(|(len, value)| (Prefix::of(address, len), value))
+    }
+
+    /// [`Block::find`] on a CPU without the instructions of `bit_ops`.
+    #[inline(never)]
+    fn find_without_instructions<'p>(block: Block<'p, V>, address: &A) -> Option<(u32, &'p V)> {
+        // SAFETY: this copy needs no instructions.
+        unsafe { block.find::<A, false, true>(address) }
     }
 
     /// Looks up addresses in bursts, and writes to `found` what `result` returns for each address
@@ -119,7 +172,7 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
         &'p self,
         addresses: &[A],
         found: &mut [R],
-        result: impl Fn(&A, Option<(RouteMatch, &'p V)>) -> R,
+        result: impl Fn(&A, Option<(u32, &'p V)>) -> R,
     ) {
         for (addresses, found) in addresses.chunks(BURST).zip(found.chunks_mut(BURST)) {
             if self.routes.is_fast {
@@ -140,20 +193,36 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
         &'p self,
         addresses: &[A],
         found: &mut [R],
-        result: impl Fn(&A, Option<(RouteMatch, &'p V)>) -> R,
+        result: impl Fn(&A, Option<(u32, &'p V)>) -> R,
     ) {
         addresses.iter().for_each(|address| self.routes.slots.prefetch(address.window(0)));
-        let mut descents = [Descent::new(Block::EMPTY); BURST];
-        for (descent, address) in descents.iter_mut().zip(addresses) {
-            *descent = self.descent(address.window(0));
-            descent.block.prefetch();
+        let finish = |address: &A, longest: Option<(u32, &'p V)>| {
+            if let Some((_, value)) = longest {
+                prefetch(value);
+            }
+            result(address, longest)
+        };
+        let mut blocks = [Block::empty(); BURST];
+        for (block, address) in blocks.iter_mut().zip(addresses) {
+            *block = self.block(address, false);
+            block.prefetch();
         }
-        // The other addresses have few children below their slots.
-        for _ in 0..if A::BITS > 32 { STEPS } else { 0 } {
+        if A::BITS <= 32 {
+            for ((block, address), found) in blocks.iter().zip(addresses).zip(found) {
+                // SAFETY: by the contract of this function.
+                *found = finish(address, unsafe { block.find::<A, FAST, LEN>(address) });
+            }
+            return;
+        }
+        let mut descents = [Descent::new(Block::empty(), 0); BURST];
+        for ((descent, block), address) in descents.iter_mut().zip(blocks).zip(addresses) {
+            *descent = Descent::new(block, address.window(0));
+        }
+        for _ in 0..STEPS {
             let mut is_done = true;
             for (descent, address) in descents.iter_mut().zip(addresses) {
                 // SAFETY: by the contract of this function.
-                if unsafe { descent.step::<A, FAST>(address, address.window(0)) } {
+                if unsafe { descent.step::<A, FAST, true>(address) } {
                     descent.block.prefetch();
                     is_done = false;
                 }
@@ -164,11 +233,7 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
         }
         for ((descent, address), found) in descents.iter().zip(addresses).zip(found) {
             // SAFETY: by the contract of this function.
-            let longest = unsafe { descent.finish::<A, FAST, LEN>(address, address.window(0)) };
-            if let Some((_, value)) = longest {
-                prefetch(value);
-            }
-            *found = result(address, longest);
+            *found = finish(address, unsafe { descent.finish::<A, FAST, LEN>(address) });
         }
     }
 }

@@ -12,14 +12,20 @@
 //!
 //! It is the trie of a [`RouteTable`](crate::RouteTable), with strides of six bits. A node is a
 //! *block*: bitmaps of its routes and children, and the values themselves (`block.rs`). A block
-//! never changes. An update copies the block that has the route, and those above it up to the
-//! *slot* of the first 18 bits, and publishes the copies by one store, of the word of that slot
-//! (`edit.rs`). The block of a slot also has the longest route of up to 18 bits that covers it, its
-//! *inherited* route. So all that a lookup reads follows from one load of one word.
+//! never changes, but for one word. An update copies the block that has the route, and those above
+//! it up to the *slot* of the first 18 bits, and publishes the copies by one store, of the word of
+//! that slot (`edit.rs`). So all that a lookup reads follows from one load of one word.
 //!
-//! A route of up to 18 bits is inherited by all slots for which it is the longest one, which are
-//! published one by one. Slots without longer routes share a block. The slots are 64 parts, by the
-//! first six bits; a part without routes of more than six bits is one word (`slots.rs`).
+//! A route of up to 18 bits is *inherited* by all slots for which it is the longest one, which are
+//! published one by one. Slots without longer routes share the block that has its value; the block
+//! of another slot has a word with the pointer to the value, and the length. That word changes in
+//! place, as long as the block is that of the slot: then a load of it has the routes of its time,
+//! and in a block that was replaced it is as when that happened, which is after the lookup has
+//! begun. The slots are 64 parts, by the first six bits; a part without routes of more than six
+//! bits is one word (`slots.rs`).
+//!
+//! The word of a slot also has the size of its block, by which the line of the value is prefetched
+//! before the bitmaps are read.
 //!
 //! Old blocks are retired, and freed when all earlier pins have ended: read-copy-update.
 //!
@@ -59,20 +65,19 @@
 //!
 //! | | IPv4 | IPv6 |
 //! |---|---|---|
-//! | cache misses of a lookup, in series | slot, block, value | slot, a block for each six bits |
+//! | cache misses of a lookup, in series | slot, block and value | slot, a block for each six bits |
 //! | insert or remove | a block, for more than 24 bits up to three | up to six, to 48 bits |
-//! | of up to 18 bits | 2^(18 - length) slots, and the blocks of those that inherit it | as IPv4 |
+//! | of up to 18 bits | a word of 2^(18 - length) slots or of their blocks | as IPv4 |
 //!
-//! A value is cloned with its block, with up to 126 others: values that are expensive to clone go
-//! into an [`Arc`](alloc::sync::Arc). Blocks of slots have a clone of the inherited value. A part
-//! of the address space with routes of more than six bits has 32 KiB of slots, so a table of few
-//! routes takes up to 2 MiB.
+//! A value is cloned with its block, with up to 125 others: values that are expensive to clone go
+//! into an [`Arc`](alloc::sync::Arc). A part of the address space with routes of more than six bits
+//! has 32 KiB of slots, so a table of few routes takes up to 2 MiB.
 //!
-//! Lookups of IPv6 take two to four times as long as in a `RouteTable`, which reads three hashed
-//! levels at once.
+//! Lookups of IPv6 take about twice as long as in a `RouteTable`, which reads three hashed levels
+//! at once.
 //!
-//! An update of the default route copies the blocks of all slots without another short route: some
-//! ten milliseconds with the routes of the Internet, for which other writers wait, but no reader.
+//! An update of the default route reads the blocks of all slots, and changes a word for each: some
+//! milliseconds with the routes of the Internet, for which other writers wait, but no reader.
 //!
 //! # Papers
 //!

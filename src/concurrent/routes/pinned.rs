@@ -86,7 +86,7 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
     pub fn lookup_batch<'p>(&'p self, addresses: &[A], found: &mut [Option<(Prefix<A>, &'p V)>]) {
         let found = results_for(addresses.len(), found);
         self.bursts::<true, _>(addresses, found, |address, route| {
-            route.map(|(route, value)| (Prefix::of(address, route.len()), value))
+            route.map(|(len, value)| (Prefix::of(address, len), value))
         });
     }
 

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use alloc::vec::Vec;
+use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use super::block::{Block, Header, NewBlock};
@@ -12,9 +13,8 @@ use crate::concurrent::garbage::{Dropped, first_panic};
 pub(super) struct Retired<V> {
     pub(super) blocks: Vec<NonNull<Header>>,
     pub(super) groups: Vec<Group>,
-    /// Blocks that no reader has ever seen.
-    pub(super) unused: Vec<NewBlock<V>>,
     pub(super) bytes: usize,
+    values: PhantomData<V>,
 }
 
 /// The cost of garbage itself, most of it in the collector: 64 functions of 32 bytes, one of them
@@ -23,7 +23,7 @@ const OVERHEAD: usize = 2304;
 
 impl<V> Retired<V> {
     pub(super) const fn new() -> Self {
-        Self { blocks: Vec::new(), groups: Vec::new(), unused: Vec::new(), bytes: 0 }
+        Self { blocks: Vec::new(), groups: Vec::new(), bytes: 0, values: PhantomData }
     }
 
     pub(super) fn block(&mut self, block: Block<'_, V>) {
@@ -45,18 +45,9 @@ impl<V> Retired<V> {
         }
     }
 
-    /// Returns whether a reader may access anything.
-    pub(super) fn is_shared(&self) -> bool {
-        !self.blocks.is_empty() || !self.groups.is_empty()
-    }
-
-    /// Frees what no reader has ever seen. Returns the first panic of a destructor.
-    pub(super) fn free_unused(&mut self) -> Dropped {
-        let mut result = Ok(());
-        for block in core::mem::take(&mut self.unused) {
-            result = first_panic(result, block.free());
-        }
-        result
+    /// Returns whether nothing was replaced.
+    pub(super) fn is_empty(&self) -> bool {
+        self.blocks.is_empty() && self.groups.is_empty()
     }
 
     /// Returns the bytes that are counted as garbage.
@@ -69,8 +60,8 @@ impl<V> Retired<V> {
     /// # Safety
     ///
     /// No pin exists from the time before this was replaced.
-    pub(super) unsafe fn free(mut self) -> Dropped {
-        let mut result = self.free_unused();
+    pub(super) unsafe fn free(self) -> Dropped {
+        let mut result = Ok(());
         for group in self.groups {
             // SAFETY: by the contract.
             unsafe { group.free() };

@@ -9,7 +9,8 @@
 //!            block
 //! ```
 //!
-//! The word of a part is the pointer to its block, or that to its group with the lowest bit set. A
+//! The word of a slot is the pointer to its block, with a number that says where the values are
+//! (`Block::word`). The word of a part is the pointer to its block, or that to its group with the lowest bit set. A
 //! group that is made has the block of the part in all of its slots, and one whose slots have all
 //! the same block is replaced by that: neither changes any answer. A group that has been replaced
 //! is not changed any more, so a reader that still loads from it finds what there was at that time,
@@ -21,9 +22,9 @@ use core::alloc::Layout;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-use super::block::{Block, Header};
+use super::block::{Block, Cell, Header};
 use crate::concurrent::memory::{allocate, free};
-use crate::concurrent::sync::{AtomicPtr, IS_CHECKED, Ordering};
+use crate::concurrent::sync::{IS_CHECKED, Ordering};
 use crate::raw::prefetch::prefetch;
 use crate::routes::stride::{SLOTS, STRIDE, first_slot};
 
@@ -39,9 +40,6 @@ const WIDTH: usize = 1 << (END - STRIDE);
 
 /// The number of parts.
 const PARTS: usize = SLOTS as usize;
-
-/// A word that names a block.
-pub(super) type Cell = AtomicPtr<Header>;
 
 /// The slots of a group, which are freed by the owner.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -123,7 +121,7 @@ pub(super) struct Slots<V> {
 
 impl<V> Slots<V> {
     pub(super) fn new() -> Self {
-        let empty = || Cell::new(Block::<V>::EMPTY.as_ptr().as_ptr());
+        let empty = || Cell::new(Block::<V>::empty().word());
         Self { parts: core::array::from_fn(|_| empty()), values: PhantomData }
     }
 
@@ -152,13 +150,14 @@ impl<V> Slots<V> {
         prefetch(named.cast::<Cell>().wrapping_add(index));
     }
 
-    /// Returns the block of an address with these first bits.
+    /// Returns the block of an address with these first bits. If `prefetches`, prefetches where its
+    /// value is most likely.
     ///
     /// # Safety
     ///
     /// A pin, the lock of the writers or the only reference is held as long as the result is used.
     #[inline(always)]
-    pub(super) unsafe fn block(&self, word: u64) -> Block<'_, V> {
+    pub(super) unsafe fn block(&self, word: u64, prefetches: bool) -> Block<'_, V> {
         // Acquire: pairs with the Release in `store`; the slots of the group are visible.
         let named = self.parts[first_slot(word) as usize].load(Ordering::Acquire);
         match Part::of(named) {
@@ -167,8 +166,13 @@ impl<V> Slots<V> {
             Part::Group(group) => {
                 // SAFETY: by the contract.
                 let slot = unsafe { group.slot(word) };
-                // SAFETY: as above.
-                unsafe { load(slot) }
+                // Acquire: pairs with the Release in `store`; the contents of the block are visible.
+                let word_of_block = slot.load(Ordering::Acquire);
+                if prefetches {
+                    Block::<V>::prefetch_value(word_of_block, first_slot(word << END));
+                }
+                // SAFETY: by the invariant, and the contract.
+                unsafe { Block::from_word(word_of_block) }
             }
         }
     }
@@ -223,15 +227,13 @@ impl<V> Slots<V> {
 #[inline(always)]
 pub(super) unsafe fn load<'p, V>(cell: &Cell) -> Block<'p, V> {
     // Acquire: pairs with the Release in `store`; the contents of the block are visible.
-    let block = cell.load(Ordering::Acquire);
-    // SAFETY: words are never null.
-    let block = unsafe { NonNull::new_unchecked(block) };
+    let word = cell.load(Ordering::Acquire);
     // SAFETY: by the contract.
-    unsafe { Block::from_ptr(block) }
+    unsafe { Block::from_word(word) }
 }
 
 /// Publishes a block in the slots of a word.
 pub(super) fn store<V>(cell: &Cell, block: Block<'_, V>) {
     // Release: pairs with the Acquire in `load`; publishes the contents of the block.
-    cell.store(block.as_ptr().as_ptr(), Ordering::Release);
+    cell.store(block.word(), Ordering::Release);
 }

@@ -288,16 +288,15 @@ impl<A: Address, V: Clone + Send + 'static> ConcurrentRoutes<A, V> {
     }
 
     /// Frees what no slot names any more, as soon as no reader accesses it.
-    fn retire(&self, mut retired: Retired<V>) {
-        let dropped = retired.free_unused();
-        if retired.is_shared() {
-            // SAFETY: called by the collector when all pins have ended that exist now.
-            let free = |retired: Retired<V>| forget_panic(unsafe { retired.free() });
-            let (cost, pin) = (retired.cost(), crossbeam_epoch::pin());
-            // SAFETY: values may be dropped by any thread, at any time.
-            unsafe { self.garbage.defer(cost, &pin, move || free(retired)) };
+    fn retire(&self, retired: Retired<V>) {
+        if retired.is_empty() {
+            return;
         }
-        dropped.unwrap_or_else(|panic| resume_unwind(panic));
+        // SAFETY: called by the collector when all pins have ended that exist now.
+        let free = |retired: Retired<V>| forget_panic(unsafe { retired.free() });
+        let (cost, pin) = (retired.cost(), crossbeam_epoch::pin());
+        // SAFETY: values may be dropped by any thread, at any time.
+        unsafe { self.garbage.defer(cost, &pin, move || free(retired)) };
     }
 }
 
