@@ -32,85 +32,13 @@ use core::panic::AssertUnwindSafe;
 use core::ptr::{self, NonNull};
 use std::panic::catch_unwind;
 
+use super::header::{ALIGN, Bits, Header, empty, tagged, untagged};
 use crate::concurrent::garbage::{Dropped, first_panic, forget_panic};
 use crate::concurrent::sync::{AtomicPtr, Ordering};
 use crate::raw::bit_ops::{count_ones, each_one, ones, rank, select_ptr, select_ref};
 use crate::raw::prefetch::{CACHE_LINE, prefetch};
 use crate::routes::search::{RouteMatch, search};
 use crate::routes::stride::{COVERS, PrefixIndex, SLOTS};
-
-/// A word with a pointer to a block or to a group, and a number.
-pub(super) type Cell = AtomicPtr<Header>;
-
-/// The alignment of headers: pointers to them have five bits for a number.
-const ALIGN: usize = 32;
-
-/// Returns the word of a pointer and a number.
-fn tagged<T>(pointer: *mut T, tag: usize) -> *mut T {
-    debug_assert!(tag < ALIGN && pointer.addr() % ALIGN == 0);
-    pointer.map_addr(|address| address | tag)
-}
-
-/// Returns the pointer and the number of a word.
-#[inline(always)]
-fn untagged<T>(word: *mut T) -> (*mut T, usize) {
-    (word.map_addr(|address| address & !(ALIGN - 1)), word.addr() % ALIGN)
-}
-
-/// The bitmaps of a block.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(super) struct Bits {
-    /// Routes of levels 1 to 5: bit `n` for prefix index `n`.
-    inner: u64,
-    /// Routes of level 6: bit `n` for slot `n`.
-    outer: u64,
-    /// Children: bit `n` for slot `n`.
-    branches: u64,
-}
-
-impl Bits {
-    const NONE: Self = Self { inner: 0, outer: 0, branches: 0 };
-
-    /// Returns whether there are neither routes nor children.
-    const fn is_empty(self) -> bool {
-        self.inner | self.outer | self.branches == 0
-    }
-
-    fn routes(self) -> usize {
-        (count_ones(self.inner) + count_ones(self.outer)) as usize
-    }
-
-    fn children(self) -> usize {
-        count_ones(self.branches) as usize
-    }
-}
-
-/// What all blocks begin with.
-#[repr(C, align(32))]
-pub(super) struct Header {
-    bits: Bits,
-    /// The value of the inherited route, which is in its shared block, with its length as the
-    /// number; or null.
-    inherited: AtomicPtr<u8>,
-}
-
-/// The block without routes, of slots without routes. It is not freed.
-#[cfg(not(crossbeam_loom))]
-fn empty() -> &'static Header {
-    static EMPTY: Header = Header { bits: Bits::NONE, inherited: AtomicPtr::new(ptr::null_mut()) };
-    &EMPTY
-}
-
-/// The block without routes of an execution, whose atomics the checker knows.
-#[cfg(crossbeam_loom)]
-fn empty() -> &'static Header {
-    loom::lazy_static! {
-        static ref EMPTY: Header =
-            Header { bits: Bits::NONE, inherited: AtomicPtr::new(ptr::null_mut()) };
-    }
-    &EMPTY
-}
 
 /// A change of one item of a sequence: `removed` ones, 0 or 1, are replaced by an inserted one.
 struct Splice<T> {
@@ -233,7 +161,7 @@ impl<'p, V> Block<'p, V> {
 
     /// Returns whether it is the one without routes, which is not allocated.
     pub(super) fn is_empty(self) -> bool {
-        self == Self::empty()
+        !self.is_own() && self.inherited_word().is_null()
     }
 
     /// Returns whether it has routes or children: then it belongs to one slot or parent. Others are

@@ -16,7 +16,8 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-use super::block::{Block, Cell, Header, NewBlock};
+use super::block::{Block, NewBlock};
+use super::header::{Cell, Header};
 use super::retired::Retired;
 use super::slots::{END, Group, Slots, load, store};
 use crate::key::bits::Address;

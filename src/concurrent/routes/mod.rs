@@ -89,6 +89,7 @@ mod block;
 mod check;
 mod covering;
 mod edit;
+mod header;
 mod list;
 mod lookup;
 #[cfg(all(test, crossbeam_loom))]

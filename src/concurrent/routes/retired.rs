@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-use super::block::{Block, Header, NewBlock};
+use super::block::{Block, NewBlock};
+use super::header::Header;
 use super::slots::Group;
 use crate::concurrent::garbage::{Dropped, first_panic};
 

@@ -10,8 +10,10 @@
 //! ```
 //!
 //! The word of a slot is the pointer to its block, with a number that says where the values are
-//! (`Block::word`). The word of a part is the pointer to its block, or that to its group with the lowest bit set. A
-//! group that is made has the block of the part in all of its slots, and one whose slots have all
+//! (`Block::word`). The word of a part is the pointer to its block, or that to its group with the
+//! lowest bit set.
+//!
+//! A group that is made has the block of the part in all of its slots, and one whose slots have all
 //! the same block is replaced by that: neither changes any answer. A group that has been replaced
 //! is not changed any more, so a reader that still loads from it finds what there was at that time,
 //! which is later than that at which it has loaded the word of the part.
@@ -22,7 +24,8 @@ use core::alloc::Layout;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-use super::block::{Block, Cell, Header};
+use super::block::Block;
+use super::header::{Cell, Header};
 use crate::concurrent::memory::{allocate, free};
 use crate::concurrent::sync::{IS_CHECKED, Ordering};
 use crate::raw::prefetch::prefetch;
@@ -166,7 +169,7 @@ impl<V> Slots<V> {
             Part::Group(group) => {
                 // SAFETY: by the contract.
                 let slot = unsafe { group.slot(word) };
-                // Acquire: pairs with the Release in `store`; the contents of the block are visible.
+                // Acquire: as in `load`.
                 let word_of_block = slot.load(Ordering::Acquire);
                 if prefetches {
                     Block::<V>::prefetch_value(word_of_block, first_slot(word << END));

@@ -202,7 +202,10 @@ mod tests {
         #[test]
         fn fixed_lines_have_the_numbers_of_a_set(
             kind in 0..HASHES.len(),
-            ops in prop::collection::vec((any::<bool>(), 0..CAPACITY as u32 + 200, 1..200_u32), 1..STEPS),
+            ops in prop::collection::vec(
+                (any::<bool>(), 0..CAPACITY as u32 + 200, 1..200_u32),
+                1..STEPS,
+            ),
         ) {
             let (mut lines, mut model, hash) = (fixed(), BTreeSet::new(), HASHES[kind]);
             for (is_inserted, first, count) in ops {
