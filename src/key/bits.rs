@@ -30,6 +30,8 @@
 use core::hash::{BuildHasher, Hash, Hasher};
 use core::net::{Ipv4Addr, Ipv6Addr};
 
+use super::octets::Octets;
+
 /// A string of [`BITS`](Self::BITS) bits, the most significant first.
 ///
 /// # Contract
@@ -53,6 +55,10 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 pub trait BitString: Copy + Ord {
     /// The width of the string in bits.
     const BITS: u32;
+
+    /// That it is an IPv4 address, for this crate.
+    #[doc(hidden)]
+    const OCTETS: Option<Octets<Self>> = None;
 
     /// Returns the 64 bits from bit `pos` on, left-aligned; bits past the end are zero.
     ///
@@ -295,6 +301,7 @@ impl<const N: usize> Address for [u8; N] {
 
 impl BitString for Ipv4Addr {
     const BITS: u32 = 32;
+    const OCTETS: Option<Octets<Self>> = Octets::IPV4;
 
     #[inline]
     fn window(&self, pos: u32) -> u64 {

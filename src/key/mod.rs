@@ -7,6 +7,7 @@ mod convert;
 mod fin_watch;
 pub mod flow;
 mod name;
+mod octets;
 pub mod prefix;
 
 pub use fin_watch::FinWatch;
