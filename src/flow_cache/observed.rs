@@ -86,7 +86,7 @@ impl<V> Seen<V> {
         Self { value: NonNull::from(&mut flow.value), bits }
     }
 
-    /// The same packet, for which another flow was removed.
+    /// The packet, with a flow that was removed for it.
     #[inline]
     pub(super) fn with_removed(self) -> Self {
         Self { bits: self.bits | 1 << Self::REMOVED, ..self }

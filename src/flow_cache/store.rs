@@ -226,9 +226,12 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
     ///
     /// If memory cannot be allocated. Some may be.
     pub(super) fn try_reserve_tenant(&mut self, tenant: Tenant) -> Result<(), AllocError> {
+        if !self.has_tenants(tenant) {
+            return Ok(());
+        }
         match self.flows.slot_count().checked_sub(1) {
-            Some(last) if self.has_tenants(tenant) => self.rest.tenants.try_reserve(last),
-            _ => Ok(()),
+            Some(last) => self.rest.tenants.try_reserve(last),
+            None => Ok(()),
         }
     }
 

@@ -28,9 +28,8 @@
 //! and 4.3.
 
 use core::hash::{BuildHasher, Hash, Hasher};
+use core::marker::PhantomData;
 use core::net::{Ipv4Addr, Ipv6Addr};
-
-use super::octets::Octets;
 
 /// A string of [`BITS`](Self::BITS) bits, the most significant first.
 ///
@@ -297,6 +296,17 @@ impl<const N: usize> Address for [u8; N] {
     fn from_windows(window: impl Fn(u32) -> u64) -> Self {
         core::array::from_fn(|i| (window(8 * i as u32) >> 56) as u8)
     }
+}
+
+/// Evidence that a type is [`Ipv4Addr`], where words are little-endian: values exist for that type
+/// only.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Octets<A>(PhantomData<A>);
+
+impl Octets<Ipv4Addr> {
+    const IPV4: Option<Self> =
+        if cfg!(target_endian = "little") { Some(Self(PhantomData)) } else { None };
 }
 
 impl BitString for Ipv4Addr {

@@ -7,7 +7,6 @@ mod convert;
 mod fin_watch;
 pub mod flow;
 mod name;
-mod octets;
 pub mod prefix;
 
 pub use fin_watch::FinWatch;

@@ -37,6 +37,8 @@
 //! its length in the last two bytes of the last word; if the address fills that, as of IPv6, in a
 //! `write_u16`.
 
+mod octets;
+
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -9,15 +9,11 @@
 //! ```
 #![allow(unsafe_code)]
 
-use core::marker::PhantomData;
 use core::mem::offset_of;
 use core::net::Ipv4Addr;
 
-use super::flow::FiveTuple;
-
-/// Evidence that a type is an IPv4 address: four bytes in the order of the network.
-#[derive(Clone, Copy, Debug)]
-pub struct Octets<A>(PhantomData<A>);
+use super::FiveTuple;
+use crate::key::bits::Octets;
 
 type Tuple = FiveTuple<Ipv4Addr>;
 
@@ -28,12 +24,6 @@ const _: () = {
     assert!(offset_of!(Tuple, protocol) == 12);
 };
 
-impl Octets<Ipv4Addr> {
-    /// That of IPv4 addresses, where words are read as the code below expects.
-    pub(crate) const IPV4: Option<Self> =
-        if cfg!(target_endian = "little") { Some(Self(PhantomData)) } else { None };
-}
-
 impl<A: Copy> Octets<A> {
     /// Eight bytes from this offset on, which is 5 at most.
     #[inline(always)]
@@ -41,7 +31,7 @@ impl<A: Copy> Octets<A> {
         let bytes: *const u8 = (&raw const *tuple).cast();
         // SAFETY: the type is `Tuple`, in which the bytes 0 to 12 are those of its fields, and so
         // initialised.
-        unsafe { bytes.add(offset).cast::<u64>().read_unaligned() }
+        unsafe { bytes.wrapping_add(offset).cast::<u64>().read_unaligned() }
     }
 
     /// Both ports.
@@ -49,7 +39,7 @@ impl<A: Copy> Octets<A> {
     fn ports(self, tuple: &FiveTuple<A>) -> u32 {
         let bytes: *const u8 = (&raw const *tuple).cast();
         // SAFETY: the type is `Tuple`, in which the ports are the bytes 8 to 11.
-        unsafe { bytes.add(8).cast::<u32>().read_unaligned() }
+        unsafe { bytes.wrapping_add(8).cast::<u32>().read_unaligned() }
     }
 
     /// Whether a tuple in memory is equal to another one, which is in registers.
@@ -72,11 +62,12 @@ impl<A: Copy> Octets<A> {
     #[inline(always)]
     pub(super) fn ordered(self, tuple: &FiveTuple<A>) -> (FiveTuple<A>, bool) {
         let (addresses, ports) = (self.word(tuple, 0), self.ports(tuple));
-        let sockets = self.addresses(tuple);
-        let source = (sockets >> 32) << 16 | u64::from(ports & 0xffff);
-        let destination = (sockets & 0xffff_ffff) << 16 | u64::from(ports >> 16);
-        // The borrow, and no comparison: that would be done again where the order is used.
-        let reverse = (destination.wrapping_sub(source) >> 62) as u32 & 1;
+        let both = self.addresses(tuple);
+        // Differences of 32 and 16 bits; the sign, and no comparison, which would be repeated where
+        // the order is used.
+        let address = (both & 0xffff_ffff).wrapping_sub(both >> 32);
+        let port = u64::from(ports >> 16).wrapping_sub(u64::from(ports & 0xffff));
+        let reverse = ((address << 16).wrapping_add(port) >> 63) as u32;
         let mut ordered = *tuple;
         let bytes: *mut u8 = (&raw mut ordered).cast();
         let addresses = addresses.rotate_left(32 * reverse);
@@ -84,7 +75,7 @@ impl<A: Copy> Octets<A> {
         unsafe { bytes.cast::<u64>().write_unaligned(addresses) };
         let ports = ports.rotate_left(16 * reverse);
         // SAFETY: as above, for the bytes 8 to 11.
-        unsafe { bytes.add(8).cast::<u32>().write_unaligned(ports) };
+        unsafe { bytes.wrapping_add(8).cast::<u32>().write_unaligned(ports) };
         (ordered, reverse != 0)
     }
 }
