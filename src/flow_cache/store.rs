@@ -13,6 +13,7 @@ use super::extras::Extras;
 use super::handle::Handle;
 use super::record::{Alias, Cold, Flow, FlowState, Marks};
 use super::state::Tenant;
+use crate::invariant::{InvariantError, ensure};
 use crate::key::flow::Direction;
 use crate::memory::{AllocError, Allocator};
 use crate::raw::chunked_vec::{ChunkedVec, DEFAULT_BITS};
@@ -361,6 +362,12 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
         // SAFETY: S1: there is such a slot.
         let flow = unsafe { self.flows.get_of_slot_mut(slot) }?;
         if flow.marks.is_surely_steady(hit_test.steady()) { Some(flow) } else { None }
+    }
+
+    /// Checks S1.
+    pub(super) fn validate(&self) -> Result<(), InvariantError> {
+        let has_slots = self.hit_test.slots() == self.flows.slot_count();
+        ensure(has_slots, || "hits are limited to another number of slots")
     }
 
     /// The rest of the flow of an occupied slot.
