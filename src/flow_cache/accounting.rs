@@ -3,7 +3,6 @@
 //! It works on slots only, without keys and values.
 
 use super::config::Config;
-use super::connection::ConnectionState;
 use super::metrics::Metrics;
 use super::record::{FlowState, Marks};
 use super::state::{Class, EndReason, Tenant};
@@ -23,8 +22,8 @@ pub(super) struct Accounting<P, A: Allocator + Clone> {
     /// Changes of the version but for quick hits: those that are not in the metrics, as one key
     /// compared in the first bucket. So a quick hit counts nothing but the version.
     pub(super) slow_changes: u64,
-    /// The mask of bits of [steady](ConnectionState::steady_mask) connections.
-    pub(super) steady: u16,
+    /// The number of quick hits when a flow was last removed for a packet.
+    pub(super) removed_at: u64,
     /// Evictions, modulo 2^32.
     pub(super) evictions: u32,
     /// Flows that were examined for evictions since some were prefetched.
@@ -48,7 +47,7 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
             tenants: Tenants::new_in(config.flows, memory),
             metrics: Metrics::default(),
             slow_changes: 1,
-            steady: ConnectionState::steady_mask(config.close_rule),
+            removed_at: 0,
             evictions: 0,
             examined: 0,
             is_idle_only: config.timeouts.active_nanos() == NEVER && config.emergency.is_none(),

@@ -104,10 +104,11 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         let name = mem::replace(&mut flow.name, carried.name);
         let value = mem::replace(&mut flow.value, value);
         *removed = Some(removed_flow((slot, cold), key, value, (before, reason), &self.clock));
+        self.accounting.removed_at = self.version - self.accounting.slow_changes;
         (flow.marks, flow.last_seen, flow.version) = (new.marks, now, self.version);
         *last_id += 1;
         *cold = Cold::new(*last_id, now, new.hash);
-        let seen = Seen::first(flow, slot, new.direction);
+        let seen = Seen::first(flow, slot, new.direction).with_removed();
         let New { marks, tenant, .. } = new;
         let state = FlowState { marks, last_seen: now, reported: now, tenant, timeout: None };
         self.accounting.replace(slot, (before, reason), state, (&self.config, now));

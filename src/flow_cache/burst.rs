@@ -130,7 +130,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         new: &mut impl FnMut(usize) -> V,
         each: &mut impl FnMut(usize, Result<Observed<'_, K, V, A>, Refused>),
     ) {
-        self.begin_packet(now);
+        let now = self.begin_packet(now);
         for (burst, packets) in packets.chunks(BURST).enumerate() {
             let first = burst * BURST;
             let mut places = [const { (None, NO_SLOT) }; BURST];
@@ -152,11 +152,17 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             }
             let both = places.iter_mut().zip(packets);
             for (number, ((carried, slot), (key, packet))) in both.enumerate() {
-                let Some(carried) = carried.take() else { break };
-                self.store.forget_removed();
-                let new = |_| Ok(new(first + number));
-                let seen = self.observe_in_slot(*slot, carried, key, *packet, new);
-                each(first + number, refused(seen));
+                self.forget_droppable();
+                let Some(known) = carried else { break };
+                let seen = match self.record_steady(*slot, known, *packet, now) {
+                    Some(seen) => Ok(seen),
+                    None => {
+                        let Some(carried) = carried.take() else { break };
+                        let new = |_| Ok(new(first + number));
+                        self.observe_any(*slot, carried, key, *packet, new)
+                    }
+                };
+                each(first + number, refused(seen.map(|seen| self.observed(seen))));
             }
         }
     }

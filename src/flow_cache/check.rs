@@ -42,6 +42,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         let (flows, aliases) = (self.store.flows.len(), self.store.rest.aliases.len());
         same("keys of the index", self.index.len(), flows + aliases)?;
         ensure(flows <= self.config.flows, || format!("{flows} flows of {}", self.config.flows))?;
+        self.store.validate()?;
         let slots = 0..self.store.flows.slot_count();
         let slots = slots.filter(|slot| self.store.flows.get(*slot).is_some());
         let (mut linked, mut pinned, mut classes, mut extras) = (0, 0, [0; 4], (0, 0));

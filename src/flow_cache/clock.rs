@@ -9,12 +9,12 @@ const ORIGIN: u64 = 1 << 62;
 /// The longest step, a year: one wrong timestamp does not use up the range.
 const JUMP: u64 = 366 * 24 * 3600 * 1_000_000_000;
 
-/// From this time on, 146 years after the origin, the end of the range is checked.
-const LATE: u64 = 1 << 63;
+/// Shorter steps, of 208 days, need no check but that of [`LATE`].
+const QUICK: u64 = 1 << 54;
 
-/// Times of the caller from this one on are close to the end of its range. Earlier ones do not come
-/// close to it before [`LATE`].
-const LATE_OF_CALLER: u64 = 1 << 63;
+/// From this time on, 146 years after the origin, the end of the range is checked, and from this
+/// time of the caller on that of its range.
+const LATE: u64 = 1 << 63;
 
 /// Converts the caller's timestamps to nanoseconds that never decrease.
 #[derive(Clone, Debug)]
@@ -25,14 +25,11 @@ pub(super) struct Clock {
     /// The offset of the cache's time to the caller's: one of `ahead` and `behind` is 0.
     ahead: u64,
     behind: u64,
-    /// Shorter steps need no check but that of [`LATE`]: [`JUMP`], or 0 from [`LATE`] on, and if
-    /// the caller's time is close to the end of its range.
-    quick: u64,
 }
 
 impl Clock {
     pub(super) const fn new() -> Self {
-        Self { now: ORIGIN, shift: ORIGIN, ahead: ORIGIN, behind: 0, quick: JUMP }
+        Self { now: ORIGIN, shift: ORIGIN, ahead: ORIGIN, behind: 0 }
     }
 
     /// Advances to the caller's `time` and returns the time of the cache.
@@ -40,22 +37,22 @@ impl Clock {
     pub(super) fn advance(&mut self, time: Timestamp) -> u64 {
         let next = time.as_nanos().wrapping_add(self.shift);
         // To an earlier time, this is a long step.
-        if next.wrapping_sub(self.now) < self.quick && next < LATE {
+        if next.wrapping_sub(self.now) < QUICK && self.now | self.latest() < LATE {
             self.now = next;
+            next
         } else {
-            self.advance_far(time);
+            self.advance_far(time)
         }
-        self.now
     }
 
     /// Does nothing if the time is not later. Advances by the longest step at most, to a time that
     /// counts as the caller's then, or close to the end of the range.
     #[cold]
     #[inline(never)]
-    fn advance_far(&mut self, time: Timestamp) {
+    fn advance_far(&mut self, time: Timestamp) -> u64 {
         // The time of the caller may be close to the end of its range, but it does not wrap around.
         if time.as_nanos() <= self.latest() {
-            return;
+            return self.now;
         }
         let passed = time.as_nanos() - self.latest();
         let next = self.now.saturating_add(passed.min(JUMP)).min(NEVER - 1);
@@ -64,7 +61,7 @@ impl Clock {
         if !is_whole {
             self.set(time);
         }
-        self.quick = self.quick();
+        self.now
     }
 
     #[inline]
@@ -77,17 +74,12 @@ impl Clock {
         self.ahead = self.now.saturating_sub(now.as_nanos());
         self.behind = now.as_nanos().saturating_sub(self.now);
         self.shift = self.ahead.wrapping_sub(self.behind);
-        self.quick = self.quick();
     }
 
     /// The latest time of the caller.
     #[inline(always)]
     const fn latest(&self) -> u64 {
         self.now.wrapping_sub(self.shift)
-    }
-
-    fn quick(&self) -> u64 {
-        if self.now < LATE && self.latest() < LATE_OF_CALLER { JUMP } else { 0 }
     }
 
     /// Converts a time of the cache to the caller's.
@@ -120,18 +112,20 @@ mod tests {
     }
     #[test]
     fn time_does_not_wrap_around() {
-        let mut clock = Clock::new();
-        let step = JUMP - 1;
-        let mut before = clock.now();
-        // More steps than the range has.
-        for _ in 0..2 * u64::MAX.div_ceil(step) {
-            clock.set(Timestamp::ZERO);
-            for time in [5, 5 + step] {
-                let now = clock.advance(Timestamp::from_nanos(time));
-                assert!(before <= now && now < NEVER, "{before} {now}");
-                before = now;
+        for step in [JUMP - 1, QUICK - 1] {
+            let mut clock = Clock::new();
+            let mut before = clock.now();
+            // More steps than the range has.
+            for _ in 0..2 * u64::MAX.div_ceil(step) {
+                clock.set(Timestamp::ZERO);
+                for time in [5, 5 + step] {
+                    let now = clock.advance(Timestamp::from_nanos(time));
+                    assert!(before <= now && now < NEVER, "{before} {now}");
+                    assert_eq!(now, clock.now());
+                    before = now;
+                }
             }
+            assert_eq!(before, NEVER - 1);
         }
-        assert_eq!(before, NEVER - 1);
     }
 }

@@ -218,9 +218,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         now: Timestamp,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Observed<'_, K, V, A>, ObserveError<E>> {
-        self.begin_packet(now);
+        let now = self.begin_packet(now);
         let carried = self.carry(key);
-        self.observe_carried(carried, key, packet, new)
+        self.observe_carried(carried, (key, packet, now), new)
     }
 
     /// Processes a packet like [`try_observe_expected`](Self::try_observe_expected), given the hash
@@ -251,9 +251,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         now: Timestamp,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Observed<'_, K, V, A>, ObserveError<E>> {
-        self.begin_packet(now);
+        let now = self.begin_packet(now);
         let carried = Self::carry_hashed(hash, key);
-        self.observe_carried(carried, key, packet, new)
+        self.observe_carried(carried, (key, packet, now), new)
     }
 
     /// Returns the expectation that a new flow of this key fulfils, if there is one.

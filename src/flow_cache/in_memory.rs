@@ -6,6 +6,7 @@ use super::FlowCache;
 use super::accounting::Accounting;
 use super::clock::Clock;
 use super::config::Config;
+use super::connection::ConnectionState;
 use super::index::Index;
 use super::store::Store;
 use crate::eviction::{ByClass, Eviction};
@@ -73,9 +74,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     pub fn with_policy_and_hasher_in(config: Config, policy: P, hasher: S, memory: A) -> Self {
         let clock = Clock::new();
         let tick = clock.now() / config.tick;
+        let steady = ConnectionState::steady_mask(config.close_rule);
         Self {
             index: Index::new_in(hasher, memory.clone()),
-            store: Store::new_in(config.flows, memory.clone()),
+            store: Store::new_in(config.flows, steady, memory.clone()),
             accounting: Accounting::new_in(policy, tick, &config, memory),
             clock,
             version: 1,

@@ -41,11 +41,21 @@ impl<K: FlowName> Carried<K> {
 }
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCache<K, V, P, S, A> {
-    /// Begins a packet, or a burst of packets.
+    /// Begins a packet, or a burst of packets. Returns the time of the cache.
     #[inline(always)]
-    pub(super) fn begin_packet(&mut self, now: Timestamp) {
-        self.clock.advance(now);
-        self.store.forget_removed();
+    pub(super) fn begin_packet(&mut self, now: Timestamp) -> u64 {
+        self.forget_droppable();
+        self.clock.advance(now)
+    }
+
+    /// Drops the flow that was removed for the last packet, if something happens then. Others
+    /// remain until there is a packet that is not a quick hit: so most packets do not read whether
+    /// there is one.
+    #[inline(always)]
+    pub(super) fn forget_droppable(&mut self) {
+        if core::mem::needs_drop::<(K, V)>() {
+            self.store.forget_removed();
+        }
     }
 
     /// Normalises and hashes a key.
@@ -64,28 +74,29 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// Whether there is a flow of this name in a slot.
     #[inline(always)]
     fn is_named(&self, slot: u32, name: &K) -> bool {
-        self.store.flows.get(slot).is_some_and(|flow| flow.name == *name)
+        self.store.flows.get(slot).is_some_and(|flow| flow.name.is_same(name))
     }
 
     /// Records a packet that changes only times, as most do, in its flow, if that is in this slot.
     #[inline(always)]
-    fn record_steady(
+    pub(super) fn record_steady(
         &mut self,
         slot: u32,
         carried: &Carried<K>,
         packet: Packet,
+        now: u64,
     ) -> Option<Seen<V>> {
         if !packet.is_plain() {
             return None;
         }
-        let flow = self.store.flows.get_mut(slot)?;
-        if !flow.marks.is_surely_steady(self.accounting.steady) || flow.name != carried.name {
+        let flow = self.store.steady_flow(slot)?;
+        if !flow.name.is_same(&carried.name) {
             return None;
         }
         let version = self.version + 1;
         self.version = version;
         self.accounting.policy.touch(slot);
-        flow.last_seen = self.clock.now();
+        flow.last_seen = now;
         flow.version = version;
         let marks = flow.marks.with_hit();
         flow.marks = marks;
@@ -95,7 +106,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
 
     /// The result for a packet that was recorded, and nothing has happened since.
     #[inline(always)]
-    fn observed(&mut self, seen: Seen<V>) -> Observed<'_, K, V, A> {
+    pub(super) fn observed(&mut self, seen: Seen<V>) -> Observed<'_, K, V, A> {
         // SAFETY: the value is in the record of a flow, which is borrowed as `self` is. It was not
         // removed or moved: `Seen` is made for this call. `rest` is another part of the store.
         unsafe { seen.observed(&mut self.store.rest) }
@@ -106,26 +117,12 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     pub(super) fn observe_carried<E>(
         &mut self,
         carried: Carried<K>,
-        key: &K,
-        packet: Packet,
+        (key, packet, now): (&K, Packet, u64),
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Observed<'_, K, V, A>, ObserveError<E>> {
         // Most flows are the first candidate of their home line.
         let slot = self.index.first(carried.hash).unwrap_or(NO_SLOT);
-        self.observe_in_slot(slot, carried, key, packet, new)
-    }
-
-    /// Processes a packet whose flow is likely in this slot.
-    #[inline(always)]
-    pub(super) fn observe_in_slot<E>(
-        &mut self,
-        slot: u32,
-        carried: Carried<K>,
-        key: &K,
-        packet: Packet,
-        new: impl FnOnce(Option<Handle>) -> Result<V, E>,
-    ) -> Result<Observed<'_, K, V, A>, ObserveError<E>> {
-        let seen = match self.record_steady(slot, &carried, packet) {
+        let seen = match self.record_steady(slot, &carried, packet, now) {
             Some(seen) => seen,
             None => self.observe_any(slot, carried, key, packet, new)?,
         };
@@ -134,7 +131,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
 
     /// Processes a packet that may change the state of its flow, or whose flow is not in this slot.
     #[inline(never)]
-    fn observe_any<E>(
+    pub(super) fn observe_any<E>(
         &mut self,
         slot: u32,
         carried: Carried<K>,
@@ -142,6 +139,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         packet: Packet,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Seen<V>, ObserveError<E>> {
+        self.store.forget_removed();
         if self.is_named(slot, &carried.name) {
             if let Some(seen) = self.on_packet_in(slot, packet, carried.direction) {
                 return Ok(seen);
@@ -273,7 +271,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         let now = self.clock.now();
         self.accounting.policy.touch(hit.slot);
         let direction = hit.direction(carried);
-        let Store { flows, rest } = &mut self.store;
+        let Store { flows, rest, .. } = &mut self.store;
         let flow = &mut flows[hit.slot];
         let before = flow.marks;
         let mut marks = before;

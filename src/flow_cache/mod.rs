@@ -363,7 +363,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// [taken](Observed::take_removed). O(1).
     #[must_use]
     pub const fn last_removed(&self) -> Option<&RemovedFlow<K, V>> {
-        self.store.rest.removed.as_ref()
+        // Quick hits leave it here.
+        let is_last = self.accounting.removed_at == self.quick_hits();
+        if is_last { self.store.rest.removed.as_ref() } else { None }
     }
 
     /// Returns the version of the cache, for [`Cursor::changed_since`], which has an example.
@@ -378,6 +380,11 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         self.version += 1;
         self.accounting.slow_changes += 1;
         self.version
+    }
+
+    /// The number of quick hits.
+    const fn quick_hits(&self) -> u64 {
+        self.version - self.accounting.slow_changes
     }
 
     /// Returns the counters of the cache, and gauges of its present state. O(1).
@@ -408,7 +415,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             reseeds: self.index.reseeds(),
             ..self.accounting.metrics
         };
-        let quick = self.version - self.accounting.slow_changes;
+        let quick = self.quick_hits();
         metrics.hits += quick;
         metrics.probes[1] += quick;
         metrics.depths[1] += quick;

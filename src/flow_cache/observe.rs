@@ -198,9 +198,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         now: Timestamp,
         new: impl FnOnce() -> Result<V, E>,
     ) -> Result<Observed<'_, K, V, A>, ObserveError<E>> {
-        self.begin_packet(now);
+        let now = self.begin_packet(now);
         let carried = self.carry(key);
-        self.observe_carried(carried, key, packet, |_| new())
+        self.observe_carried(carried, (key, packet, now), |_| new())
     }
 
     /// Processes a packet like [`try_observe_with`](Self::try_observe_with), given the hash of its
@@ -231,9 +231,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         now: Timestamp,
         new: impl FnOnce() -> Result<V, E>,
     ) -> Result<Observed<'_, K, V, A>, ObserveError<E>> {
-        self.begin_packet(now);
+        let now = self.begin_packet(now);
         let carried = Self::carry_hashed(hash, key);
-        self.observe_carried(carried, key, packet, |_| new())
+        self.observe_carried(carried, (key, packet, now), |_| new())
     }
 
     /// Processes a packet if its flow exists, and returns `None` if not: for packets that must not
@@ -318,6 +318,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         now: Timestamp,
     ) -> Option<Observed<'_, K, V, A>> {
         self.begin_packet(now);
+        self.store.forget_removed();
         let slot = self.store.slot_of(handle)?;
         self.observe_slot(slot, direction, packet)
     }

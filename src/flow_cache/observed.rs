@@ -44,6 +44,8 @@ pub struct Observed<'a, K, V, A: Allocator + Clone = Global> {
     /// a SYN with an ACK, or the caller has set another [`Initiator`](super::Initiator): so the
     /// direction of a first packet may be reverse.
     pub fresh: bool,
+    /// Whether a flow was removed for the packet: without a load, for most packets.
+    has_removed: bool,
     slot: u32,
     rest: &'a mut Rest<K, V, A>,
 }
@@ -53,7 +55,7 @@ pub struct Observed<'a, K, V, A: Allocator + Clone = Global> {
 /// loop goes on.
 ///
 /// ```text
-///     bits   │ … │ fresh │ direction │ class 2 │ name 8 │ slot 32 │
+///     bits   │ … │ removed │ fresh │ direction │ class 2 │ name 8 │ slot 32 │
 /// ```
 pub(super) struct Seen<V> {
     value: NonNull<V>,
@@ -65,6 +67,7 @@ impl<V> Seen<V> {
     const CLASS: u32 = 40;
     const DIRECTION: u32 = 42;
     const FRESH: u32 = 43;
+    const REMOVED: u32 = 44;
 
     /// A packet in a flow.
     #[inline]
@@ -81,6 +84,12 @@ impl<V> Seen<V> {
             | (direction as u64) << Self::DIRECTION
             | u64::from(fresh) << Self::FRESH;
         Self { value: NonNull::from(&mut flow.value), bits }
+    }
+
+    /// The packet, with a flow that was removed for it.
+    #[inline]
+    pub(super) fn with_removed(self) -> Self {
+        Self { bits: self.bits | 1 << Self::REMOVED, ..self }
     }
 
     /// The first packet of a flow.
@@ -124,6 +133,7 @@ impl<V> Seen<V> {
             name: (self.bits >> Self::NAME) as u8,
             class: Class::of(self.bits >> Self::CLASS),
             fresh: has(Self::FRESH),
+            has_removed: has(Self::REMOVED),
             slot: self.slot(),
             // SAFETY: as the caller promises.
             flow: unsafe { self.value.as_mut() },
@@ -159,7 +169,7 @@ impl<K, V, A: Allocator + Clone> Observed<'_, K, V, A> {
     #[inline]
     #[must_use]
     pub fn removed(&self) -> Option<&RemovedFlow<K, V>> {
-        self.rest.removed.as_ref()
+        if self.has_removed { self.rest.removed.as_ref() } else { None }
     }
 
     /// Returns the flow that was evicted for a new one, or that had the sockets before, unless it
@@ -167,8 +177,7 @@ impl<K, V, A: Allocator + Clone> Observed<'_, K, V, A> {
     #[inline]
     #[must_use]
     pub fn take_removed(&mut self) -> Option<RemovedFlow<K, V>> {
-        // Nothing to write for most packets.
-        if self.rest.removed.is_none() { None } else { self.rest.removed.take() }
+        if self.has_removed { self.rest.removed.take() } else { None }
     }
 }
 

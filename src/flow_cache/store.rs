@@ -6,12 +6,14 @@
 //!     cold    │ id, aliases │ id, aliases │  –  │ id, aliases │   the rest
 //!     aliases       │ k → 1, next – │ …                           aliases of a flow, in a list
 //! ```
+#![allow(unsafe_code)]
 
 use super::event::RemovedFlow;
 use super::extras::Extras;
 use super::handle::Handle;
 use super::record::{Alias, Cold, Flow, FlowState, Marks};
 use super::state::Tenant;
+use crate::invariant::{InvariantError, ensure};
 use crate::key::flow::Direction;
 use crate::memory::{AllocError, Allocator};
 use crate::raw::chunked_vec::{ChunkedVec, DEFAULT_BITS};
@@ -89,13 +91,41 @@ impl Hit {
     /// Returns the direction of a packet in the flow, given the direction of its key.
     #[inline]
     pub(super) fn direction(self, carried: Direction) -> Direction {
-        if carried == self.initiator { Direction::Forward } else { Direction::Reverse }
+        Direction::of(carried as u8 ^ self.initiator as u8 != 0)
+    }
+}
+
+/// What decides whether a packet is a hit that changes times only, besides its flow: in one word,
+/// as most packets read it.
+///
+/// ```text
+///     │ slots 32 │ – │ mask of steady connections 16 │
+/// ```
+#[derive(Clone, Copy, Debug)]
+struct HitTest(u64);
+
+impl HitTest {
+    const fn new(slots: u32, steady: u16) -> Self {
+        Self((slots as u64) << 32 | steady as u64)
+    }
+
+    #[inline(always)]
+    const fn slots(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    /// The mask of bits of [steady](super::connection::ConnectionState::steady_mask) connections.
+    #[inline(always)]
+    const fn steady(self) -> u16 {
+        self.0 as u16
     }
 }
 
 /// The flows and aliases.
 #[derive(Clone, Debug)]
 pub(super) struct Store<K, V, A: Allocator + Clone> {
+    /// **S1** It has the number of slots of `flows`.
+    hit_test: HitTest,
     pub(super) flows: ChunkedSlab<Flow<K, V>, A>,
     pub(super) rest: Rest<K, V, A>,
 }
@@ -112,6 +142,7 @@ pub(super) struct Rest<K, V, A: Allocator + Clone> {
     /// The maximum number of flows.
     limit: usize,
     /// The flow that was removed for the last packet, until it is taken or another packet arrives.
+    /// After quick hits it is still here, if it needs no drop.
     pub(super) removed: Option<RemovedFlow<K, V>>,
     /// The ID of the last flow created.
     pub(super) last_id: u64,
@@ -157,8 +188,9 @@ impl<K, V, A: Allocator + Clone> Rest<K, V, A> {
 }
 
 impl<K, V, A: Allocator + Clone> Store<K, V, A> {
-    /// Creates an empty store of at most `limit` flows, whose memory will be from `memory`.
-    pub(super) fn new_in(limit: usize, memory: A) -> Self {
+    /// Creates an empty store of at most `limit` flows, whose memory will be from `memory`, given
+    /// the mask of bits of steady connections.
+    pub(super) fn new_in(limit: usize, steady: u16, memory: A) -> Self {
         let rest = Rest {
             cold: ChunkedVec::new_in(limit, memory.clone()),
             aliases: ChunkedSlab::chunked_in(usize::MAX, memory.clone()),
@@ -168,7 +200,8 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
             removed: None,
             last_id: 0,
         };
-        Self { flows: ChunkedSlab::chunked_in(limit, memory), rest }
+        let flows = ChunkedSlab::chunked_in(limit, memory);
+        Self { hit_test: HitTest::new(0, steady), flows, rest }
     }
 
     /// The allocator.
@@ -194,9 +227,12 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
     ///
     /// If memory cannot be allocated. Some may be.
     pub(super) fn try_reserve_tenant(&mut self, tenant: Tenant) -> Result<(), AllocError> {
+        if !self.has_tenants(tenant) {
+            return Ok(());
+        }
         match self.flows.slot_count().checked_sub(1) {
-            Some(last) if self.has_tenants(tenant) => self.rest.tenants.try_reserve(last),
-            _ => Ok(()),
+            Some(last) => self.rest.tenants.try_reserve(last),
+            None => Ok(()),
         }
     }
 
@@ -207,7 +243,7 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
     }
 
     /// Drops the flow that was removed for the last packet.
-    #[inline(always)]
+    #[inline]
     pub(super) fn forget_removed(&mut self) {
         if self.rest.removed.is_some() {
             drop(self.rest.removed.take());
@@ -316,6 +352,24 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
         self.flows.get_mut(slot).expect(FLOW)
     }
 
+    /// Returns the flow in a slot, if there is one that is known to be steady from the mask.
+    #[inline(always)]
+    pub(super) fn steady_flow(&mut self, slot: u32) -> Option<&mut Flow<K, V>> {
+        let hit_test = self.hit_test;
+        if slot >= hit_test.slots() {
+            return None;
+        }
+        // SAFETY: S1: there is such a slot.
+        let flow = unsafe { self.flows.get_of_slot_mut(slot) }?;
+        if flow.marks.is_surely_steady(hit_test.steady()) { Some(flow) } else { None }
+    }
+
+    /// Checks S1.
+    pub(super) fn validate(&self) -> Result<(), InvariantError> {
+        let has_slots = self.hit_test.slots() == self.flows.slot_count();
+        ensure(has_slots, || "hits are limited to another number of slots")
+    }
+
     /// The rest of the flow of an occupied slot.
     #[inline]
     pub(super) fn cold(&self, slot: u32) -> &Cold {
@@ -358,6 +412,7 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
     /// Inserts a flow at the next free slot, and assigns its ID.
     pub(super) fn insert(&mut self, flow: Flow<K, V>, cold: Cold, tenant: Tenant) -> u32 {
         let slot = self.flows.insert(flow);
+        self.hit_test = HitTest::new(self.flows.slot_count(), self.hit_test.steady());
         self.rest.cold.cover(slot, Cold::FREE);
         self.rest.last_id += 1;
         self.rest.cold[slot] = Cold { id: self.rest.last_id, aliases: OptIndex::NONE, ..cold };
@@ -395,7 +450,8 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
     pub(super) fn shrink(&mut self) {
         if self.len() == 0 {
             let last_id = self.last_id();
-            *self = Self::new_in(self.rest.limit, self.allocator().clone());
+            let steady = self.hit_test.steady();
+            *self = Self::new_in(self.rest.limit, steady, self.allocator().clone());
             self.rest.last_id = last_id;
         }
     }

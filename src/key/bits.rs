@@ -28,6 +28,7 @@
 //! and 4.3.
 
 use core::hash::{BuildHasher, Hash, Hasher};
+use core::marker::PhantomData;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 /// A string of [`BITS`](Self::BITS) bits, the most significant first.
@@ -53,6 +54,10 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 pub trait BitString: Copy + Ord {
     /// The width of the string in bits.
     const BITS: u32;
+
+    /// That it is an IPv4 address, for this crate.
+    #[doc(hidden)]
+    const OCTETS: Option<Octets<Self>> = None;
 
     /// Returns the 64 bits from bit `pos` on, left-aligned; bits past the end are zero.
     ///
@@ -293,8 +298,20 @@ impl<const N: usize> Address for [u8; N] {
     }
 }
 
+/// Evidence that a type is [`Ipv4Addr`], where words are little-endian: values exist for that type
+/// only.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Octets<A>(PhantomData<A>);
+
+impl Octets<Ipv4Addr> {
+    const IPV4: Option<Self> =
+        if cfg!(target_endian = "little") { Some(Self(PhantomData)) } else { None };
+}
+
 impl BitString for Ipv4Addr {
     const BITS: u32 = 32;
+    const OCTETS: Option<Octets<Self>> = Octets::IPV4;
 
     #[inline]
     fn window(&self, pos: u32) -> u64 {

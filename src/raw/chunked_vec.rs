@@ -233,6 +233,18 @@ impl<T, const BITS: u32, A: Allocator + Clone> ChunkedVec<T, BITS, A> {
         (index < self.len).then(|| unsafe { self.pointer(index).as_mut() })
     }
 
+    /// Returns a mutable reference to the element at `index`, without checking that there is one.
+    ///
+    /// # Safety
+    ///
+    /// `index` is less than [`len`](Self::len).
+    #[inline(always)]
+    pub(crate) unsafe fn get_unchecked_mut(&mut self, index: u32) -> &mut T {
+        debug_assert!(index < self.len, "V2");
+        // SAFETY: V2, as the caller promises, and borrowed as `self` is.
+        unsafe { self.pointer(index).as_mut() }
+    }
+
     /// Prefetches the element at `index`, if there is one.
     #[inline]
     pub(crate) fn prefetch(&self, index: u32) {

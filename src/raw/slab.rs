@@ -171,6 +171,23 @@ impl<T> Slab<T> {
     }
 }
 
+impl<T, const BITS: u32, A: Allocator + Clone> ChunkedSlab<T, A, BITS> {
+    /// Returns a mutable reference to the entry of a slot, if it has one, without checking that
+    /// there is such a slot.
+    ///
+    /// # Safety
+    ///
+    /// `index` is less than [`slot_count`](Self::slot_count).
+    #[inline(always)]
+    pub(crate) unsafe fn get_of_slot_mut(&mut self, index: u32) -> Option<&mut T> {
+        // SAFETY: as the caller promises.
+        match unsafe { self.slots.get_unchecked_mut(index) } {
+            Slot::Occupied(entry) => Some(entry),
+            Slot::Free(_) => None,
+        }
+    }
+}
+
 impl<T, S: Storage<T>> Slab<T, S> {
     /// Returns the index that the next insertion will use.
     #[inline]

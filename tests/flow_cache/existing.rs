@@ -1,5 +1,7 @@
 //! Packets that must not create a flow, or only with the caller's consent; given hashes.
 
+use std::rc::Rc;
+
 use flowtable::eviction::ByClass;
 use flowtable::flow_cache::{Class, Config, NameError, ObserveError, Packet, Refused, Timeouts};
 use flowtable::hash::{Rss, source_index::Toeplitz};
@@ -67,6 +69,40 @@ fn a_removed_flow_stays_until_the_next_packet() {
     assert_eq!(cache.last_removed().map(|flow| flow.key), Some(key(1)));
     cache.observe(&key(2), ACK, at(2)).expect("it exists");
     assert!(cache.last_removed().is_none());
+}
+
+#[test]
+fn a_removed_value_is_dropped_with_the_next_packet() {
+    let mut cache: FlowCache<u64, Rc<()>> = FlowCache::new(Config::new(1).expect("some"));
+    let value = Rc::new(());
+    cache.observe_with(&1, ACK, at(0), || value.clone()).expect("there is room");
+    // So that the packets after it are quick hits.
+    let handle = cache.observe_with(&2, ACK, at(1), Default::default).expect("one leaves").handle();
+    assert!(cache.set_class(handle, Class::Established));
+    assert_eq!(cache.last_removed().map(|flow| flow.key), Some(1), "no packet since then");
+    assert_eq!(Rc::strong_count(&value), 2);
+    let seen = cache.observe(&2, ACK, at(2)).expect("it exists");
+    assert!(seen.removed().is_none() && cache.last_removed().is_none());
+    assert_eq!(Rc::strong_count(&value), 1);
+}
+
+#[test]
+fn quick_hits_hide_a_removed_flow_that_needs_no_drop() {
+    let mut cache = cache(1);
+    cache.observe(&key(1), SYN, at(0)).expect("there is room");
+    let handle = cache.observe(&key(2), SYN, at(1)).expect("one can leave").handle();
+    assert!(cache.set_class(handle, Class::Established));
+    *cache.get_mut(handle).expect("it exists") += 1;
+    assert_eq!(cache.last_removed().map(|flow| flow.key), Some(key(1)));
+    let mut seen = cache.observe(&key(2), ACK, at(2)).expect("it exists");
+    assert!(seen.removed().is_none() && seen.take_removed().is_none());
+    assert!(cache.last_removed().is_none());
+    let burst = [(key(2), ACK), (key(3), SYN), (key(3), ACK), (key(4), SYN)];
+    let mut removed = vec![];
+    cache.observe_batch(&burst, at(3), |_, seen| {
+        removed.push(seen.expect("one can leave").removed().map(|flow| flow.key));
+    });
+    assert_eq!(removed, [None, Some(key(2)), None, Some(key(3))]);
 }
 
 #[test]

@@ -39,16 +39,45 @@ pub(crate) trait Places {
     fn validate(&self) -> Result<(), InvariantError>;
 }
 
+/// The number of lines, and the power of two that is not below it, less one: in one word, since a
+/// lookup is one load less then.
+///
+/// ```text
+///     │ mask 32 │ lines 32 │
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Size(u64);
+
+impl Size {
+    /// That of no lines.
+    const ZERO: Self = Self(0);
+
+    /// That of this number of lines: fewer than 2^31, as numbers have 32 bits.
+    fn new(lines: usize) -> Self {
+        Self((lines.next_power_of_two() as u64 - 1) << 32 | lines as u64)
+    }
+
+    #[inline(always)]
+    const fn lines(self) -> usize {
+        self.0 as u32 as usize
+    }
+
+    /// The home line of a hash, if there are lines.
+    #[inline(always)]
+    const fn home(self, hash: u32) -> usize {
+        let (lines, mask) = (self.0 as u32, (self.0 >> 32) as u32);
+        let (line, unsplit) = (hash & mask, hash & (mask >> 1));
+        // The segment of a line beyond the last has not split yet.
+        let home = if line < lines { line } else { unsplit };
+        home as usize
+    }
+}
+
 /// Lines that split and merge by segments.
 #[derive(Clone, Debug)]
 pub(crate) struct Growing<A: Allocator + Clone> {
     pub(super) chunks: Chunks<A>,
-    /// Lines in use.
-    count: usize,
-    /// The power of two that is not below `count`, less one.
-    mask: usize,
-    /// Half of `mask`, rounded down: the mask of lines before they split.
-    half: usize,
+    size: Size,
     /// The entries from which on the table grows.
     limit: usize,
 }
@@ -56,14 +85,12 @@ pub(crate) struct Growing<A: Allocator + Clone> {
 impl<A: Allocator + Clone> Growing<A> {
     /// No lines.
     pub(super) const fn new_in(memory: A) -> Self {
-        Self { chunks: Chunks::new_in(memory), count: 0, mask: 0, half: 0, limit: 0 }
+        Self { chunks: Chunks::new_in(memory), size: Size::ZERO, limit: 0 }
     }
 
     /// Sets the number of lines in use, for which there is memory.
     pub(super) fn set_count(&mut self, lines: usize) {
-        self.count = lines;
-        self.mask = lines.next_power_of_two() - 1;
-        self.half = self.mask >> 1;
+        self.size = Size::new(lines);
         self.limit = policy::limit(lines);
     }
 
@@ -79,25 +106,23 @@ impl<A: Allocator + Clone> Places for Growing<A> {
 
     #[inline(always)]
     fn count(&self) -> usize {
-        self.count
+        self.size.lines()
     }
 
     #[inline(always)]
     fn home(&self, hash: u32) -> usize {
-        let (line, unsplit) = (hash as usize & self.mask, hash as usize & self.half);
-        // The segment of a line beyond the last has not split yet.
-        if line < self.count { line } else { unsplit }
+        self.size.home(hash)
     }
 
     #[inline(always)]
     fn line(&self, line: usize) -> &Line {
-        debug_assert!(line < self.count, "L1");
+        debug_assert!(line < self.count(), "L1");
         self.chunks.line(line)
     }
 
     #[inline(always)]
     fn line_mut(&mut self, line: usize) -> &mut Line {
-        debug_assert!(line < self.count, "L1");
+        debug_assert!(line < self.count(), "L1");
         self.chunks.line_mut(line)
     }
 
@@ -106,11 +131,11 @@ impl<A: Allocator + Clone> Places for Growing<A> {
     }
 
     fn validate(&self) -> Result<(), InvariantError> {
-        let has_mask = self.mask == self.count.next_power_of_two() - 1;
-        ensure(has_mask, || "the mask is not that of the lines")?;
-        let has_limit = self.limit == policy::limit(self.count);
+        let count = self.count();
+        ensure(self.size == Size::new(count), || "the mask is not that of the lines")?;
+        let has_limit = self.limit == policy::limit(count);
         ensure(has_limit, || "the limit is not that of the lines")?;
-        let are_empty = self.chunks.spare(self.count).all(|line| *line == Line::EMPTY);
+        let are_empty = self.chunks.spare(count).all(|line| *line == Line::EMPTY);
         ensure(are_empty, || "a line that is not in use has entries")
     }
 }

@@ -37,6 +37,8 @@
 //! its length in the last two bytes of the last word; if the address fills that, as of IPv6, in a
 //! `write_u16`.
 
+mod octets;
+
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -71,6 +73,10 @@ impl<A: BitString> FlowName for FourTuple<A> {
 impl<A: BitString> FlowName for FiveTuple<A> {
     #[inline]
     fn normalized(&self) -> (Self, Direction) {
+        if let Some(octets) = A::OCTETS {
+            let (tuple, order) = octets.ordered(self);
+            return (tuple, Direction::of(order));
+        }
         let (sockets, order) = ordered((self.src, self.sport), (self.dst, self.dport));
         let [(src, sport), (dst, dport)] = sockets;
         (Self { src, dst, sport, dport, ..*self }, Direction::of(order))
@@ -79,6 +85,14 @@ impl<A: BitString> FlowName for FiveTuple<A> {
     #[inline]
     fn reversed(&self) -> Self {
         FiveTuple::reversed(*self)
+    }
+
+    #[inline]
+    fn is_same(&self, key: &Self) -> bool {
+        match A::OCTETS {
+            Some(octets) => octets.are_equal(self, key),
+            None => self == key,
+        }
     }
 
     fn with_any_port(&self) -> Self {
@@ -212,6 +226,8 @@ impl<A: BitString> Hash for FourTuple<A> {
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+// That of IPv4 is accessed in words.
+#[repr(C)]
 pub struct FiveTuple<A> {
     /// Source address.
     pub src: A,
@@ -286,7 +302,11 @@ impl<A: BitString> Hash for FiveTuple<A> {
         }
         // The same, with the ports as they are compared.
         let rest = u64::from(ports(self).rotate_left(16)) << 32 | u64::from(self.protocol) << 24;
-        state.write_u128(u128::from(self.window(0)) << 64 | u128::from(rest));
+        let addresses = match A::OCTETS {
+            Some(octets) => octets.addresses(self),
+            None => self.window(0),
+        };
+        state.write_u128(u128::from(addresses) << 64 | u128::from(rest));
     }
 }
 
