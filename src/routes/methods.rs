@@ -1,0 +1,376 @@
+//! Construction, insertions, removals and lookups of `RouteTable`.
+
+use core::marker::PhantomData;
+use core::mem;
+
+use super::change::FROM_ROOT;
+use super::error::NoMemory;
+use super::key::Key;
+use super::node::{Position, RouteBits};
+use super::pool::Exhausted;
+use super::store::{Store, exhausted};
+use super::stride::{PrefixIndex, node_pos};
+use super::update::Shortcuts;
+use super::{Inserted, RouteTable};
+use crate::key::bits::Address;
+use crate::key::prefix::Prefix;
+use crate::memory::Allocator;
+use crate::raw::results::results_for;
+
+impl<A: Address, V> RouteTable<A, V> {
+    /// Creates an empty table, which allocates nothing.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { store: Store::new(), shortcuts: Shortcuts::EMPTY, len: 0, addresses: PhantomData }
+    }
+}
+
+impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
+    /// Creates an empty table whose memory is from `memory`. Allocates nothing.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let arena = bumpalo::Bump::new();
+    /// let mut ports = RouteTable::<u16, char, _>::new_in(&arena);
+    /// ports.try_insert(Prefix::new(0, 6)?, 'a').unwrap();
+    /// assert_eq!(ports.lookup(&80), Some((Prefix::new(0, 6)?, &'a')));
+    /// assert!(ports.allocator().allocated_bytes() >= ports.allocation_size());
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[must_use]
+    pub fn new_in(memory: M) -> Self {
+        let (store, shortcuts) = (Store::new_in(memory), Shortcuts::EMPTY);
+        Self { store, shortcuts, len: 0, addresses: PhantomData }
+    }
+
+    /// Returns the allocator that the table was created with.
+    #[must_use]
+    pub fn allocator(&self) -> &M {
+        self.store.memory()
+    }
+
+    /// Returns the number of routes.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns whether the table has no routes.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Inserts a route. Returns the previous value of the prefix.
+    ///
+    /// Aborts like other collections if there is no memory: see [`try_insert`](Self::try_insert).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let mut ports = RouteTable::<u16, char>::new();
+    /// assert_eq!(ports.insert(Prefix::new(0, 6)?, 'a'), None); // 0 to 1023
+    /// assert_eq!(ports.insert(Prefix::new(0, 6)?, 'b'), Some('a'));
+    /// assert_eq!(ports.lookup(&1023).unwrap().1, &'b');
+    /// assert_eq!(ports.lookup(&1024), None);
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn insert(&mut self, prefix: Prefix<A>, value: V) -> Option<V> {
+        self.try_insert(prefix, value).unwrap_or_else(|_| exhausted())
+    }
+
+    /// Inserts a route, if there is memory. Returns the previous value of the prefix.
+    ///
+    /// # Errors
+    ///
+    /// If there is no memory for a new route, or if there are nearly 2^32 nodes or values. The
+    /// routes remain as they were, and the error has the value.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let mut ports = RouteTable::<u16, char>::new();
+    /// assert_eq!(ports.try_insert(Prefix::new(0, 6)?, 'a').unwrap(), None);
+    /// assert_eq!(ports.try_insert(Prefix::new(0, 6)?, 'b').unwrap(), Some('a'));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn try_insert(&mut self, prefix: Prefix<A>, value: V) -> Result<Option<V>, NoMemory<V>> {
+        let inserted = self.insert_at(&Key::from(&prefix), prefix.len(), value);
+        inserted.map(|(_, _, old)| old)
+    }
+
+    /// Inserts the route of `len` bits of `key`. Returns its node, its index in the node, and the
+    /// previous value.
+    pub(super) fn insert_at(
+        &mut self,
+        key: &Key<A>,
+        len: u32,
+        value: V,
+    ) -> Result<(u32, PrefixIndex, Option<V>), NoMemory<V>> {
+        if self.store.cursor.is_some() {
+            self.release_step();
+        }
+        // Before anything changes, since an address may panic.
+        let index = key.index(node_pos(len), len);
+        let by_copy = self.node_by_copy(key, len);
+        let Ok(node) = by_copy.map_or_else(|| self.make_node(key, len), Ok) else {
+            self.undo_path(key, len);
+            return Err(NoMemory { refused: value });
+        };
+        let old = match self.insert_in_node((key, len), index, node, value)? {
+            Inserted::Replaced(old) => Some(old),
+            Inserted::New(changed) => {
+                self.after_insert((key, len), node.0, changed, by_copy.is_some());
+                None
+            }
+        };
+        Ok((node.0, index, old))
+    }
+
+    /// Inserts the route of `len` bits of `key` into its node, which has these routes, but does not
+    /// update the shortcuts. `index` is that of the route.
+    #[inline(always)]
+    pub(super) fn insert_in_node(
+        &mut self,
+        (key, len): (&Key<A>, u32),
+        index: PrefixIndex,
+        (node, bits): (u32, RouteBits),
+        value: V,
+    ) -> Result<Inserted<V>, NoMemory<V>> {
+        let position = bits.position(index);
+        if position.exists {
+            return Ok(Inserted::Replaced(mem::replace(self.store.value_at(&position), value)));
+        }
+        match self.store.insert_route((node, bits), &position, value) {
+            Ok(changed) => {
+                self.len += 1;
+                Ok(Inserted::New(changed))
+            }
+            Err(refused) => {
+                self.undo_path(key, len);
+                Err(NoMemory { refused })
+            }
+        }
+    }
+
+    /// Returns the node for routes of `len` bits of `key` and its routes; creates it if necessary.
+    pub(super) fn make_node(
+        &mut self,
+        key: &Key<A>,
+        len: u32,
+    ) -> Result<(u32, RouteBits), Exhausted> {
+        let id = self.store.ensure_path(self.start(key, len), key, len)?;
+        Ok((id, self.store.nodes.get(id).bits()))
+    }
+
+    /// Removes nodes without routes that an insertion has left that failed.
+    #[cold]
+    pub(super) fn undo_path(&mut self, key: &Key<A>, len: u32) {
+        if self.len == 0 {
+            self.clear();
+        } else {
+            self.store.remove_path(FROM_ROOT, key, len);
+            self.after_undo(key, len);
+        }
+    }
+
+    /// Removes a route. Returns its value, if it existed.
+    ///
+    /// When most routes have been removed, the memory is released in steps: less than a quarter of
+    /// it is in use only while there are a few kilobytes, or some further updates are due.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let mut routes = RouteTable::from([(long, 'a'), (short, 'b')]);
+    /// assert_eq!(routes.remove(&long), Some('a'));
+    /// assert_eq!(routes.remove(&long), None);
+    /// assert_eq!(routes.lookup(&0x49), Some((short, &'b')));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn remove(&mut self, prefix: &Prefix<A>) -> Option<V> {
+        let (key, len) = (Key::from(prefix), prefix.len());
+        let (node, bits) = self.find_node(&key, len)?;
+        let position = bits.position(key.index(node_pos(len), len));
+        position.exists.then(|| self.remove_from(&key, len, (node, bits), &position))
+    }
+
+    /// Removes the route of `len` bits of `key` from the node with these routes. Returns its value.
+    #[inline(always)]
+    pub(super) fn remove_from(
+        &mut self,
+        key: &Key<A>,
+        len: u32,
+        (node, bits): (u32, RouteBits),
+        position: &Position,
+    ) -> V {
+        let (value, changed) = self.store.remove_route((node, bits), position);
+        self.len -= 1;
+        if self.len == 0 {
+            self.clear();
+            return value;
+        }
+        self.after_remove((key, len), node, changed);
+        if changed.bits.is_empty() && self.store.is_redundant(node) {
+            let changed = self.store.remove_path(self.start(key, len), key, len);
+            self.after_remove_path(key, len, changed);
+        }
+        self.release_step();
+        value
+    }
+
+    /// Returns the value of the route of exactly this prefix.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let routes = RouteTable::from([(long, 'a'), (short, 'b')]);
+    /// assert_eq!(routes.get(&long), Some(&'a'));
+    /// assert_eq!(routes.get(&Prefix::new(0x48, 4)?), None); // covered, but not a route
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[must_use]
+    pub fn get(&self, prefix: &Prefix<A>) -> Option<&V> {
+        let (key, len) = (Key::from(prefix), prefix.len());
+        let (node, _) = self.find_node(&key, len)?;
+        self.store.value(node, key.index(node_pos(len), len))
+    }
+
+    /// Returns a mutable reference to the value of the route of exactly this prefix.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let mut routes = RouteTable::from([(long, 'a'), (short, 'b')]);
+    /// *routes.get_mut(&long).unwrap() = 'c';
+    /// assert_eq!(routes.lookup(&0x49), Some((long, &'c')));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn get_mut(&mut self, prefix: &Prefix<A>) -> Option<&mut V> {
+        let (key, len) = (Key::from(prefix), prefix.len());
+        let (_, bits) = self.find_node(&key, len)?;
+        let position = bits.position(key.index(node_pos(len), len));
+        position.exists.then(|| self.store.value_at(&position))
+    }
+
+    /// Returns whether there is a route of exactly this prefix.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let routes = RouteTable::from([(long, 'a'), (short, 'b')]);
+    /// assert!(routes.contains(&long) && !routes.contains(&Prefix::host(0x48)));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[must_use]
+    pub fn contains(&self, prefix: &Prefix<A>) -> bool {
+        self.get(prefix).is_some()
+    }
+
+    /// Returns the longest route that contains `address`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let routes = RouteTable::from([(long, 'a'), (short, 'b')]);
+    /// assert_eq!(routes.lookup(&0x49), Some((long, &'a')));
+    /// assert_eq!(routes.lookup(&0x50), Some((short, &'b')));
+    /// assert_eq!(routes.lookup(&0x80), None);
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[inline(always)] // Not a call: fewer lookups would overlap.
+    #[must_use]
+    pub fn lookup(&self, address: &A) -> Option<(Prefix<A>, &V)> {
+        Some(self.route(address, self.longest(address).exists()?))
+    }
+
+    /// Returns the longest route that contains `address`, with a mutable reference to its value.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let mut routes = RouteTable::from([(long, 'a'), (short, 'b')]);
+    /// *routes.lookup_mut(&0x50).unwrap().1 = 'c';
+    /// assert_eq!(routes.get(&short), Some(&'c'));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn lookup_mut(&mut self, address: &A) -> Option<(Prefix<A>, &mut V)> {
+        let found = self.longest(address).exists()?;
+        Some(self.route_mut(address, found))
+    }
+
+    /// Looks up a batch of addresses: writes the longest route that contains each address to
+    /// `found`. What that has beyond the addresses is set to `None`.
+    ///
+    /// This takes a fraction of the time of single lookups: the cache misses of 32 addresses
+    /// overlap.
+    ///
+    /// # Panics
+    ///
+    /// If `found` is shorter than `addresses`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let routes = RouteTable::from([(Prefix::new(0x0A00_0000_u32, 8)?, "ten")]);
+    /// let mut found = [None; 2];
+    /// routes.lookup_batch(&[0x0A01_0203, 0x0B00_0000], &mut found);
+    /// assert_eq!(found.map(|route| route.map(|(_, via)| *via)), [Some("ten"), None]);
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn lookup_batch<'t>(&'t self, addresses: &[A], found: &mut [Option<(Prefix<A>, &'t V)>]) {
+        self.batch(addresses, results_for(addresses.len(), found));
+    }
+
+    /// Looks up a batch of addresses: writes the value of the longest route that contains each
+    /// address to `found`.
+    ///
+    /// This takes less time than [`lookup_batch`](Self::lookup_batch), which computes the prefixes,
+    /// too.
+    ///
+    /// # Panics
+    ///
+    /// If `found` is shorter than `addresses`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let routes = RouteTable::from([(Prefix::new(0x0A00_0000_u32, 8)?, "ten")]);
+    /// let mut found = [None; 2];
+    /// routes.lookup_batch_values(&[0x0A01_0203, 0x0B00_0000], &mut found);
+    /// assert_eq!(found, [Some(&"ten"), None]);
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn lookup_batch_values<'t>(&'t self, addresses: &[A], found: &mut [Option<&'t V>]) {
+        self.batch_values(addresses, results_for(addresses.len(), found));
+    }
+}

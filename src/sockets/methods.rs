@@ -1,0 +1,358 @@
+//! Construction, lookups and removals of `SocketTable`.
+
+use core::hash::BuildHasher;
+
+use super::connections::Connections;
+use super::ephemeral::Cursors;
+use super::error::SocketError;
+use super::listeners::{Listener, Listeners};
+use super::local::Specificity;
+use super::name::{Match, Name};
+use super::{SocketTable, is_mapped, lookup_bound_mut};
+use crate::demux::NotFound;
+use crate::hash::DefaultHashBuilder;
+use crate::invariant::InvariantError;
+use crate::key::flow::FlowKey;
+use crate::memory::{Allocator, Global};
+use crate::raw::prefetch::BURST;
+use crate::raw::results::results_for;
+
+impl<T> SocketTable<T> {
+    /// Creates an empty table of at most `limit` sockets. Allocates nothing.
+    #[must_use]
+    pub fn new(limit: usize) -> Self {
+        Self::with_hasher(limit, DefaultHashBuilder::new())
+    }
+}
+
+impl<T, S: Clone> SocketTable<T, S> {
+    /// Creates an empty table of at most `limit` sockets with this hasher.
+    ///
+    /// The hasher should be seeded with a secret, as it also selects ephemeral ports and the
+    /// sockets of groups. A hasher that panics or is inconsistent may make sockets unreachable,
+    /// confuse bound sockets and leave ports in use without a socket, but causes no other harm.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::DefaultHashBuilder;
+    /// use flowtable::sockets::{Local, Reuse, SocketTable};
+    ///
+    /// // A program on bare metal, with seeds of its own.
+    /// let hasher = DefaultHashBuilder::with_seeds([3, 1, 4, 1]);
+    /// let mut sockets = SocketTable::with_hasher(100, hasher);
+    /// sockets.bind(Local::new("0.0.0.0:53".parse()?, 17), Reuse::No, "resolver")?;
+    /// assert_eq!((sockets.len(), sockets.capacity()), (1, 100));
+    /// sockets.clear();
+    /// assert!(sockets.is_empty());
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_hasher(limit: usize, hasher: S) -> Self {
+        Self::with_hasher_in(limit, hasher, Global)
+    }
+}
+
+impl<T, A: Allocator + Clone> SocketTable<T, DefaultHashBuilder, A> {
+    /// Creates an empty table of at most `limit` sockets whose memory is from `memory`. Allocates
+    /// nothing.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::sockets::{Local, Reuse, SocketTable};
+    ///
+    /// let arena = bumpalo::Bump::new();
+    /// let mut sockets = SocketTable::new_in(100, &arena);
+    /// sockets.bind(Local::new("0.0.0.0:53".parse()?, 17), Reuse::No, "resolver")?;
+    /// assert!(sockets.allocator().allocated_bytes() >= sockets.allocation_size());
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn new_in(limit: usize, memory: A) -> Self {
+        Self::with_hasher_in(limit, DefaultHashBuilder::new(), memory)
+    }
+}
+
+impl<T, S: Clone, A: Allocator + Clone> SocketTable<T, S, A> {
+    /// Creates a table as [`with_hasher`](SocketTable::with_hasher), whose memory is from `memory`.
+    /// Allocates nothing.
+    ///
+    /// Insertions into a table without memory return [`SocketError::NoMemory`].
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::mem::MaybeUninit;
+    /// use flowtable::DefaultHashBuilder;
+    /// use flowtable::memory::StaticArea;
+    /// use flowtable::sockets::{Local, Reuse, SocketError, SocketTable};
+    ///
+    /// // A program without a heap.
+    /// let mut memory = [MaybeUninit::uninit(); 8192];
+    /// let area = StaticArea::new(&mut memory);
+    /// let hasher = DefaultHashBuilder::with_seeds([3, 1, 4, 1]);
+    /// let mut sockets = SocketTable::with_hasher_in(1000, hasher, &area);
+    /// let mut bind = |port| {
+    ///     sockets.bind(Local::new(([0, 0, 0, 0], port).into(), 17), Reuse::No, port)
+    /// };
+    /// let error = (1..1000).find_map(|port| bind(port).err()).unwrap();
+    /// assert_eq!(error.why, SocketError::NoMemory);
+    /// assert_eq!(sockets.len(), usize::from(error.refused) - 1);
+    /// ```
+    #[must_use]
+    pub fn with_hasher_in(limit: usize, hasher: S, memory: A) -> Self {
+        Self {
+            connections: Connections::new_in(&hasher, &memory),
+            listeners: Listeners::new_in(&hasher, &memory),
+            cursors: Cursors::new_in(memory),
+            next_id: 0,
+            limit,
+            hasher,
+        }
+    }
+
+    /// Removes all sockets, and frees their memory.
+    pub fn clear(&mut self) {
+        // The table is empty before any socket is dropped, as a drop may panic.
+        let memory = self.allocator().clone();
+        let connections = Connections::new_in(&self.hasher, &memory);
+        let connections = core::mem::replace(&mut self.connections, connections);
+        let listeners = Listeners::new_in(&self.hasher, &memory);
+        drop((connections, core::mem::replace(&mut self.listeners, listeners)));
+    }
+}
+
+impl<T, S, A: Allocator + Clone> SocketTable<T, S, A> {
+    /// Returns the allocator that the table was created with.
+    #[must_use]
+    pub fn allocator(&self) -> &A {
+        self.connections.allocator()
+    }
+
+    /// Returns the number of bytes allocated. O(1).
+    #[must_use]
+    pub fn allocation_size(&self) -> usize {
+        let sockets = self.connections.allocation_size() + self.listeners.allocation_size();
+        sockets + self.cursors.allocation_size()
+    }
+
+    /// Returns the number of sockets.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.connections.len() + self.listeners.len()
+    }
+
+    /// Returns whether there are no sockets.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the limit of the number of sockets.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.limit
+    }
+
+    pub(super) fn check_limit(&self) -> Result<(), SocketError> {
+        if self.len() < self.limit { Ok(()) } else { Err(SocketError::Full) }
+    }
+}
+
+impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
+    /// Returns the socket that matches a packet best, if any does.
+    ///
+    /// The `src` of the packet is the remote socket, its `dst` the local one. An IPv6 packet with
+    /// an IPv4-mapped address must not be on any wire (RFC 4942, section 2.2), and matches nothing,
+    /// as a dual-stack socket would mistake it for an IPv4 packet.
+    #[inline]
+    #[must_use]
+    pub fn lookup(&self, packet: &FlowKey) -> Option<Match<&T>> {
+        match self.connections.get(packet) {
+            Some(socket) => Some(Match { socket, by: Specificity::Connection }),
+            None => self.lookup_bound(packet),
+        }
+    }
+
+    /// Returns a mutable reference to the socket that matches a packet best, if any does.
+    #[inline]
+    #[must_use]
+    pub fn lookup_mut(&mut self, packet: &FlowKey) -> Option<Match<&mut T>> {
+        let Self { connections, listeners, hasher, .. } = self;
+        if let Some(socket) = connections.get_mut(packet) {
+            return Some(Match { socket, by: Specificity::Connection });
+        }
+        lookup_bound_mut(listeners, hasher, packet)
+    }
+
+    /// Looks up the sockets of a burst of packets, whose cache misses overlap.
+    ///
+    /// The result for each packet is written to its position in `found`; what that has beyond the
+    /// packets is set to `None`.
+    ///
+    /// # Panics
+    ///
+    /// If `found` is shorter than `packets`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::FlowKey;
+    /// use flowtable::sockets::{Local, Reuse, SocketTable};
+    ///
+    /// let udp = 17;
+    /// let mut sockets = SocketTable::new(10);
+    /// sockets.bind(Local::new("0.0.0.0:53".parse()?, udp), Reuse::No, "resolver")?;
+    /// let [from, to] = ["192.0.2.7".parse()?, "198.51.100.1".parse()?];
+    /// let packets = [53, 54].map(|port| FlowKey::new(from, to, 5353, port, udp).unwrap());
+    /// let mut found = [None; 2];
+    /// sockets.lookup_batch(&packets, &mut found);
+    /// assert_eq!(found.map(|found| found.map(|found| *found.socket)), [Some("resolver"), None]);
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn lookup_batch<'a>(&'a self, packets: &[FlowKey], found: &mut [Option<Match<&'a T>>]) {
+        self.lookup_bursts(None, packets, found);
+    }
+
+    /// Looks up packets, by their hashes if there are any.
+    #[inline]
+    pub(super) fn lookup_bursts<'a>(
+        &'a self,
+        hashes: Option<&[u64]>,
+        packets: &[FlowKey],
+        found: &mut [Option<Match<&'a T>>],
+    ) {
+        let found = results_for(packets.len(), found);
+        let mut hashes = hashes.map(|hashes| hashes.chunks(BURST));
+        for (packets, found) in packets.chunks(BURST).zip(found.chunks_mut(BURST)) {
+            let hashes = hashes.as_mut().and_then(Iterator::next);
+            let mut connected = [None; BURST];
+            self.connections.get_burst(hashes, packets, &mut connected[..packets.len()]);
+            for ((packet, found), connected) in packets.iter().zip(found).zip(connected) {
+                let connection = |socket| Match { socket, by: Specificity::Connection };
+                *found = connected.map(connection).or_else(|| self.lookup_bound(packet));
+            }
+        }
+    }
+
+    /// Iterates over all sockets that match a packet, the best match first.
+    ///
+    /// A packet sent by multicast or broadcast is delivered to each of them.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::FlowKey;
+    /// use flowtable::sockets::{Local, Reuse, SocketTable};
+    ///
+    /// let udp = 17;
+    /// let mut sockets = SocketTable::new(10);
+    /// for (address, socket) in [("0.0.0.0:5353", "any"), ("224.0.0.251:5353", "the group")] {
+    ///     sockets.bind(Local::new(address.parse()?, udp), Reuse::Address, socket)?;
+    /// }
+    /// let [from, to] = ["192.0.2.7".parse()?, "224.0.0.251".parse()?];
+    /// let query = FlowKey::new(from, to, 5353, 5353, udp).unwrap();
+    /// assert!(sockets.matches(&query).map(|found| *found.socket).eq(["the group", "any"]));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn matches(&self, packet: &FlowKey) -> impl Iterator<Item = Match<&T>> {
+        let connection = self.connections.get(packet);
+        let connection = connection.map(|socket| Match { socket, by: Specificity::Connection });
+        let bound = (!is_mapped(packet)).then(|| self.listeners.matches(packet));
+        connection.into_iter().chain(bound.into_iter().flatten().map(Listener::found))
+    }
+
+    /// Returns the bound socket that matches a packet best.
+    #[inline]
+    pub(super) fn lookup_bound(&self, packet: &FlowKey) -> Option<Match<&T>> {
+        if self.listeners.len() == 0 || is_mapped(packet) {
+            return None;
+        }
+        let listener = self.listeners.find(packet, || self.hasher.hash_one(packet))?;
+        Some(listener.found())
+    }
+
+    /// Returns the socket with this name.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::FlowKey;
+    /// use flowtable::sockets::{Local, Reuse, SocketTable};
+    ///
+    /// let udp = 17;
+    /// let mut sockets = SocketTable::new(10);
+    /// let name = sockets.bind(Local::new("0.0.0.0:53".parse()?, udp), Reuse::No, 0)?;
+    /// let [from, to] = ["192.0.2.7".parse()?, "198.51.100.1".parse()?];
+    /// let query = FlowKey::new(from, to, 5353, 53, udp).unwrap();
+    /// // It is found by a packet, and by its name.
+    /// *sockets.lookup_mut(&query).unwrap().socket += 1;
+    /// *sockets.get_mut(&name).unwrap() += 1;
+    /// assert_eq!(sockets.get(&name), Some(&2));
+    /// assert!(sockets.iter().eq([(name, &2)]));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn get(&self, name: &Name) -> Option<&T> {
+        match name {
+            Name::Connected(key) => self.connections.get(key),
+            Name::Bound { local, id } => {
+                self.listeners.get(local, *id).map(|listener| &listener.socket)
+            }
+        }
+    }
+
+    /// Returns a mutable reference to the socket with this name.
+    #[must_use]
+    pub fn get_mut(&mut self, name: &Name) -> Option<&mut T> {
+        match name {
+            Name::Connected(key) => self.connections.get_mut(key),
+            Name::Bound { local, id } => {
+                self.listeners.get_mut(local, *id).map(|listener| &mut listener.socket)
+            }
+        }
+    }
+
+    /// Removes the socket with this name and returns it.
+    ///
+    /// # Errors
+    ///
+    /// If there is none.
+    pub fn remove(&mut self, name: &Name) -> Result<T, NotFound> {
+        let removed = match name {
+            Name::Connected(key) => self.connections.remove(key),
+            Name::Bound { local, id } => self.listeners.remove(local, *id),
+        };
+        removed.ok_or(NotFound)
+    }
+
+    /// Removes the sockets for which `keep` returns false.
+    pub fn retain(&mut self, mut keep: impl FnMut(Name, &mut T) -> bool) {
+        self.listeners.retain(&mut keep);
+        self.connections.retain(|key, socket| keep(Name::Connected(key), socket));
+    }
+
+    /// Checks all invariants, for tests. O(sockets).
+    ///
+    /// # Errors
+    ///
+    /// The broken invariant: a bug in this crate, or an inconsistent hasher.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::sockets::{Local, Reuse, SocketTable};
+    ///
+    /// let mut sockets = SocketTable::new(10);
+    /// sockets.bind(Local::new("0.0.0.0:53".parse()?, 17), Reuse::No, ())?;
+    /// assert_eq!(sockets.validate(), Ok(()));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    #[doc(hidden)]
+    pub fn validate(&self) -> Result<(), InvariantError> {
+        let connections = self.connections.validate();
+        connections.map_err(|broken| broken.within(format_args!("connections")))?;
+        self.listeners.validate().map_err(|broken| broken.within(format_args!("bound sockets")))
+    }
+}
