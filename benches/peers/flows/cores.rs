@@ -1,9 +1,9 @@
 //! Two workers, each on a core and with a cache of its own, beside one worker with one cache.
 //!
 //! The symmetric hash of a network card chooses the worker of a packet, see
-//! [`flowtable::flow_cache::cores`], before the time is taken, as a card does. The caches of the two
-//! have half of the flows each, and a tenth more room, since hashes do not divide exactly. The time
-//! is from the common start to the end of the last worker.
+//! [`flowtable::flow_cache::cores`], before the time is taken, as a card does. The caches of the
+//! two have half of the flows each, and a tenth more room, since hashes do not divide exactly. The
+//! time is from the common start to the end of the last worker.
 
 use std::hint::spin_loop;
 use std::num::NonZero;
