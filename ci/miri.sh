@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs tests in Miri, which finds undefined behaviour: those of the structures that have unsafe
-# code, and those of keys and packet formats for a big-endian target. Long tests do less there, by
-# `cfg!(miri)`.
+# code, those of keys and packet formats for a big-endian target, and those of indices for one of
+# 32 bits. Long tests do less there, by `cfg!(miri)`.
 #
 # miri.sh [SECONDS] stops each part after a number of seconds, 1800 by default: Miri is a hundred
 # times slower than the CPU, and an unbounded test would run for hours.
@@ -36,9 +36,11 @@ parts_of_structures() {
     miri "$strict" -p flowtable --lib -- \
         --skip wheel:: --skip connection:: --skip stride:: --skip policy:: \
         table:: trash:: routes:: cache:: ephemeral::ring:: ephemeral::index:: raw::chunked_vec::
-    # A big-endian target: packed keys, hashes and packet formats.
+    # A big-endian target: packed keys, hashes and packet formats; and one of 32 bits: indices.
     miri "$strict" --target s390x-unknown-linux-gnu -p flowtable --lib -- \
         key:: hash:: dml:: raw:: ephemeral::esp:: table::tags::
+    miri "$strict" --target i686-unknown-linux-gnu -p flowtable --lib -- \
+        ephemeral::index:: ephemeral::ring:: raw::
 }
 # Models, drops and panics. Longer runs of the same code are under AddressSanitizer.
 whole_structures() {

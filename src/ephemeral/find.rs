@@ -231,7 +231,8 @@ pub(super) type FoundEntry<T, V> = Found<Entry<T, V>>;
 impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     /// Returns the live binding of a tag, given its hash. Equal tags must have equal hashes: so a
     /// store is used with the hashes of its hasher, or with those of the caller. At least their low
-    /// bits should be random.
+    /// bits should be random: many bindings with equal hashes make lookups walk through the index,
+    /// and those of absent tags do so until [`clear`](Self::clear).
     ///
     /// # Example
     ///

@@ -28,8 +28,9 @@
 //! - **I2** A binding is in the first group from its home on that had a free slot when it was
 //!   inserted, and all groups that it has passed have counted it.
 //! - A distance of [`FAR`] groups or more is stored as that, and bindings so far away stay counted
-//!   when they are removed; a count of 255 stays, too. It takes hashes that are alike to get there,
-//!   and costs time only.
+//!   when they are removed; a count of 255 stays, too. It takes hashes that are alike to get there.
+//!   Then lookups of absent tags walk on from these groups, until the index is
+//!   [reset](Index::reset).
 #![allow(unsafe_code)]
 
 use alloc::vec::Vec;
@@ -124,10 +125,12 @@ impl Tags {
         self.0[OVERFLOW] = self.0[OVERFLOW].saturating_add(1);
     }
 
-    fn decrement(&mut self) {
+    /// Returns whether the count is exact.
+    fn decrement(&mut self) -> bool {
         let count = self.0[OVERFLOW];
         debug_assert!(count > 0, "I2");
         self.0[OVERFLOW] = count - u8::from(count < u8::MAX);
+        count < u8::MAX
     }
 }
 
@@ -136,6 +139,8 @@ pub(super) struct Index<A: Allocator> {
     groups: Array<Tags, A>,
     /// 16 for each group.
     numbers: Array<u32, A>,
+    /// Whether counts may be too high.
+    has_stale_counts: bool,
 }
 
 /// Returns a hash whose upper bits depend on all bits, also if it has 32 bits only.
@@ -156,7 +161,8 @@ impl<A: Allocator + Clone> Index<A> {
         debug_assert!(capacity <= MAX_CAPACITY);
         let groups = (2 * capacity).div_ceil(GROUP);
         let numbers = Array::new_in(groups * GROUP, memory.clone(), |_| 0)?;
-        Ok(Self { groups: Array::new_in(groups, memory, |_| Tags::EMPTY)?, numbers })
+        let groups = Array::new_in(groups, memory, |_| Tags::EMPTY)?;
+        Ok(Self { groups, numbers, has_stale_counts: false })
     }
 }
 
@@ -194,7 +200,8 @@ impl<A: Allocator> Index<A> {
         test: &mut impl FnMut(u32) -> Option<R>,
     ) -> Option<R> {
         while !slots.is_empty() {
-            let found = test(*self.numbers.get(group * GROUP + slots.lowest()));
+            // The product wraps where the group does, as arrays do.
+            let found = test(*self.numbers.get(group.wrapping_mul(GROUP) + slots.lowest()));
             if found.is_some() {
                 return found;
             }
@@ -265,10 +272,24 @@ impl<A: Allocator> Index<A> {
     #[cold]
     #[inline(never)]
     fn uncount(&mut self, location: Location) {
-        if location.distance() < FAR {
-            let group = location.place() / GROUP;
-            let distances = 1..=location.distance() as usize;
-            distances.for_each(|by| self.groups.get_mut(group.wrapping_sub(by)).decrement());
+        if location.distance() == FAR {
+            self.has_stale_counts = true;
+            return;
+        }
+        let group = location.place() / GROUP;
+        for by in 1..=location.distance() as usize {
+            let is_exact = self.groups.get_mut(group.wrapping_sub(by)).decrement();
+            self.has_stale_counts |= !is_exact;
+        }
+    }
+
+    /// Sets all counts to 0, if there is no binding.
+    pub(super) fn reset(&mut self) {
+        if core::mem::take(&mut self.has_stale_counts) {
+            for group in 0..self.groups.len() {
+                debug_assert_eq!(self.groups.get(group).free().count(), SLOTS);
+                *self.groups.get_mut(group) = Tags::EMPTY;
+            }
         }
     }
 
@@ -280,7 +301,7 @@ impl<A: Allocator> Index<A> {
 
     #[inline(always)]
     fn prefetch_numbers(&self, group: usize) {
-        prefetch(self.numbers.pointer(group * GROUP).as_ptr());
+        prefetch(self.numbers.pointer(group.wrapping_mul(GROUP)).as_ptr());
     }
 
     /// Prefetches the home group of a hash, and its numbers.
@@ -331,7 +352,8 @@ impl<A: Allocator> Index<A> {
 impl<A: Allocator + Clone> Clone for Index<A> {
     fn clone(&self) -> Self {
         let groups = self.groups.clone_with(|tags| *tags);
-        Self { groups, numbers: self.numbers.clone_with(|number| *number) }
+        let numbers = self.numbers.clone_with(|number| *number);
+        Self { groups, numbers, has_stale_counts: self.has_stale_counts }
     }
 }
 
@@ -393,6 +415,19 @@ mod tests {
         assert!(locations.iter().all(|location| location.distance() < FAR));
         locations.into_iter().for_each(|location| index.remove(location));
         assert!((0..index.groups.len()).all(|group| *index.groups.get(group) == Tags::EMPTY));
+    }
+
+    #[test]
+    fn counts_of_far_bindings_are_reset() {
+        let mut index = Index::new_in(256, Global).unwrap();
+        let locations: Vec<_> = (0..256).map(|number| index.insert(7, number)).collect();
+        locations.into_iter().for_each(|location| index.remove(location));
+        let is_empty = |index: &Index<Global>| {
+            (0..index.groups.len()).all(|group| *index.groups.get(group) == Tags::EMPTY)
+        };
+        assert!(!is_empty(&index));
+        index.reset();
+        assert!(is_empty(&index));
     }
 
     #[test]

@@ -415,11 +415,12 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     }
 
     /// Reclaims all bindings, including the live ones, and resets the time: timestamps may restart
-    /// at zero. O(n) if values need to be dropped.
+    /// at zero. O(n).
     pub fn clear(&mut self) {
         self.ring.expire(self.ring.live());
         (self.now, self.next_sweep, self.vacancies) = (0, Timestamp::ZERO, Vacancies::NONE);
         self.reclaim(usize::MAX);
+        self.index.reset();
     }
 
     /// Reclaims at most `budget` expired bindings. Returns their number.

@@ -155,8 +155,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     pub fn clear(&mut self) {
         self.drain().for_each(drop);
         self.index.clear();
-        self.store.shrink();
         self.accounting.wheel.clear();
+        // Last, since the drop of the removed flow may panic.
+        self.store.shrink();
     }
 }
 

@@ -451,8 +451,10 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
         if self.len() == 0 {
             let last_id = self.last_id();
             let steady = self.hit_test.steady();
-            *self = Self::new_in(self.rest.limit, steady, self.allocator().clone());
-            self.rest.last_id = last_id;
+            let mut new = Self::new_in(self.rest.limit, steady, self.allocator().clone());
+            // Before the old one is dropped, whose removed flow may panic.
+            new.rest.last_id = last_id;
+            *self = new;
         }
     }
 

@@ -395,6 +395,26 @@ fn keys_may_always_be_inconsistent() {
 }
 
 #[test]
+fn an_old_handle_names_no_flow_if_a_drop_panics_when_the_cache_is_cleared() {
+    // The flow, and the removed one.
+    for good in 0..2 {
+        let mut cache = FlowCache::<u64, Counted>::new(Config::new(1).unwrap());
+        let observe = |cache: &mut FlowCache<u64, Counted>, key| {
+            cache.observe_with(&key, TCP, seconds(1), || Counted::new(key)).unwrap().handle()
+        };
+        let old = observe(&mut cache, 1);
+        // Evicts the first flow, which stays readable.
+        observe(&mut cache, 2);
+        assert!(with_panic(Callback::Drop, good, || cache.clear()).is_none());
+        observe(&mut cache, 3);
+        assert!(cache.get(old).is_none());
+        cache.validate().unwrap();
+        drop(cache);
+        forget_leaked();
+    }
+}
+
+#[test]
 fn the_cache_stays_valid_if_closures_panic() {
     type Closures = (&'static str, fn(&mut Cache, &dyn Fn()));
     let acts: [Closures; 3] = [

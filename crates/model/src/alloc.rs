@@ -37,9 +37,9 @@ pub struct Counting {
 }
 
 impl Counting {
-    /// An allocator that refuses a TiB and more.
+    /// An allocator that refuses a TiB and more; half of the address space if that is smaller.
     pub const fn new() -> Self {
-        Self::with_max_size(1 << 40)
+        Self::with_max_size(1 << if usize::BITS > 40 { 40 } else { usize::BITS - 1 })
     }
 
     /// An allocator that refuses more than `max_size` bytes in one allocation.

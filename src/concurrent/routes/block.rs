@@ -35,7 +35,7 @@ use std::panic::catch_unwind;
 use super::header::{ALIGN, Bits, Header, empty, tagged, untagged};
 use crate::concurrent::garbage::{Dropped, first_panic, forget_panic};
 use crate::concurrent::sync::{AtomicPtr, Ordering};
-use crate::raw::bit_ops::{count_ones, each_one, ones, rank, select_ptr, select_ref};
+use crate::raw::bit_ops::{count_ones, each_one, ones, rank, select_ptr};
 use crate::raw::prefetch::{CACHE_LINE, prefetch};
 use crate::routes::search::{RouteMatch, search};
 use crate::routes::stride::{COVERS, PrefixIndex, SLOTS};
@@ -263,8 +263,10 @@ impl<'p, V> Block<'p, V> {
     /// Returns `one` if `condition` is not zero, otherwise `other`, without a branch.
     #[inline(always)]
     pub(super) fn select(condition: u64, one: Self, other: Self) -> Self {
-        let header = select_ref(condition, one.header(), other.header());
-        Self { header: NonNull::from(header), value: PhantomData }
+        let header = select_ptr(condition, one.header.as_ptr(), other.header.as_ptr());
+        // SAFETY: both are not null.
+        let header = unsafe { NonNull::new_unchecked(header.cast_mut()) };
+        Self { header, value: PhantomData }
     }
 
     /// Returns whether there is a child in a slot.
