@@ -103,10 +103,12 @@ fn judge(report: &mut Report, points: &[Examined], heads: f64) {
 fn judge_finds(report: &mut Report, finds: &[Finds]) {
     let [Some([first, _]), Some([last, _])] = [finds.first(), finds.last()] else { return };
     let ours = || format!("{first:.1} to {last:.1} ns");
-    let (what, rule) = ("measured latency of a find, half as many heads", "below 3 µs");
+    let what = "half as many heads as entries: measured latency of a find";
+    let rule = "below 3 µs";
     let finding = Finding::check(PLACE, what, "below 3 µs when full", ours(), rule, *last < 3000.0);
     report.record(finding.at_full_scale());
-    let (what, rule) = ("measured latency of a find, two heads", "rises by 10 % at most");
+    let what = "two heads for an entry: measured latency of a find";
+    let rule = "rises by 10 % at most";
     let finding = Finding::check(PLACE, what, "constant", ours(), rule, *last < 1.1 * first);
     report.record(finding.because(Cause::WordsAndTime).at_full_scale());
 }
