@@ -39,6 +39,9 @@ impl Op {
     }
 }
 
+/// Numbers that are inserted if their hashes are alike.
+const MOST_ALIKE: usize = 4096;
+
 /// A table of numbers, and the hash of each number in it.
 struct Checked {
     lines: Lines,
@@ -120,6 +123,9 @@ impl Checked {
             Op::BringHome(number) => self.bring_home(number),
             Op::Replace(number) => self.replace(number),
             Op::Fill(count) => {
+                // Numbers whose hashes are alike take quadratic time.
+                let most = if self.alike < 64 { usize::MAX } else { MOST_ALIKE };
+                let count = count.min(most.saturating_sub(self.model.len()) as u32);
                 (self.next..self.next + count).for_each(|number| self.insert(number));
                 self.next += count;
             }
