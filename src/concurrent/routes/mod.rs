@@ -113,6 +113,7 @@ use slots::Slots;
 
 pub(super) use covering::CoveringValues;
 pub use pinned::PinnedRoutes;
+pub(super) use write::remove_each;
 
 /// A concurrent route table: wait-free lookups beside updates by one thread at a time, in one copy.
 ///

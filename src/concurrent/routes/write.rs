@@ -186,11 +186,7 @@ impl<A: Address, V: Clone + Send + 'static> ConcurrentRoutes<A, V> {
         let withdrawn = |(prefix, value): (Prefix<A>, &V)| (!keep(prefix, value)).then_some(prefix);
         // The pin ends here: it would delay the collector.
         let withdrawn: Vec<_> = self.pin().iter().filter_map(withdrawn).collect();
-        let mut count = 0;
-        for prefix in withdrawn {
-            count += usize::from(self.remove(&prefix).map_err(|refusal| refusal.map(drop))?);
-        }
-        Ok(count)
+        remove_each(withdrawn, |prefix| self.remove(prefix))
     }
 
     /// Withdraws all routes: see [`replace`](Self::replace).
@@ -320,4 +316,16 @@ impl<A, V> Drop for ConcurrentRoutes<A, V> {
             dropped.unwrap_or_else(|panic| resume_unwind(panic));
         }
     }
+}
+
+/// Withdraws routes, one after the other. Returns how many existed.
+pub(in crate::concurrent) fn remove_each<A: Address>(
+    prefixes: Vec<Prefix<A>>,
+    remove: impl Fn(&Prefix<A>) -> Result<bool, WouldExceed<Prefix<A>>>,
+) -> Result<usize, WouldExceed<()>> {
+    let mut count = 0;
+    for prefix in prefixes {
+        count += usize::from(remove(&prefix).map_err(|refusal| refusal.map(drop))?);
+    }
+    Ok(count)
 }

@@ -244,7 +244,7 @@ impl<A: Address, V> ConcurrentStampedRoutes<A, V> {
         self.routes.garbage()
     }
 
-    /// Returns whether the route of a stamp is the same for sure; if not,
+    /// Returns whether the route of a stamp is known to be the same; if not,
     /// [`refresh`](PinnedStampedRoutes::refresh) looks it up. One load, without a pin.
     ///
     /// # Example

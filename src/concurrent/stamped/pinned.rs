@@ -26,7 +26,7 @@ pub struct PinnedStampedRoutes<'r, A, V, G = Guard> {
 type Resolved<'p, A, V> = (RouteStamp, Option<(Prefix<A>, &'p Stamped<V>)>);
 
 impl<A: Address, V, G: Borrow<Guard>> PinnedStampedRoutes<'_, A, V, G> {
-    /// Returns whether the route of a stamp is the same for sure: see
+    /// Returns whether the route of a stamp is known to be the same: see
     /// [`ConcurrentStampedRoutes::is_current`].
     #[inline]
     #[must_use]

@@ -7,6 +7,7 @@ use super::cells::Cells;
 use super::update::Update;
 use super::{ConcurrentStampedRoutes, Writers};
 use crate::concurrent::error::WouldExceed;
+use crate::concurrent::routes::remove_each;
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::routes::RouteTable;
@@ -108,11 +109,7 @@ impl<A: Address, V: Clone + Send + 'static> ConcurrentStampedRoutes<A, V> {
         let withdrawn = |(prefix, value): (Prefix<A>, &V)| (!keep(prefix, value)).then_some(prefix);
         // The pin ends here: it would delay the collector.
         let withdrawn: Vec<_> = self.pin().iter().filter_map(withdrawn).collect();
-        let mut count = 0;
-        for prefix in withdrawn {
-            count += usize::from(self.remove(&prefix).map_err(|refusal| refusal.map(drop))?);
-        }
-        Ok(count)
+        remove_each(withdrawn, |prefix| self.remove(prefix))
     }
 
     /// Withdraws the routes of one state, one after the other: see [`retain`](Self::retain).

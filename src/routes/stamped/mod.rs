@@ -316,7 +316,7 @@ impl<A: Address, V> StampedRoutes<A, V> {
         RouteStamp::new(cell, self.cells.changed(cell))
     }
 
-    /// Returns whether the route of a stamp is the same for sure; if not,
+    /// Returns whether the route of a stamp is known to be the same; if not,
     /// [`refresh`](Self::refresh) looks it up. One load.
     #[inline]
     #[must_use]
