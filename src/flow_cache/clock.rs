@@ -25,11 +25,13 @@ pub(super) struct Clock {
     /// The offset of the cache's time to the caller's: one of `ahead` and `behind` is 0.
     ahead: u64,
     behind: u64,
+    /// The earliest time at which this one or the caller's is [`LATE`].
+    late: u64,
 }
 
 impl Clock {
     pub(super) const fn new() -> Self {
-        Self { now: ORIGIN, shift: ORIGIN, ahead: ORIGIN, behind: 0 }
+        Self { now: ORIGIN, shift: ORIGIN, ahead: ORIGIN, behind: 0, late: LATE }
     }
 
     /// Advances to the caller's `time` and returns the time of the cache.
@@ -37,12 +39,11 @@ impl Clock {
     pub(super) fn advance(&mut self, time: Timestamp) -> u64 {
         let next = time.as_nanos().wrapping_add(self.shift);
         // To an earlier time, this is a long step.
-        if next.wrapping_sub(self.now) < QUICK && self.now | self.latest() < LATE {
-            self.now = next;
-            next
-        } else {
-            self.advance_far(time)
+        if next >= self.late || next.wrapping_sub(self.now) >= QUICK {
+            return self.advance_far(time);
         }
+        self.now = next;
+        next
     }
 
     /// Does nothing if the time is not later. Advances by the longest step at most, to a time that
@@ -74,6 +75,7 @@ impl Clock {
         self.ahead = self.now.saturating_sub(now.as_nanos());
         self.behind = now.as_nanos().saturating_sub(self.now);
         self.shift = self.ahead.wrapping_sub(self.behind);
+        self.late = LATE.saturating_sub(self.behind);
     }
 
     /// The latest time of the caller.

@@ -91,40 +91,22 @@ impl Hit {
     /// Returns the direction of a packet in the flow, given the direction of its key.
     #[inline]
     pub(super) fn direction(self, carried: Direction) -> Direction {
-        Direction::of(carried as u8 ^ self.initiator as u8 != 0)
+        Direction::of((carried as u8 ^ self.initiator as u8) & 1 != 0)
     }
 }
 
-/// What decides whether a packet is a hit that changes times only, besides its flow: in one word,
-/// as most packets read it.
-///
-/// ```text
-///     │ slots 32 │ – │ mask of steady connections 16 │
-/// ```
+/// What decides whether a packet is a hit that changes times only, besides its flow.
 #[derive(Clone, Copy, Debug)]
-struct HitTest(u64);
-
-impl HitTest {
-    const fn new(slots: u32, steady: u16) -> Self {
-        Self((slots as u64) << 32 | steady as u64)
-    }
-
-    #[inline(always)]
-    const fn slots(self) -> u32 {
-        (self.0 >> 32) as u32
-    }
-
+struct HitTest {
+    /// **S1** The number of slots of `flows`.
+    slots: u32,
     /// The mask of bits of [steady](super::connection::ConnectionState::steady_mask) connections.
-    #[inline(always)]
-    const fn steady(self) -> u16 {
-        self.0 as u16
-    }
+    steady: u16,
 }
 
 /// The flows and aliases.
 #[derive(Clone, Debug)]
 pub(super) struct Store<K, V, A: Allocator + Clone> {
-    /// **S1** It has the number of slots of `flows`.
     hit_test: HitTest,
     pub(super) flows: ChunkedSlab<Flow<K, V>, A>,
     pub(super) rest: Rest<K, V, A>,
@@ -201,7 +183,7 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
             last_id: 0,
         };
         let flows = ChunkedSlab::chunked_in(limit, memory);
-        Self { hit_test: HitTest::new(0, steady), flows, rest }
+        Self { hit_test: HitTest { slots: 0, steady }, flows, rest }
     }
 
     /// The allocator.
@@ -355,18 +337,18 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
     /// Returns the flow in a slot, if there is one that is known to be steady from the mask.
     #[inline(always)]
     pub(super) fn steady_flow(&mut self, slot: u32) -> Option<&mut Flow<K, V>> {
-        let hit_test = self.hit_test;
-        if slot >= hit_test.slots() {
+        let HitTest { slots, steady } = self.hit_test;
+        if slot >= slots {
             return None;
         }
         // SAFETY: S1: there is such a slot.
         let flow = unsafe { self.flows.get_of_slot_mut(slot) }?;
-        if flow.marks.is_surely_steady(hit_test.steady()) { Some(flow) } else { None }
+        if flow.marks.is_surely_steady(steady) { Some(flow) } else { None }
     }
 
     /// Checks S1.
     pub(super) fn validate(&self) -> Result<(), InvariantError> {
-        let has_slots = self.hit_test.slots() == self.flows.slot_count();
+        let has_slots = self.hit_test.slots == self.flows.slot_count();
         ensure(has_slots, || "hits are limited to another number of slots")
     }
 
@@ -412,7 +394,7 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
     /// Inserts a flow at the next free slot, and assigns its ID.
     pub(super) fn insert(&mut self, flow: Flow<K, V>, cold: Cold, tenant: Tenant) -> u32 {
         let slot = self.flows.insert(flow);
-        self.hit_test = HitTest::new(self.flows.slot_count(), self.hit_test.steady());
+        self.hit_test.slots = self.flows.slot_count();
         self.rest.cold.cover(slot, Cold::FREE);
         self.rest.last_id += 1;
         self.rest.cold[slot] = Cold { id: self.rest.last_id, aliases: OptIndex::NONE, ..cold };
@@ -450,7 +432,7 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
     pub(super) fn shrink(&mut self) {
         if self.len() == 0 {
             let last_id = self.last_id();
-            let steady = self.hit_test.steady();
+            let steady = self.hit_test.steady;
             let mut new = Self::new_in(self.rest.limit, steady, self.allocator().clone());
             // Before the old one is dropped, whose removed flow may panic.
             new.rest.last_id = last_id;

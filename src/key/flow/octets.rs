@@ -25,13 +25,12 @@ const _: () = {
 };
 
 impl<A: Copy> Octets<A> {
-    /// Eight bytes from this offset on, which is 5 at most.
+    /// Both addresses, as they are in memory.
     #[inline(always)]
-    fn word(self, tuple: &FiveTuple<A>, offset: usize) -> u64 {
+    fn word(self, tuple: &FiveTuple<A>) -> u64 {
         let bytes: *const u8 = (&raw const *tuple).cast();
-        // SAFETY: the type is `Tuple`, in which the bytes 0 to 12 are those of its fields, and so
-        // initialised.
-        unsafe { bytes.wrapping_add(offset).cast::<u64>().read_unaligned() }
+        // SAFETY: the type is `Tuple`, in which the addresses are the bytes 0 to 7.
+        unsafe { bytes.cast::<u64>().read_unaligned() }
     }
 
     /// Both ports.
@@ -45,38 +44,34 @@ impl<A: Copy> Octets<A> {
     /// Whether a tuple in memory is equal to another one, which is in registers.
     #[inline(always)]
     pub(super) fn are_equal(self, stored: &FiveTuple<A>, tuple: &FiveTuple<A>) -> bool {
-        let first = self.word(tuple, 0);
-        // Not loaded, as it would be from the stack, where parts of it have just been written.
-        let last =
-            first >> 40 | u64::from(self.ports(tuple)) << 24 | u64::from(tuple.protocol) << 56;
-        self.word(stored, 0) == first && self.word(stored, 5) == last
+        self.word(stored) == self.word(tuple)
+            && self.ports(stored) == self.ports(tuple)
+            && stored.protocol == tuple.protocol
     }
 
     /// Both addresses, the source in the upper half.
     #[inline(always)]
     pub(super) fn addresses(self, tuple: &FiveTuple<A>) -> u64 {
-        self.word(tuple, 0).swap_bytes()
+        self.word(tuple).swap_bytes()
     }
 
     /// The tuple with the smaller socket first, and whether that is the other order.
     #[inline(always)]
     pub(super) fn ordered(self, tuple: &FiveTuple<A>) -> (FiveTuple<A>, bool) {
-        let (addresses, ports) = (self.word(tuple, 0), self.ports(tuple));
-        let both = self.addresses(tuple);
-        // Differences of 32 and 16 bits; the sign, and no comparison, which would be repeated where
-        // the order is used.
-        let address = (both & 0xffff_ffff).wrapping_sub(both >> 32);
-        let port = u64::from(ports >> 16).wrapping_sub(u64::from(ports & 0xffff));
-        let reverse = ((address << 16).wrapping_add(port) >> 63) as u32;
+        let (addresses, ports) = (self.addresses(tuple), self.ports(tuple));
+        let both = |addresses: u64, ports: u32| u128::from(addresses) << 64 | u128::from(ports);
+        // One subtraction of two words.
+        let (this, other) = (ports.rotate_left(16), ports);
+        let reverse = both(addresses, this) > both(addresses.rotate_left(32), other);
+        let addresses = addresses.rotate_left(32 * u32::from(reverse)).swap_bytes();
+        let ports = ports.rotate_left(16 * u32::from(reverse));
         let mut ordered = *tuple;
         let bytes: *mut u8 = (&raw mut ordered).cast();
-        let addresses = addresses.rotate_left(32 * reverse);
         // SAFETY: the type is `Tuple`, whose addresses are the bytes 0 to 7; any bytes are some.
         unsafe { bytes.cast::<u64>().write_unaligned(addresses) };
-        let ports = ports.rotate_left(16 * reverse);
         // SAFETY: as above, for the bytes 8 to 11.
         unsafe { bytes.wrapping_add(8).cast::<u32>().write_unaligned(ports) };
-        (ordered, reverse != 0)
+        (ordered, reverse)
     }
 }
 

@@ -39,36 +39,37 @@ pub(crate) trait Places {
     fn validate(&self) -> Result<(), InvariantError>;
 }
 
-/// The number of lines, and the power of two that is not below it, less one: in one word, since a
-/// lookup is one load less then.
-///
-/// ```text
-///     │ mask 32 │ lines 32 │
-/// ```
+/// The number of lines, and what of a hash is the home line: each is one operand of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Size(u64);
+struct Size {
+    lines: u32,
+    /// The power of two that is not below the number of lines, less one.
+    mask: u32,
+    /// Half of the mask.
+    unsplit: u32,
+}
 
 impl Size {
     /// That of no lines.
-    const ZERO: Self = Self(0);
+    const ZERO: Self = Self { lines: 0, mask: 0, unsplit: 0 };
 
     /// That of this number of lines: fewer than 2^31, as numbers have 32 bits.
     fn new(lines: usize) -> Self {
-        Self((lines.next_power_of_two() as u64 - 1) << 32 | lines as u64)
+        let mask = lines.next_power_of_two() as u32 - 1;
+        Self { lines: lines as u32, mask, unsplit: mask >> 1 }
     }
 
     #[inline(always)]
-    const fn lines(self) -> usize {
-        self.0 as u32 as usize
+    const fn lines(&self) -> usize {
+        self.lines as usize
     }
 
     /// The home line of a hash, if there are lines.
     #[inline(always)]
-    const fn home(self, hash: u32) -> usize {
-        let (lines, mask) = (self.0 as u32, (self.0 >> 32) as u32);
-        let (line, unsplit) = (hash & mask, hash & (mask >> 1));
+    const fn home(&self, hash: u32) -> usize {
+        let (line, unsplit) = (hash & self.mask, hash & self.unsplit);
         // The segment of a line beyond the last has not split yet.
-        let home = if line < lines { line } else { unsplit };
+        let home = if line < self.lines { line } else { unsplit };
         home as usize
     }
 }
