@@ -16,9 +16,14 @@ const BITS: u32 = 9;
 /// Lines of a chunk.
 const CHUNK: usize = 1 << BITS;
 
+/// The list of a table without chunks: a lookup needs no test for that, and finds nothing.
+const NO_CHUNKS: &[&Line; 1] = &[&Line::EMPTY];
+
 /// An array of lines.
 #[derive(Debug)]
 pub(super) struct Chunks<A: Allocator> {
+    /// **C2** The elements of `chunks`, or those of [`NO_CHUNKS`] if there are none.
+    list: NonNull<NonNull<Line>>,
     /// **C1** Each points to its own block of [`CHUNK`] initialised lines; the first one to
     /// `first` lines.
     chunks: Vec<NonNull<Line>, A>,
@@ -65,9 +70,14 @@ const fn first_of(lines: usize) -> usize {
 }
 
 impl<A: Allocator> Chunks<A> {
+    /// References have the representation of pointers.
+    const NO_LIST: NonNull<NonNull<Line>> = NonNull::new(NO_CHUNKS.as_ptr().cast_mut())
+        .expect("a reference is not null")
+        .cast();
+
     /// Chunks for no line.
     pub(super) const fn new_in(memory: A) -> Self {
-        Self { chunks: Vec::new_in(memory), first: 0 }
+        Self { list: Self::NO_LIST, chunks: Vec::new_in(memory), first: 0 }
     }
 
     /// Lines for which there is memory.
@@ -78,17 +88,25 @@ impl<A: Allocator> Chunks<A> {
         }
     }
 
-    /// The pointer to a line, for which there is memory.
+    /// Restores C2 after a change of `chunks`.
+    fn update_list(&mut self) {
+        let chunks = NonNull::new(self.chunks.as_mut_ptr()).filter(|_| !self.chunks.is_empty());
+        self.list = chunks.unwrap_or(Self::NO_LIST);
+    }
+
+    /// The pointer to a line, for which there is memory, or to the first one without chunks.
     #[inline(always)]
     fn pointer(&self, line: usize) -> NonNull<Line> {
-        debug_assert!(line < self.capacity(), "L1");
-        // SAFETY: L1: there is memory for all lines in use, so this chunk exists.
-        let chunk = unsafe { *self.chunks.get_unchecked(line >> BITS) };
+        debug_assert!(line < self.capacity().max(1), "L1");
+        // SAFETY: C2 and L1: there is memory for all lines in use, so this chunk exists.
+        let chunk = unsafe { self.list.add(line >> BITS) };
+        // SAFETY: as above.
+        let chunk = unsafe { chunk.read() };
         // SAFETY: C1 and L1: the chunk has this line.
         unsafe { chunk.add(line & (CHUNK - 1)) }
     }
 
-    /// A line that is in use.
+    /// A line that is in use, or the first one, which is empty without chunks.
     #[inline(always)]
     pub(super) fn line(&self, line: usize) -> &Line {
         // SAFETY: C1: initialised, and borrowed as `self` is.
@@ -98,6 +116,7 @@ impl<A: Allocator> Chunks<A> {
     /// A line that is in use.
     #[inline(always)]
     pub(super) fn line_mut(&mut self, line: usize) -> &mut Line {
+        debug_assert!(line < self.capacity(), "L1");
         // SAFETY: C1: initialised, and borrowed as `self` is.
         unsafe { self.pointer(line).as_mut() }
     }
@@ -124,7 +143,7 @@ impl<A: Allocator + Clone> Chunks<A> {
             self.replace_first(first_of(lines), lines)?;
         }
         while self.capacity() < lines {
-            reserve_one(&mut self.chunks)?;
+            self.reserve_chunk()?;
             let chunk = allocate(CHUNK, self.chunks.allocator())?;
             self.chunks.push(chunk);
         }
@@ -138,7 +157,7 @@ impl<A: Allocator + Clone> Chunks<A> {
     /// Replaces the first chunk by one of another size, with the first `lines`. There are no
     /// others, unless it has [`CHUNK`] lines.
     fn replace_first(&mut self, first: usize, lines: usize) -> Result<(), TryReserveError> {
-        reserve_one(&mut self.chunks)?;
+        self.reserve_chunk()?;
         let (chunk, copied) =
             (allocate(first, self.chunks.allocator())?, self.first.min(first).min(lines));
         for line in 0..copied {
@@ -152,6 +171,14 @@ impl<A: Allocator + Clone> Chunks<A> {
             Some(replaced) => free(replaced, before, self.chunks.allocator()),
             None => self.chunks.push(chunk),
         }
+        self.update_list();
+        Ok(())
+    }
+
+    /// Allocates memory for another chunk in the list.
+    fn reserve_chunk(&mut self) -> Result<(), TryReserveError> {
+        reserve_one(&mut self.chunks)?;
+        self.update_list();
         Ok(())
     }
 

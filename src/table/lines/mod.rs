@@ -184,12 +184,6 @@ impl<P: Places, A: Allocator + Clone> LineTable<P, A> {
         self.len
     }
 
-    /// Whether there are no lines.
-    #[inline(always)]
-    fn has_no_line(&self) -> bool {
-        P::MAY_BE_EMPTY && self.places.count() == 0
-    }
-
     /// The home line of a hash.
     #[inline(always)]
     fn home(&self, hash: u32) -> usize {
@@ -234,9 +228,6 @@ impl<P: Places, A: Allocator + Clone> LineTable<P, A> {
         mut eq: impl FnMut(u32) -> bool,
         observer: &mut impl Observer,
     ) -> Option<u32> {
-        if self.has_no_line() {
-            return None;
-        }
         let home = self.home(hash);
         let line = self.line(home);
         let found = line.find(tag(hash), &mut eq, observer);
@@ -293,24 +284,19 @@ impl<P: Places, A: Allocator + Clone> LineTable<P, A> {
     /// Prefetches the home line of a hash.
     #[inline(always)]
     pub(crate) fn prefetch(&self, hash: u32) {
-        if !self.has_no_line() {
-            prefetch(self.line(self.home(hash)));
-        }
+        prefetch(self.line(self.home(hash)));
     }
 
     /// Returns the first number in the home line of a hash that may have it.
     #[inline(always)]
     pub(crate) fn first(&self, hash: u32) -> Option<u32> {
-        if self.has_no_line() {
-            return None;
-        }
         HomeLine(self.line(self.home(hash))).first(hash)
     }
 
     /// Returns the home line of a hash.
     #[inline(always)]
     pub(crate) fn home_line(&self, hash: u32) -> HomeLine<'_> {
-        if self.has_no_line() { HomeLine::NONE } else { HomeLine(self.line(self.home(hash))) }
+        HomeLine(self.line(self.home(hash)))
     }
 
     /// Inserts a number that is not in the table, without growing.
@@ -360,7 +346,7 @@ impl<P: Places, A: Allocator + Clone> LineTable<P, A> {
 
     /// Removes a number, given its hash. Returns whether it was in the table.
     pub(crate) fn remove(&mut self, hash: u32, number: u32) -> bool {
-        if self.has_no_line() {
+        if self.len == 0 {
             return false;
         }
         let home = self.home(hash);

@@ -17,16 +17,13 @@ use crate::table::error::{TryReserveError, reserve};
 
 /// The lines of a table. There are 0, a power of two up to 64, or a multiple of 64.
 pub(crate) trait Places {
-    /// Whether there may be no line.
-    const MAY_BE_EMPTY: bool;
-
     /// Lines in use.
     fn count(&self) -> usize;
 
-    /// The home line of a hash, if there are lines.
+    /// The home line of a hash: the first one without lines.
     fn home(&self, hash: u32) -> usize;
 
-    /// A line that is in use.
+    /// A line that is in use, or an empty one as the first one without lines.
     fn line(&self, line: usize) -> &Line;
 
     /// A line that is in use.
@@ -64,7 +61,7 @@ impl Size {
         self.lines as usize
     }
 
-    /// The home line of a hash, if there are lines.
+    /// The home line of a hash: the first one without lines.
     #[inline(always)]
     const fn home(&self, hash: u32) -> usize {
         let (line, unsplit) = (hash & self.mask, hash & self.unsplit);
@@ -103,8 +100,6 @@ impl<A: Allocator + Clone> Growing<A> {
 }
 
 impl<A: Allocator + Clone> Places for Growing<A> {
-    const MAY_BE_EMPTY: bool = true;
-
     #[inline(always)]
     fn count(&self) -> usize {
         self.size.lines()
@@ -117,7 +112,7 @@ impl<A: Allocator + Clone> Places for Growing<A> {
 
     #[inline(always)]
     fn line(&self, line: usize) -> &Line {
-        debug_assert!(line < self.count(), "L1");
+        debug_assert!(line < self.count().max(1), "L1");
         self.chunks.line(line)
     }
 
@@ -160,8 +155,6 @@ impl<A: Allocator> Fixed<A> {
 }
 
 impl<A: Allocator> Places for Fixed<A> {
-    const MAY_BE_EMPTY: bool = false;
-
     #[inline(always)]
     fn count(&self) -> usize {
         self.0.len()
