@@ -151,7 +151,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
                 }
             }
             let both = places.iter_mut().zip(packets);
-            for (number, ((carried, slot), (key, packet))) in both.enumerate() {
+            for (number, ((carried, slot), (_, packet))) in both.enumerate() {
                 self.forget_droppable();
                 let Some(known) = carried else { break };
                 let seen = match self.record_steady(*slot, known, *packet, now) {
@@ -159,7 +159,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
                     None => {
                         let Some(carried) = carried.take() else { break };
                         let new = |_| Ok(new(first + number));
-                        self.observe_any(*slot, carried, key, *packet, new)
+                        self.observe_any(*slot, carried, *packet, new)
                     }
                 };
                 each(first + number, refused(seen.map(|seen| self.observed(seen))));

@@ -220,7 +220,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     ) -> Result<Observed<'_, K, V, A>, ObserveError<E>> {
         let now = self.begin_packet(now);
         let carried = self.carry(key);
-        self.observe_carried(carried, (key, packet, now), new)
+        self.observe_carried(carried, packet, now, new)
     }
 
     /// Processes a packet like [`try_observe_expected`](Self::try_observe_expected), given the hash
@@ -253,7 +253,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     ) -> Result<Observed<'_, K, V, A>, ObserveError<E>> {
         let now = self.begin_packet(now);
         let carried = Self::carry_hashed(hash, key);
-        self.observe_carried(carried, (key, packet, now), new)
+        self.observe_carried(carried, packet, now, new)
     }
 
     /// Returns the expectation that a new flow of this key fulfils, if there is one.

@@ -7,7 +7,7 @@ use super::FlowCache;
 use super::event::{ObserveError, Refused};
 use super::handle::Handle;
 use super::observed::{Observed, Seen};
-use super::record::Marks;
+use super::record::{Marks, in_direction};
 use super::state::{Class, Packet};
 use super::store::{Hit, Store, Target};
 use crate::eviction::Eviction;
@@ -37,6 +37,11 @@ impl<K: FlowName> Carried<K> {
     pub(super) fn new(key: &K, hash: u32) -> Self {
         let (name, direction) = key.normalized();
         Self { hash, name, direction }
+    }
+
+    /// The key.
+    fn key(&self) -> K {
+        in_direction(&self.name, self.direction)
     }
 }
 
@@ -117,14 +122,15 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     pub(super) fn observe_carried<E>(
         &mut self,
         carried: Carried<K>,
-        (key, packet, now): (&K, Packet, u64),
+        packet: Packet,
+        now: u64,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Observed<'_, K, V, A>, ObserveError<E>> {
         // Most flows are the first candidate of their home line.
         let slot = self.index.first(carried.hash).unwrap_or(NO_SLOT);
         let seen = match self.record_steady(slot, &carried, packet, now) {
             Some(seen) => seen,
-            None => self.observe_any(slot, carried, key, packet, new)?,
+            None => self.observe_any(slot, carried, packet, new)?,
         };
         Ok(self.observed(seen))
     }
@@ -135,7 +141,6 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         &mut self,
         slot: u32,
         carried: Carried<K>,
-        key: &K,
         packet: Packet,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Seen<V>, ObserveError<E>> {
@@ -145,7 +150,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
                 return Ok(seen);
             }
         }
-        self.observe_other(carried, key, packet, new)
+        self.observe_other(carried, packet, new)
     }
 
     /// Processes a packet whose flow is not the first candidate, or that opens another connection.
@@ -153,7 +158,6 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     fn observe_other<E>(
         &mut self,
         carried: Carried<K>,
-        key: &K,
         packet: Packet,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Seen<V>, ObserveError<E>> {
@@ -183,7 +187,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             let probes = Probes { nodes: u32::from(self.index.has_lines()), entries };
             self.accounting.metrics.record_lookup(probes, false);
         }
-        self.observe_new(key, carried, over, packet, new)
+        self.observe_new(carried, over, packet, new)
     }
 
     /// Searches for the flow of a packet, which is not in its home line, or has an alias of this
@@ -213,19 +217,19 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     #[inline]
     fn observe_new<E>(
         &mut self,
-        key: &K,
         carried: Carried<K>,
         over: Option<u32>,
         packet: Packet,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Seen<V>, ObserveError<E>> {
-        let child = if self.store.rest.extras.expects() { self.expected(key) } else { None };
+        let child =
+            if self.store.rest.extras.expects() { self.expected(&carried.key()) } else { None };
         let value = new(child.map(|child| child.parent)).map_err(ObserveError::New)?;
         if child.is_some() && !self.has_room_for_child() {
             self.accounting.metrics.refused += 1;
             return Err(ObserveError::Refused(Refused::Memory));
         }
-        let seen = self.begin(key, carried, over, packet, value).map_err(ObserveError::Refused)?;
+        let seen = self.begin(carried, over, packet, value).map_err(ObserveError::Refused)?;
         Ok(if let Some(child) = child { self.adopt(seen, child) } else { seen })
     }
 
@@ -361,14 +365,13 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     #[inline(never)]
     fn begin(
         &mut self,
-        key: &K,
         carried: Carried<K>,
         over: Option<u32>,
         packet: Packet,
         value: V,
     ) -> Result<Seen<V>, Refused> {
         let (mut initiator, mut direction) = (carried.direction, Direction::Forward);
-        if packet.is_to_initiator() && key.reversed() != *key {
+        if packet.is_to_initiator() && carried.name.reversed() != carried.name {
             (initiator, direction) = (initiator.opposite(), Direction::Reverse);
         }
         self.create(carried, initiator, (packet, direction), over, value)

@@ -200,7 +200,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     ) -> Result<Observed<'_, K, V, A>, ObserveError<E>> {
         let now = self.begin_packet(now);
         let carried = self.carry(key);
-        self.observe_carried(carried, (key, packet, now), |_| new())
+        self.observe_carried(carried, packet, now, |_| new())
     }
 
     /// Processes a packet like [`try_observe_with`](Self::try_observe_with), given the hash of its
@@ -233,7 +233,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     ) -> Result<Observed<'_, K, V, A>, ObserveError<E>> {
         let now = self.begin_packet(now);
         let carried = Self::carry_hashed(hash, key);
-        self.observe_carried(carried, (key, packet, now), |_| new())
+        self.observe_carried(carried, packet, now, |_| new())
     }
 
     /// Processes a packet if its flow exists, and returns `None` if not: for packets that must not

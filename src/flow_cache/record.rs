@@ -249,7 +249,7 @@ const fn after(time: u64, period: u64) -> u64 {
 }
 
 /// The key of a normalised name in a direction.
-fn in_direction<K: FlowName>(name: &K, direction: Direction) -> K {
+pub(super) fn in_direction<K: FlowName>(name: &K, direction: Direction) -> K {
     match direction {
         Direction::Forward => name.clone(),
         Direction::Reverse => name.reversed(),

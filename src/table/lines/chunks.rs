@@ -71,9 +71,8 @@ const fn first_of(lines: usize) -> usize {
 
 impl<A: Allocator> Chunks<A> {
     /// References have the representation of pointers.
-    const NO_LIST: NonNull<NonNull<Line>> = NonNull::new(NO_CHUNKS.as_ptr().cast_mut())
-        .expect("a reference is not null")
-        .cast();
+    const NO_LIST: NonNull<NonNull<Line>> =
+        NonNull::new(NO_CHUNKS.as_ptr().cast_mut()).expect("a reference is not null").cast();
 
     /// Chunks for no line.
     pub(super) const fn new_in(memory: A) -> Self {
