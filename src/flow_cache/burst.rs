@@ -154,15 +154,13 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             for (number, ((carried, slot), (_, packet))) in both.enumerate() {
                 self.forget_droppable();
                 let Some(known) = carried else { break };
-                let seen = match self.record_steady(*slot, known, *packet, now) {
-                    Some(seen) => Ok(seen),
-                    None => {
-                        let Some(carried) = carried.take() else { break };
-                        let new = |_| Ok(new(first + number));
-                        self.observe_any(*slot, carried, *packet, new)
-                    }
-                };
-                each(first + number, refused(seen.map(|seen| self.observed(seen))));
+                let index = first + number;
+                if let Some(seen) = self.record_steady(*slot, known, *packet, now) {
+                    each(index, Ok(self.observed(seen)));
+                } else if let Some(carried) = carried.take() {
+                    let seen = self.observe_any(*slot, carried, *packet, |_| Ok(new(index)));
+                    each(index, refused(seen.map(|seen| self.observed(seen))));
+                }
             }
         }
     }

@@ -309,9 +309,11 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
     /// Prefetches what a packet needs of the record of a target.
     #[inline]
     pub(super) fn prefetch(&self, target: Target) {
-        match target.primary() {
-            Some(slot) => self.flows.prefetch(slot),
-            None => self.rest.aliases.prefetch(target.number()),
+        // Numbers of aliases are beyond all slots.
+        if target.0 < self.hit_test.slots {
+            self.flows.prefetch(target.0);
+        } else {
+            self.rest.aliases.prefetch(target.number());
         }
     }
 
