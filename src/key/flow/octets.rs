@@ -1,11 +1,9 @@
-//! Sockets of IPv4 in whole words, as they are in memory: two loads and not four, one comparison,
-//! and the smaller socket first by two rotations.
+//! Sockets of IPv4 in whole words, as they are in memory: two loads and not four, and the smaller
+//! socket first by one subtraction and two rotations.
 //!
 //! ```text
 //!     bytes    │ src 4 │ dst 4 │ sport 2 │ dport 2 │ protocol │
-//!     words    │ addresses     │ ports             │            ordered
-//!              │ addresses     │                                compared
-//!                        │ 5 to 12                │
+//!     words    │ addresses     │ ports             │
 //! ```
 #![allow(unsafe_code)]
 
