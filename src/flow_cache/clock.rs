@@ -25,7 +25,8 @@ pub(super) struct Clock {
     /// The offset of the cache's time to the caller's: one of `ahead` and `behind` is 0.
     ahead: u64,
     behind: u64,
-    /// The earliest time at which this one or the caller's is [`LATE`].
+    /// The earliest time at which this one or the caller's is [`LATE`]; 0 from then on, as later
+    /// times may wrap around.
     late: u64,
 }
 
@@ -59,7 +60,9 @@ impl Clock {
         let next = self.now.saturating_add(passed.min(JUMP)).min(NEVER - 1);
         let is_whole = next - self.now == passed && passed < JUMP;
         self.now = next;
-        if !is_whole {
+        if is_whole {
+            self.update_late();
+        } else {
             self.set(time);
         }
         self.now
@@ -75,7 +78,11 @@ impl Clock {
         self.ahead = self.now.saturating_sub(now.as_nanos());
         self.behind = now.as_nanos().saturating_sub(self.now);
         self.shift = self.ahead.wrapping_sub(self.behind);
-        self.late = LATE.saturating_sub(self.behind);
+        self.update_late();
+    }
+
+    fn update_late(&mut self) {
+        self.late = if self.now < LATE { LATE.saturating_sub(self.behind) } else { 0 };
     }
 
     /// The latest time of the caller.
