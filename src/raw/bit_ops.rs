@@ -27,7 +27,7 @@ pub(crate) fn detect() -> bool {
 ///
 /// If `FAST`, the CPU has POPCNT.
 #[inline(always)]
-pub(crate) unsafe fn ones<const FAST: bool>(word: u64) -> u32 {
+pub(crate) unsafe fn ones<const FAST: bool>(word: u64) -> u64 {
     #[cfg(all(target_arch = "x86_64", not(target_feature = "popcnt"), not(miri)))]
     if FAST {
         let count: u64;
@@ -40,9 +40,9 @@ pub(crate) unsafe fn ones<const FAST: bool>(word: u64) -> u32 {
                 options(pure, nomem, nostack),
             );
         }
-        return count as u32;
+        return count;
     }
-    word.count_ones()
+    word.count_ones().into()
 }
 
 /// Returns whether the CPU has POPCNT, in four instructions.
@@ -59,7 +59,7 @@ pub(crate) fn has_popcnt() -> bool {
 pub(crate) fn count_ones(word: u64) -> u32 {
     if has_popcnt() {
         // SAFETY: the CPU has POPCNT, the only instruction that `ones` uses.
-        return unsafe { ones::<true>(word) };
+        return unsafe { ones::<true>(word) } as u32;
     }
     word.count_ones()
 }
@@ -70,7 +70,7 @@ pub(crate) fn count_ones(word: u64) -> u32 {
 ///
 /// If `FAST`, [`detect`] has returned true.
 #[inline(always)]
-pub(crate) unsafe fn leading_zeros<const FAST: bool>(word: u64) -> u32 {
+pub(crate) unsafe fn leading_zeros<const FAST: bool>(word: u64) -> u64 {
     #[cfg(all(target_arch = "x86_64", not(target_feature = "lzcnt"), not(miri)))]
     if FAST {
         let count: u64;
@@ -83,9 +83,9 @@ pub(crate) unsafe fn leading_zeros<const FAST: bool>(word: u64) -> u32 {
                 options(pure, nomem, nostack),
             );
         }
-        return count as u32;
+        return count;
     }
-    word.leading_zeros()
+    word.leading_zeros().into()
 }
 
 /// Shifts to the left by the last six bits of `by`.
@@ -94,7 +94,7 @@ pub(crate) unsafe fn leading_zeros<const FAST: bool>(word: u64) -> u32 {
 ///
 /// If `FAST`, [`detect`] has returned true.
 #[inline(always)]
-pub(crate) unsafe fn shift_left<const FAST: bool>(word: u64, by: u32) -> u64 {
+pub(crate) unsafe fn shift_left<const FAST: bool>(word: u64, by: u64) -> u64 {
     #[cfg(all(target_arch = "x86_64", not(target_feature = "bmi2"), not(miri)))]
     if FAST {
         let shifted: u64;
@@ -104,13 +104,13 @@ pub(crate) unsafe fn shift_left<const FAST: bool>(word: u64, by: u32) -> u64 {
                 "shlx {shifted}, {word}, {by}",
                 shifted = lateout(reg) shifted,
                 word = in(reg) word,
-                by = in(reg) u64::from(by),
+                by = in(reg) by,
                 options(pure, nomem, nostack, preserves_flags),
             );
         }
         return shifted;
     }
-    word.wrapping_shl(by)
+    word.wrapping_shl(by as u32)
 }
 
 /// Returns the number of ones below a bit.
@@ -214,8 +214,8 @@ mod tests {
             let count = unsafe { ones::<FAST>(word) };
             // SAFETY: as above.
             let zeros = unsafe { leading_zeros::<FAST>(word) };
-            assert_eq!((count, zeros), (word.count_ones(), word.leading_zeros()));
-            assert_eq!(count_ones(word), count);
+            assert_eq!((count, zeros), (word.count_ones().into(), word.leading_zeros().into()));
+            assert_eq!(u64::from(count_ones(word)), count);
             for by in 0..200 {
                 // SAFETY: as above.
                 let shifted = unsafe { shift_left::<FAST>(word, by) };

@@ -393,7 +393,7 @@ impl RouteBits {
         let preceding = select(outer_bit, self.outer & (outer_bit.wrapping_sub(1)), above);
         // SAFETY: by the contract of this function.
         let [inner, outer, preceding] =
-            [self.inner, self.outer, preceding].map(|word| unsafe { ones::<FAST>(word) });
+            [self.inner, self.outer, preceding].map(|word| unsafe { ones::<FAST>(word) } as u32);
         Position {
             block: self.values - inner,
             len: inner + outer,

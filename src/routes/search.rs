@@ -56,21 +56,22 @@ impl RouteMatch {
 /// A search in the bitmaps of a node: `inner` with the bits of its routes and some lower ones,
 /// `values` the index of its value for the first outer route, and the number of the lower bits that
 /// are set. Returns the match in the node, or else `inherited`; without that, the node has a match.
-/// Its length is only computed if `LEN`. Branch-free, since the length of the route is
-/// unpredictable.
+/// The node is at `POS`, plus `pos`. The length is only computed if `LEN`. Branch-free, since the
+/// length of the route is unpredictable.
 ///
 /// # Safety
 ///
 /// If `FAST`, the CPU has the instructions of `bit_ops`.
 #[inline(always)]
-pub(crate) unsafe fn search<const FAST: bool, const LEN: bool>(
+pub(crate) unsafe fn search<const FAST: bool, const LEN: bool, const POS: u32>(
     (inner, outer, values): (u64, u64, u32),
     flags: u32,
     pos: u32,
     slot: u32,
     inherited: Option<RouteMatch>,
 ) -> RouteMatch {
-    let covering = inner & INNER_COVERS[slot as usize];
+    let tables = const { &Tables::new(POS) };
+    let covering = inner & tables.covers[slot as usize];
     // SAFETY: by the contract of this function; and so for the calls below.
     let zeros = unsafe { leading_zeros::<FAST>(covering) };
     // SAFETY: as above. The ones up to that of the longest route.
@@ -78,38 +79,45 @@ pub(crate) unsafe fn search<const FAST: bool, const LEN: bool>(
     // SAFETY: as above.
     let below = unsafe { ones::<FAST>(up_to) };
     // SAFETY: as above. The bit of the slot is the top one.
-    let up_to = unsafe { shift_left::<FAST>(outer, slot ^ (SLOTS - 1)) };
+    let up_to = unsafe { shift_left::<FAST>(outer, u64::from(slot ^ (SLOTS - 1))) };
     // SAFETY: as above.
     let before = unsafe { ones::<FAST>(up_to) };
-    let mut left = u64::from(values.wrapping_sub(below));
-    let mut right = u64::from(values.wrapping_add(before).wrapping_sub(flags + 1));
+    // In 64 bits, the upper half of which is the length. What is not selected may overflow.
+    let values = u64::from(values) | if LEN { u64::from(pos) << 32 } else { 0 };
+    let mut left = values.wrapping_sub(below);
+    let mut constant = 0_u64.wrapping_sub(u64::from(flags) + 1);
     if LEN {
-        left += LENGTHS[zeros as usize % LENGTHS.len()] + (u64::from(pos) << 32);
-        right += u64::from(pos + STRIDE) << 32;
+        // SAFETY: a word has at most 64 zeros.
+        left = left.wrapping_add(*unsafe { tables.lengths.get_unchecked(zeros as usize) });
+        constant = constant.wrapping_add(u64::from(POS + STRIDE) << 32);
     }
+    let right = values.wrapping_add(before).wrapping_add(constant);
     let found = inherited.map_or(left, |inherited| select(covering, left, inherited.0));
     RouteMatch(select_by_sign(up_to, right, found))
 }
 
-/// [`COVERS`] without prefix indices 0 and 1, whose bits are flags.
-const INNER_COVERS: [u64; SLOTS as usize] = {
-    let mut covers = COVERS;
-    let mut slot = 0;
-    while slot < covers.len() {
-        covers[slot] &= !3;
-        slot += 1;
-    }
-    covers
-};
+/// The tables of a search, next to each other: so they have one address.
+struct Tables {
+    /// [`COVERS`] without prefix indices 0 and 1, whose bits are flags.
+    covers: [u64; SLOTS as usize],
+    /// The length of the prefix whose bit is the first one in a word, by the number of zeros before
+    /// it; in the upper half, as in a [`RouteMatch`].
+    lengths: [u64; u64::BITS as usize + 1],
+}
 
-/// The level of the prefix index of the first one in a word, by the number of zeros before it; in
-/// the upper half, as in a [`RouteMatch`].
-const LENGTHS: [u64; 128] = {
-    let mut lengths = [0; 128];
-    let mut zeros = 0;
-    while zeros < 63 {
-        lengths[zeros] = ((63 - zeros).ilog2() as u64) << 32;
-        zeros += 1;
+impl Tables {
+    /// Creates the tables of a node at `pos`.
+    const fn new(pos: u32) -> Self {
+        let (mut covers, mut lengths) = (COVERS, [0; u64::BITS as usize + 1]);
+        let mut at = 0;
+        while at < covers.len() {
+            covers[at] &= !3;
+            // Bit 0 is not that of a prefix.
+            if at < covers.len() - 1 {
+                lengths[at] = ((pos + (63 - at).ilog2()) as u64) << 32;
+            }
+            at += 1;
+        }
+        Self { covers, lengths }
     }
-    lengths
-};
+}

@@ -86,7 +86,7 @@ impl Entry {
     ) -> RouteMatch {
         let node = (self.inner, self.outer, self.values);
         // SAFETY: by the contract of this function.
-        unsafe { search::<FAST, LEN>(node, 0, pos, slot, None) }
+        unsafe { search::<FAST, LEN, 0>(node, 0, pos, slot, None) }
     }
 }
 

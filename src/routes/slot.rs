@@ -109,6 +109,6 @@ impl Slot {
         let node = (self.inner, self.outer, self.values);
         let slot = first_slot(word << TABLE_END);
         // SAFETY: by the contract of this function. One flag is set.
-        unsafe { search::<FAST, LEN>(node, 1, TABLE_END, slot, Some(self.inherited)) }
+        unsafe { search::<FAST, LEN, TABLE_END>(node, 1, 0, slot, Some(self.inherited)) }
     }
 }

@@ -239,11 +239,11 @@ impl<'p, V> Block<'p, V> {
         // Acquire: as in `inherited_word`.
         let (inherited, len) = untagged(self.inherited_word());
         // SAFETY: by the contract of this function.
-        let values = unsafe { ones::<FAST>(inner) };
+        let values = unsafe { ones::<FAST>(inner) } as u32;
         let none = RouteMatch::new(u32::MAX, len as u32);
         // SAFETY: as above. There are no flags.
         let found =
-            unsafe { search::<FAST, LEN>((inner, outer, values), 0, pos, slot, Some(none)) };
+            unsafe { search::<FAST, LEN, 0>((inner, outer, values), 0, pos, slot, Some(none)) };
         let offset = (found.value() as usize).wrapping_mul(size_of::<V>());
         let own = self.header.as_ptr().wrapping_byte_add(Self::VALUES).wrapping_byte_add(offset);
         let is_own = u64::from(found.value().wrapping_add(1));
@@ -293,7 +293,7 @@ impl<'p, V> Block<'p, V> {
         }
         let branches = self.bits().branches;
         // SAFETY: by the contract of this function.
-        let below = unsafe { ones::<FAST>(branches & ((1 << slot) - 1)) };
+        let below = unsafe { ones::<FAST>(branches & ((1 << slot) - 1)) } as u32;
         // SAFETY: the child exists.
         Some(unsafe { self.nth_child(below) })
     }
