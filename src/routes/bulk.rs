@@ -2,21 +2,12 @@
 
 use core::mem;
 
-use super::key::Key;
-use super::levels::FIRST;
-use super::order::order;
-use super::store::exhausted;
-use super::stride::node_pos;
 use super::update::Shortcuts;
 use super::walk::Walk;
-use super::{Inserted, IterMut, RouteTable};
+use super::{IterMut, RouteTable};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::memory::Allocator;
-use crate::raw::prefetch::prefetch;
-
-/// Routes that are prefetched while others are inserted, when they are collected.
-const AHEAD: usize = 4;
 
 /// Routes that are removed at once when others are retained: so their prefixes need no memory.
 const REJECTED: usize = 64;
@@ -158,33 +149,5 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         let (nodes, values) = self.store.allocation_size();
         let (direct, levels) = self.shortcuts.allocation_size();
         nodes + values + direct + levels
-    }
-}
-
-impl<A: Address, V> RouteTable<A, V> {
-    /// Creates a table of these routes. The shortcuts are computed at the end.
-    pub(super) fn built(mut routes: alloc::vec::Vec<Option<(Prefix<A>, V)>>) -> Self {
-        let beyond = routes.split_off(routes.len().min(u32::MAX as usize));
-        // The last value of equal prefixes remains, since the order of equal keys does.
-        let keys = routes.iter().flatten().map(|(prefix, _)| prefix.address().window(0));
-        let order = order(keys);
-        let (mut table, mut long, mut last) = (Self::new(), 0, None);
-        for (nth, &at) in order.iter().enumerate() {
-            if let Some(&ahead) = order.get(nth + AHEAD) {
-                prefetch(&raw const routes[ahead as usize]);
-            }
-            let Some((prefix, value)) = routes[at as usize].take() else { continue };
-            let (key, len) = (Key::from(&prefix), prefix.len());
-            let index = key.index(node_pos(len), len);
-            let Ok(id) = table.store.ensure_path_after(&key, len, &mut last) else { exhausted() };
-            let node = (id, table.store.nodes.get(id).bits());
-            let inserted = table.insert_in_node((&key, len), index, node, value);
-            let inserted = inserted.unwrap_or_else(|_| exhausted());
-            let is_new = matches!(inserted, Inserted::New(..));
-            long += usize::from(is_new && Self::HAS_LEVELS && len > FIRST);
-        }
-        table.shortcuts = Shortcuts::without(long).computed(&table.store, table.len);
-        table.extend(beyond.into_iter().flatten());
-        table
     }
 }

@@ -92,27 +92,6 @@ impl<V, M: Allocator + Clone> Store<V, M> {
         self.ensure_path_from(start, key, len)
     }
 
-    /// As [`ensure_path`](Self::ensure_path), for routes one after the other whose first bits are
-    /// often the same: `last` is the node at [`PATHS_FROM`] of the last one, and its bits. It has
-    /// not moved, as nodes do if they get siblings, since all routes below siblings pass here.
-    pub(super) fn ensure_path_after<A: Address>(
-        &mut self,
-        key: &Key<A>,
-        len: u32,
-        last: &mut Option<(u32, u64)>,
-    ) -> Result<u32, Exhausted> {
-        let bits = key.word() >> (u64::BITS - PATHS_FROM);
-        match *last {
-            _ if len <= PATHS_FROM => self.ensure_path(FROM_ROOT, key, len),
-            Some((id, last)) if last == bits => self.ensure_path_from((id, PATHS_FROM), key, len),
-            _ => {
-                let id = self.ensure_path(FROM_ROOT, key, len)?;
-                *last = self.node_at_18(key.word()).map(|id| (id, bits));
-                Ok(id)
-            }
-        }
-    }
-
     /// Returns the node at bit 12, if it exists.
     pub(super) fn node_at_12(&self, word: u64) -> Option<&Node> {
         let at_6 = self.child_of(self.root(), first_slot(word))?;

@@ -53,6 +53,9 @@ pub(super) const LAST: u32 = 42;
 /// Two segments are merged if they have fewer entries than this: then one is less than half full.
 const MERGE_BELOW: usize = SLOTS * 3 / 8;
 
+/// Entries of a segment that is about to split.
+const FULL: usize = SLOTS * 3 / 4;
+
 /// Limit of the bits of the directory: the bits of a hash above those of the bucket.
 const MAX_DEPTH: u32 = 26;
 
@@ -107,13 +110,19 @@ unsafe impl<M: Allocator + Clone + Send> Send for Levels<M> {}
 unsafe impl<M: Allocator + Clone + Sync> Sync for Levels<M> {}
 
 impl<M: Allocator + Clone> Levels<M> {
-    /// Creates levels without entries.
-    pub(super) fn new_in(memory: M) -> Result<Self, Exhausted> {
+    /// Creates levels without entries, in which that number of entries splits few segments.
+    pub(super) fn with_capacity_in(entries: usize, memory: M) -> Result<Self, Exhausted> {
+        let depth = (entries / FULL).max(1).ilog2();
         let mut directory = Vec::new_in(memory);
-        directory.try_reserve_exact(2).map_err(|_| Exhausted)?;
-        let segment = new_segment(0, directory.allocator())?;
-        directory.extend([segment; 2]);
-        Ok(Self { directory, shift: 63, segments: 1, len: 0 })
+        directory.try_reserve_exact(2 << depth).map_err(|_| Exhausted)?;
+        let mut levels = Self { directory, shift: 63 - depth, segments: 0, len: 0 };
+        for _ in 0..1 << depth {
+            let segment = new_segment(depth, levels.directory.allocator())?;
+            // Two places, since the directory has at least two.
+            levels.directory.extend([segment; 2]);
+            levels.segments += 1;
+        }
+        Ok(levels)
     }
 
     /// Returns the number of entries.
@@ -161,6 +170,19 @@ impl<M: Allocator + Clone> Levels<M> {
         if self.segment_mut(hash).replace(hash, entry) {
             return Ok(());
         }
+        self.insert(hash, entry)
+    }
+
+    /// Inserts entries of different keys, which are new. Prefetches what they read.
+    pub(super) fn insert_batch(&mut self, entries: &[Entry]) -> Result<(), Exhausted> {
+        let hashes = || entries.iter().map(|entry| hash(entry.key));
+        hashes().for_each(|hash| self.segment(hash).prefetch_pilot(hash));
+        hashes().for_each(|hash| self.segment(hash).prefetch_slot(hash));
+        hashes().zip(entries).try_for_each(|(hash, entry)| self.insert(hash, *entry))
+    }
+
+    /// Inserts the entry of a new key.
+    fn insert(&mut self, hash: u64, entry: Entry) -> Result<(), Exhausted> {
         while !self.segment_mut(hash).insert(hash, entry) {
             self.split(hash)?;
         }
@@ -390,7 +412,7 @@ mod tests {
         let count = if cfg!(miri) { 160 } else { 20_000 };
         let numbers = |step: u64| (0..count).map(move |number| number * step);
         for step in [1, 64, 1 << 20] {
-            let mut levels = Levels::new_in(Global).ok().unwrap();
+            let mut levels = Levels::with_capacity_in(0, Global).ok().unwrap();
             for number in numbers(step) {
                 assert!(levels.set(entry(number)).is_ok());
                 assert_eq!(levels.candidate(entry(number).key), &entry(number));

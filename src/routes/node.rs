@@ -122,6 +122,18 @@ impl Node {
         }
     }
 
+    /// Creates a node with these routes and children, without its blocks.
+    pub(super) fn branch(routes: impl Iterator<Item = PrefixIndex>, branches: u64) -> Self {
+        let mut node = Self { branches, ..Self::EMPTY };
+        for index in routes {
+            match index.slot() {
+                Some(slot) => node.outer |= 1 << slot,
+                None => node.inner |= 1 << index.get(),
+            }
+        }
+        node
+    }
+
     #[inline]
     pub(super) const fn is_path(&self) -> bool {
         self.inner & 1 != 0

@@ -9,6 +9,7 @@ use super::node::RouteBits;
 use super::search::{RouteMatch, search};
 use super::stride::COVERS;
 use crate::raw::bit_ops::select;
+use crate::raw::prefetch::prefetch;
 use crate::table::Group;
 
 /// The flag of an entry at the last level with longer routes below it.
@@ -152,6 +153,20 @@ impl Segment {
     pub(super) fn candidate(&self, hash: u64) -> &Entry {
         // Below SLOTS by construction.
         &self.entries[slot_of(hash, self.pilots[bucket_of(hash)]) % SLOTS]
+    }
+
+    /// Prefetches the pilot of a hash.
+    #[inline(always)]
+    pub(super) fn prefetch_pilot(&self, hash: u64) {
+        prefetch(&self.pilots[bucket_of(hash)]);
+    }
+
+    /// Prefetches the slot of a hash, whose pilot has been prefetched.
+    #[inline(always)]
+    pub(super) fn prefetch_slot(&self, hash: u64) {
+        let slot = slot_of(hash, self.pilots[bucket_of(hash)]) % SLOTS;
+        prefetch(&self.entries[slot]);
+        prefetch(&self.owners[slot]);
     }
 
     /// Replaces the entry with the same key.

@@ -186,6 +186,28 @@ impl<V, M: Allocator + Clone> Store<V, M> {
         (unsafe { value.assume_init() }, changed)
     }
 
+    /// Adds routes and empty children to a node that has none: `routes` has the index of each one,
+    /// with which `value` returns its value. Returns the block of the children.
+    pub(super) fn fill(
+        &mut self,
+        id: u32,
+        routes: &[(PrefixIndex, u32)],
+        branches: u64,
+        value: &mut impl FnMut(u32) -> V,
+    ) -> Result<u32, Exhausted> {
+        debug_assert!(self.nodes.get(id).is_empty());
+        let values = self.values.0.alloc(routes.len() as u32)?;
+        let children = self.nodes.alloc(branches.count_ones())?;
+        let node = Node::branch(routes.iter().map(|(index, _)| *index), branches);
+        let node = node.relocated(values, children);
+        for &(index, at) in routes {
+            self.values.0.get_mut(node.value(index)).write(value(at));
+        }
+        // All units of its routes are initialised (S2). Nodes that were not in use are empty.
+        *self.nodes.get_mut(id) = node;
+        Ok(children)
+    }
+
     /// Moves the blocks of a node out of the chunks that are to be released. Returns whether its
     /// values, and its children, have moved.
     pub(super) fn relocate(&mut self, id: u32) -> (bool, bool) {

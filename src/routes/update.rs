@@ -16,6 +16,7 @@ use super::store::{NO_NODE, ROOT, Store};
 use super::stride::{PrefixIndex, SLOTS, STRIDE, first_slot};
 use crate::key::bits::Address;
 use crate::memory::{Allocator, Box, Vec};
+use crate::raw::prefetch::BURST;
 
 /// Number of routes of more than [`FIRST`] bits at which levels are made: some ten microseconds.
 /// Fewer in fuzzing, whose tables are small.
@@ -318,8 +319,19 @@ impl<V, M: Allocator + Clone> Store<V, M> {
 
     /// Returns the levels of all nodes.
     fn levels(&self) -> Result<Levels<M>, Exhausted> {
-        let mut levels = Levels::new_in(self.memory().clone())?;
-        self.each_entry(|entry| levels.set(entry))?;
+        let mut count = 0;
+        self.each_entry(|_| {
+            count += 1;
+            Ok(())
+        })?;
+        let mut levels = Levels::with_capacity_in(count, self.memory().clone())?;
+        let (mut burst, mut len) = ([Entry::VACANT; BURST], 0);
+        self.each_entry(|entry| {
+            burst[len] = entry;
+            len = (len + 1) % BURST;
+            if len == 0 { levels.insert_batch(&burst) } else { Ok(()) }
+        })?;
+        levels.insert_batch(&burst[..len])?;
         Ok(levels)
     }
 }
