@@ -5,11 +5,13 @@
 //!
 //! Users compile for any x86-64 by default, and so does this. Compiled for the CPU itself, peers
 //! count bits by single instructions, too, as `RouteTable` does in either case. A second build
-//! shows that:
+//! shows that; the page has it as keys of their own if its figures are appended to the others:
 //!
 //! ```text
 //! RUSTFLAGS="-C target-cpu=native" cargo bench --bench peers --target-dir target/native -- \
-//!     --only routes
+//!     --only routes --json native.jsonl
+//! tail -n +2 native.jsonl >>docs/peers/figures.jsonl
+//! cargo bench --bench peers -- --from docs/peers/figures.jsonl --page docs/PEERS.md
 //! ```
 //!
 //! The DIR-24-8 array stands for `rte_fib` of DPDK, which is not measured here. On another machine,
@@ -45,7 +47,7 @@ use rand::seq::SliceRandom;
 
 use crate::args::Plan;
 use crate::results::{Column, Outcome, Report, Results};
-use family::Family;
+use family::{Family, IS_NATIVE};
 use subject::{Route, RouteSubject};
 
 /// Columns and units of the second table of results.
@@ -95,10 +97,11 @@ fn family<A: Family>(plan: &Plan, report: &mut Report, text: Option<&str>, n: us
 
     let n = routes.len();
     let mut subjects = A::subjects();
-    let title = format!("{n} IP{} routes of {origin}", A::NAME);
+    let build = if IS_NATIVE { ", compiled for this CPU" } else { "" };
+    let title = format!("{n} IP{} routes of {origin}{build}", A::NAME);
     let columns = CHANGES.map(|(bench, unit)| Column { bench, unit, n }).to_vec();
     let mut changes =
-        Results::new(format!("{title}: updates, ns each; bytes per route"), A::NAME, columns);
+        Results::new(format!("{title}: updates, ns each; bytes per route"), A::KEY, columns);
     changes.add_rows(&subjects);
 
     build::builds(&mut changes, &mut subjects, &routes, plan.quick);

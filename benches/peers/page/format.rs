@@ -57,6 +57,8 @@ pub(crate) fn key(key: &str) -> String {
     match key {
         "v4" => "IPv4".into(),
         "v6" => "IPv6".into(),
+        "v4, native" => "IPv4, native".into(),
+        "v6, native" => "IPv6, native".into(),
         _ => format!("keys of {key} bytes"),
     }
 }

@@ -15,11 +15,17 @@ use super::subject::fixed;
 use super::tables;
 use crate::subject::peer;
 
+/// Whether this is compiled for CPUs with the bit instructions, as by `-C target-cpu=native`.
+pub(crate) const IS_NATIVE: bool = cfg!(target_feature = "bmi2");
+
 /// An address of a family, with the traits that the subjects require.
 pub(crate) trait Family:
     Address + Nibbles + Copy + Debug + Ord + Hash + FromStr + Into<IpAddr> + 'static
 {
     const NAME: &str;
+
+    /// The name in the figures, which tells builds for the CPU itself apart.
+    const KEY: &'static str;
 
     /// Prefixes of each length in the routing system of October 2025.
     const LENGTHS: &'static [(u32, usize)];
@@ -52,6 +58,8 @@ pub(crate) trait Family:
 
 impl Family for Ipv4Addr {
     const NAME: &str = "v4";
+
+    const KEY: &'static str = if IS_NATIVE { "v4, native" } else { "v4" };
 
     const LENGTHS: &'static [(u32, usize)] = &[
         (8, 16),
@@ -117,6 +125,8 @@ impl Family for Ipv4Addr {
 
 impl Family for Ipv6Addr {
     const NAME: &str = "v6";
+
+    const KEY: &'static str = if IS_NATIVE { "v6, native" } else { "v6" };
 
     const LENGTHS: &'static [(u32, usize)] = &[
         (16, 1),

@@ -52,7 +52,7 @@ pub(crate) fn lookups<A: Family>(
     let title = format!("{title}: lookups, ns each; bursts of {BURST}; medians of {rounds} rounds");
     let columns = BENCHES.iter().flat_map(|(_, benches)| benches);
     let columns = columns.map(|&(_, bench)| Column { bench, unit: "ns", n: routes.len() });
-    let mut results = Results::new(title, A::NAME, columns.collect());
+    let mut results = Results::new(title, A::KEY, columns.collect());
     results.add_rows(subjects);
     let mut source = Addresses::new(routes);
     for round in 0..rounds {
