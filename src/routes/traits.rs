@@ -47,8 +47,8 @@ impl<A: Address, V, M: Allocator + Clone> Extend<(Prefix<A>, V)> for RouteTable<
 }
 
 /// Sorts the routes first, in memory of their own, and creates each node once, with all its routes.
-/// So this takes about half the time of insertions in random order. Routes of more than 64 bits are
-/// inserted one by one.
+/// So this takes half to two thirds of the time of insertions in random order. Routes of more than
+/// 64 bits are inserted one by one.
 impl<A: Address, V> FromIterator<(Prefix<A>, V)> for RouteTable<A, V> {
     fn from_iter<I: IntoIterator<Item = (Prefix<A>, V)>>(routes: I) -> Self {
         Self::built(routes.into_iter().map(Some).collect())
