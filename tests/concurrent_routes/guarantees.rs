@@ -4,19 +4,14 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use flowtable::concurrent::{ConcurrentRoutes, PinnedRoutes, WouldExceed, pin};
 use flowtable::key::bits::Address;
 use flowtable::{Prefix, RouteTable};
 use model::threads::eventually;
 
+use super::readers::{MANY, beside_updates};
 use super::turn;
-
-const MANY: u32 = if cfg!(miri) { 30 } else { 20_000 };
-
-/// Where more threads than processors are in each other's way, fewer updates are enough.
-const ENOUGH: Duration = Duration::from_secs(if cfg!(miri) { 1000 } else { 1 });
 
 type Routes<V> = ConcurrentRoutes<u32, V>;
 
@@ -31,11 +26,15 @@ fn make_before_break<A: Address + Send + Sync + 'static>(address: A, lens: &[u32
     let routes = ConcurrentRoutes::<A, Box<u32>>::new();
     let at = |now: u32| Prefix::new(address, lens[now as usize % lens.len()]).unwrap();
     routes.insert(at(0), Box::new(0)).unwrap();
-    let (is_done, made) = (AtomicBool::new(false), AtomicU32::new(0));
-    let reader = || {
-        let (mut pinned, mut last) = (routes.pin(), [0; 32]);
-        while !is_done.load(Ordering::Relaxed) {
-            let made_before = made.load(Ordering::Acquire);
+    let make = |now| {
+        assert_eq!(routes.insert(at(now), Box::new(now)).ok(), Some(true));
+        assert_eq!(routes.remove(&at(now - 1)).ok(), Some(true));
+    };
+    beside_updates(
+        || (routes.pin(), [0; 32]),
+        make,
+        |(pinned, last), made| {
+            let made_before = made();
             let mut found = [None; 32];
             pinned.lookup_batch(&[address; 32], &mut found);
             let single = pinned.lookup(&address);
@@ -47,20 +46,8 @@ fn make_before_break<A: Address + Send + Sync + 'static>(address: A, lens: &[u32
                 *last = **now;
             }
             pinned.repin();
-        }
-    };
-    thread::scope(|scope| {
-        scope.spawn(reader);
-        scope.spawn(reader);
-        let (start, mut now) = (Instant::now(), 0);
-        while now < MANY && start.elapsed() < ENOUGH {
-            now += 1;
-            assert_eq!(routes.insert(at(now), Box::new(now)).ok(), Some(true));
-            assert_eq!(routes.remove(&at(now - 1)).ok(), Some(true));
-            made.store(now, Ordering::Release);
-        }
-        is_done.store(true, Ordering::Relaxed);
-    });
+        },
+    );
     routes.validate().unwrap();
     assert_eq!(routes.len(), 1);
 }

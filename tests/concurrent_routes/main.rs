@@ -9,6 +9,7 @@ mod guarantees;
 mod model;
 mod panics;
 mod random;
+mod readers;
 mod stamped;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

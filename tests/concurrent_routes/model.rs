@@ -6,8 +6,10 @@ use std::sync::Arc;
 use flowtable::concurrent::ConcurrentRoutes;
 use flowtable::key::bits::Address;
 use flowtable::{Prefix, RouteTable};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
 
-use super::random::Random;
+use super::random;
 use super::turn;
 
 const STEPS: u32 = if cfg!(miri) { 150 } else { 6_000 };
@@ -22,27 +24,28 @@ struct Checked<A: Address> {
     routes: ConcurrentRoutes<A, Value>,
     model: RouteTable<A, Value>,
     inserted: Vec<Prefix<A>>,
-    random: Random,
+    rng: StdRng,
 }
 
 impl<A: Address + Debug + Send> Checked<A> {
     fn new(seed: u64) -> Self {
         let (routes, model) = (ConcurrentRoutes::new(), RouteTable::new());
-        Self { routes, model, inserted: Vec::new(), random: Random(seed) }
+        Self { routes, model, inserted: Vec::new(), rng: StdRng::seed_from_u64(seed) }
     }
 
     /// Returns a prefix that was inserted, or another one.
     fn known(&mut self) -> Prefix<A> {
-        if self.inserted.is_empty() || self.random.below(8) == 0 {
-            return self.random.prefix();
+        if self.inserted.is_empty() || self.rng.random_ratio(1, 8) {
+            return random::prefix(&mut self.rng);
         }
-        let at = self.random.below(self.inserted.len() as u64) as usize;
+        let at = self.rng.random_range(0..self.inserted.len());
         self.inserted[at]
     }
 
     fn insert(&mut self) {
-        let at = if self.random.below(4) == 0 { self.known() } else { self.random.prefix() };
-        let value = Arc::new(self.random.next());
+        let at =
+            if self.rng.random_ratio(1, 4) { self.known() } else { random::prefix(&mut self.rng) };
+        let value = Arc::new(self.rng.random());
         let is_new = self.model.insert(at, Arc::clone(&value)).is_none();
         assert_eq!(self.routes.insert(at, value), Ok(is_new));
         self.inserted.push(at);
@@ -58,7 +61,7 @@ impl<A: Address + Debug + Send> Checked<A> {
     fn look_up(&mut self) {
         let addresses: Vec<A> = (0..40)
             .map(|nth| match nth % 3 {
-                0 => self.random.address(),
+                0 => random::address(&mut self.rng),
                 1 => self.known().address(),
                 _ => self.known().last_address(),
             })
@@ -87,7 +90,7 @@ impl<A: Address + Debug + Send> Checked<A> {
         for step in 0..STEPS {
             // Grows, and shrinks again.
             let grows = step / (STEPS / 6) % 2 == 0;
-            match self.random.below(8) {
+            match self.rng.random_range(0..8) {
                 0..3 => self.insert(),
                 3 if grows => self.insert(),
                 3..7 if !grows => self.remove(),
@@ -183,10 +186,10 @@ fn values_of_any_size_and_alignment() {
 
     let _turn = turn();
     let (small, wide) = (ConcurrentRoutes::<u32, ()>::new(), ConcurrentRoutes::new());
-    let mut random = Random(7);
+    let mut rng = StdRng::seed_from_u64(7);
     let mut model = RouteTable::new();
     for number in 0..STEPS.min(600) {
-        let at: Prefix<u32> = random.prefix();
+        let at: Prefix<u32> = random::prefix(&mut rng);
         small.insert(at, ()).unwrap();
         wide.insert(at, Wide([number.into(); 20])).unwrap();
         model.insert(at, Wide([number.into(); 20]));

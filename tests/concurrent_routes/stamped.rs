@@ -2,9 +2,9 @@
 
 use std::fmt::Debug;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use flowtable::Prefix;
 use flowtable::concurrent::{ConcurrentStampedRoutes, PinnedStampedRoutes, pin};
@@ -12,17 +12,13 @@ use flowtable::key::bits::Address;
 use flowtable::routes::{Refreshed, RouteStamp, StampedRoutes};
 use model::counted::{Callback, Counted, with_panic};
 use model::threads::eventually;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
 
-use super::random::Random;
-use super::turn;
+use super::readers::{ENOUGH, MANY, beside_updates};
+use super::{random, turn};
 
 const STEPS: u32 = if cfg!(miri) { 100 } else { 3_000 };
-
-/// Updates of the tests with threads.
-const MANY: u32 = if cfg!(miri) { 30 } else { 20_000 };
-
-/// Where more threads than processors are in each other's way, fewer updates are enough.
-const ENOUGH: Duration = Duration::from_secs(if cfg!(miri) { 1000 } else { 1 });
 
 type Routes<V> = ConcurrentStampedRoutes<u32, V>;
 
@@ -39,7 +35,7 @@ struct Checked<A: Address> {
     model: StampedRoutes<A, u32>,
     flows: Vec<Flow<A>>,
     inserted: Vec<Prefix<A>>,
-    random: Random,
+    rng: StdRng,
 }
 
 impl<A: Address + Debug + Send> Checked<A> {
@@ -47,18 +43,18 @@ impl<A: Address + Debug + Send> Checked<A> {
         let routes = [(Prefix::default_route(), 1), (Prefix::default_route(), 2)];
         let (ours, model) = (routes.into_iter().collect(), routes.into_iter().collect());
         let (flows, inserted) = (Vec::new(), Vec::new());
-        Self { ours, model, flows, inserted, random: Random(seed) }
+        Self { ours, model, flows, inserted, rng: StdRng::seed_from_u64(seed) }
     }
 
     /// Returns a prefix that was inserted, or another one.
     fn prefix(&mut self) -> Prefix<A> {
-        let at = self.random.below(self.inserted.len() as u64 * 2 + 1) as usize;
-        self.inserted.get(at).copied().unwrap_or_else(|| self.random.prefix())
+        let at = self.rng.random_range(0..=2 * self.inserted.len());
+        self.inserted.get(at).copied().unwrap_or_else(|| random::prefix(&mut self.rng))
     }
 
     fn update(&mut self, number: u32) {
         let at = self.prefix();
-        if self.random.below(5) < 3 {
+        if self.rng.random_ratio(3, 5) {
             let is_new = self.model.insert(at, number).is_none();
             assert_eq!(self.ours.insert(at, number), Ok(is_new), "{at:?}");
             self.inserted.push(at);
@@ -69,9 +65,9 @@ impl<A: Address + Debug + Send> Checked<A> {
 
     /// A flow's packet, in both tables.
     fn packet(&mut self) {
-        let address = match self.random.below(2) {
+        let address = match self.rng.random_range(0..2) {
             0 => self.prefix().last_address(),
-            _ => self.random.address(),
+            _ => random::address(&mut self.rng),
         };
         let pinned = self.ours.pin();
         let Some(flow) = self.flows.iter_mut().find(|flow| flow.address == address) else {
@@ -86,7 +82,7 @@ impl<A: Address + Debug + Send> Checked<A> {
 
     fn run(mut self) {
         for step in 0..STEPS {
-            match self.random.below(2) {
+            match self.rng.random_range(0..2) {
                 0 => self.update(step),
                 _ => self.packet(),
             }
@@ -144,33 +140,18 @@ fn packet(
 /// Runs readers beside a writer that makes numbered updates. A packet uses the value of an update
 /// that is at most `hidden` older than the last one that had returned, and than any value that the
 /// thread has used before.
-fn beside_updates(routes: &Routes<Box<u32>>, hidden: u32, update: impl Fn(u32)) {
+fn packets_beside_updates(routes: &Routes<Box<u32>>, hidden: u32, update: impl FnMut(u32)) {
     const FLOWS: [u32; 4] = [0x0A01_0203; 4];
-    let (is_done, made) = (AtomicBool::new(false), AtomicU32::new(0));
-    let reader = || {
-        let (mut pinned, mut last, mut flows) =
-            (routes.pin(), 0, FLOWS.map(|_| Decision::default()));
-        while !is_done.load(Ordering::Relaxed) {
-            for (address, flow) in FLOWS.into_iter().zip(&mut flows) {
-                let made_before = made.load(Ordering::Acquire);
-                let now = packet(&pinned, address, flow);
-                assert!(now + hidden >= made_before, "G1: {now} after {made_before}");
-                assert!(now + hidden >= last, "G2: {now} after {last}");
-                last = last.max(now);
-            }
-            pinned.repin();
+    let begin = || (routes.pin(), 0, FLOWS.map(|_| Decision::default()));
+    beside_updates(begin, update, |(pinned, last, flows), made| {
+        for (address, flow) in FLOWS.into_iter().zip(flows) {
+            let made_before = made();
+            let now = packet(pinned, address, flow);
+            assert!(now + hidden >= made_before, "G1: {now} after {made_before}");
+            assert!(now + hidden >= *last, "G2: {now} after {last}");
+            *last = now.max(*last);
         }
-    };
-    thread::scope(|scope| {
-        scope.spawn(reader);
-        scope.spawn(reader);
-        let (start, mut now) = (Instant::now(), 0);
-        while now < MANY && start.elapsed() < ENOUGH {
-            now += 1;
-            update(now);
-            made.store(now, Ordering::Release);
-        }
-        is_done.store(true, Ordering::Relaxed);
+        pinned.repin();
     });
     routes.validate().unwrap();
 }
@@ -184,7 +165,7 @@ fn g1_g2_no_flow_uses_a_route_that_was_replaced() {
     let _turn = turn();
     for len in [0, 16, 28] {
         let routes: Routes<Box<u32>> = [(at(len), Box::new(0))].into_iter().collect();
-        beside_updates(&routes, 0, |now| {
+        packets_beside_updates(&routes, 0, |now| {
             eventually("the update is admitted", || routes.insert(at(len), now.into()).is_ok());
         });
     }
@@ -197,7 +178,7 @@ fn g1_g2_no_flow_uses_a_route_that_was_withdrawn_or_is_covered() {
     let at = |now: u32| at(lens[now as usize % lens.len()]);
     let routes: Routes<Box<u32>> = [(at(0), Box::new(0))].into_iter().collect();
     // The longer one of two routes hides the later one.
-    beside_updates(&routes, 1, |now| {
+    packets_beside_updates(&routes, 1, |now| {
         assert_eq!(routes.insert(at(now), now.into()).ok(), Some(true));
         assert_eq!(routes.remove(&at(now - 1)).ok(), Some(true));
     });
@@ -219,7 +200,7 @@ fn g1_g2_with_two_writers() {
                 _ = routes.remove(&beside);
             }
         });
-        beside_updates(&routes, 0, |now| {
+        packets_beside_updates(&routes, 0, |now| {
             eventually("the update is admitted", || routes.insert(at(16), now.into()).is_ok());
         });
         is_done.store(true, Ordering::Relaxed);

@@ -1,0 +1,38 @@
+//! Two readers beside a writer.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Updates of the tests with threads.
+pub(crate) const MANY: u32 = if cfg!(miri) { 30 } else { 20_000 };
+
+/// Where more threads than processors are in each other's way, fewer updates are enough.
+pub(crate) const ENOUGH: Duration = Duration::from_secs(if cfg!(miri) { 1000 } else { 1 });
+
+/// Makes updates 1, 2, 3 and so on while two threads read again and again. Each of them has what
+/// `begin` returns, and a function for the number of the last update that has returned.
+pub(crate) fn beside_updates<R>(
+    begin: impl Fn() -> R + Sync,
+    mut update: impl FnMut(u32),
+    read: impl Fn(&mut R, &dyn Fn() -> u32) + Sync,
+) {
+    let (is_done, made) = (AtomicBool::new(false), AtomicU32::new(0));
+    let reader = || {
+        let mut state = begin();
+        while !is_done.load(Ordering::Relaxed) {
+            read(&mut state, &|| made.load(Ordering::Acquire));
+        }
+    };
+    thread::scope(|scope| {
+        scope.spawn(reader);
+        scope.spawn(reader);
+        let (start, mut now) = (Instant::now(), 0);
+        while now < MANY && start.elapsed() < ENOUGH {
+            now += 1;
+            update(now);
+            made.store(now, Ordering::Release);
+        }
+        is_done.store(true, Ordering::Relaxed);
+    });
+}
