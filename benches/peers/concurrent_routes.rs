@@ -3,12 +3,18 @@
 //!
 //! ```text
 //!     reader    │ 32 lookups │ 32 lookups │ …             each timed, under one pin or lock
-//!     writer    │ u ····· u ····· u ····· u ·····         at a fixed rate, each timed
+//!     writer    │ u zzzzz u zzzzz u zzzzz u zzzzz         at a fixed rate, each timed
 //! ```
 //!
-//! There is one reader and one writer, as the machines have two CPUs. A writer that is slower than
-//! the rate makes as many updates as it can; their number is in the remarks. The longest times
-//! include interruptions by other work of the machine, which the rows without a writer show.
+//! There is one reader and one writer, as the machines have two CPUs. The writer sleeps between two
+//! updates. One that is slower than the rate makes as many updates as it can; their number is in
+//! the remarks. The longest times include interruptions by other work of the machine, which the
+//! rows without a writer show.
+//!
+//! What sharing costs is the difference of two rows: `ConcurrentRoutes` against the same without a
+//! writer, for the updates; and that one against a `RouteTable`, for the structure. The latter has
+//! a row beside the same updates of another table, too: the writer takes the caches and memory that
+//! both CPUs share.
 
 mod feed;
 mod measure;
