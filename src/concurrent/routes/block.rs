@@ -11,8 +11,7 @@
 //! The bitmaps are those of a node of a [`RouteTable`](crate::RouteTable). The values follow them,
 //! so that a lookup often reads one cache line: those of inner routes from right to left, then
 //! those of outer ones. Children precede the header, so that the offset of a value does not depend
-//! on their number. A block without children begins with a cache line; of another one, the header
-//! shares a line with four children.
+//! on their number.
 //!
 //! The *inherited* word of the block of a slot is the pointer to the value of the longest route
 //! above the block, with its length. That value is in the *shared* block of the route, which has no
@@ -32,11 +31,11 @@ use core::panic::AssertUnwindSafe;
 use core::ptr::{self, NonNull};
 use std::panic::catch_unwind;
 
-use super::header::{ALIGN, Bits, Header, empty, tagged, untagged};
+use super::header::{ALIGN, Bits, Header, INHERITED_ALIGN, empty, tagged, untagged};
 use crate::concurrent::garbage::{Dropped, first_panic, forget_panic};
 use crate::concurrent::sync::{AtomicPtr, Ordering};
 use crate::raw::bit_ops::{count_ones, each_one, ones, rank, select_ptr};
-use crate::raw::prefetch::{CACHE_LINE, prefetch};
+use crate::raw::prefetch::prefetch;
 use crate::routes::search::{RouteMatch, search};
 use crate::routes::stride::{COVERS, PrefixIndex, SLOTS};
 
@@ -87,14 +86,6 @@ impl<'p, V> Block<'p, V> {
     /// Offset of the values.
     const VALUES: usize = size_of::<Header>().next_multiple_of(align_of::<V>());
 
-    const ALIGN: usize = if align_of::<V>() > CACHE_LINE { align_of::<V>() } else { CACHE_LINE };
-
-    /// Values in the cache line of the header, if there are no children.
-    const NEAR: usize = match CACHE_LINE.saturating_sub(Self::VALUES).checked_div(size_of::<V>()) {
-        Some(near) => near,
-        None => usize::MAX,
-    };
-
     /// Returns the block without routes.
     pub(super) fn empty() -> Self {
         Self { header: NonNull::from(empty()), value: PhantomData }
@@ -119,7 +110,7 @@ impl<'p, V> Block<'p, V> {
     #[inline(always)]
     pub(super) unsafe fn from_word(word: *mut Header) -> Self {
         // SAFETY: words of blocks are not null.
-        let header = unsafe { NonNull::new_unchecked(untagged(word).0) };
+        let header = unsafe { NonNull::new_unchecked(untagged::<ALIGN, _>(word).0) };
         // SAFETY: by the contract.
         unsafe { Self::from_ptr(header) }
     }
@@ -129,23 +120,19 @@ impl<'p, V> Block<'p, V> {
         self.header
     }
 
-    /// Returns the word of a slot for the block: its number is the number of values that are not in
-    /// the cache line of the header, in fours.
+    /// Returns the word of a slot for the block: its number is the number of values, in eights.
     pub(super) fn word(self) -> *mut Header {
-        // Not of shared blocks, whose words are also those of parts.
-        let far = self.bits().routes().saturating_sub(Self::NEAR).div_ceil(4);
-        tagged(self.header.as_ptr(), far.min(ALIGN - 1))
+        // Zero for shared blocks, whose words are also those of parts.
+        tagged::<ALIGN, _>(self.header.as_ptr(), self.bits().routes() / 8)
     }
 
-    /// Prefetches the cache line where the value of a slot is most likely, if it is not that of the
-    /// header, given the word of a block. Of real routes of IPv4, nine tenths of the values are in
-    /// one of these two lines: values are ordered by slot, and routes are spread evenly.
+    /// Prefetches the cache line where the value of a slot is most likely, given the word of a
+    /// block: values are ordered by slot, and routes are spread evenly.
     #[inline(always)]
     pub(super) fn prefetch_value(word: *mut Header, slot: u32) {
-        let (header, far) = untagged(word);
-        let index = (slot as usize * far) >> 4;
-        let near = Self::VALUES + Self::NEAR.wrapping_mul(size_of::<V>());
-        prefetch(header.wrapping_byte_add(near).wrapping_byte_add(index * size_of::<V>()));
+        let (header, eights) = untagged::<ALIGN, _>(word);
+        let index = (slot as usize * eights) >> 3;
+        prefetch(header.wrapping_byte_add(Self::VALUES).wrapping_byte_add(index * size_of::<V>()));
     }
 
     #[inline(always)]
@@ -183,22 +170,31 @@ impl<'p, V> Block<'p, V> {
         self.header().inherited.store(other.inherited_word(), Ordering::Release);
     }
 
+    /// Returns the pointer to the value of the inherited route, or null, and its length.
+    #[inline(always)]
+    fn inherited_parts(self) -> (*mut u8, usize) {
+        untagged::<INHERITED_ALIGN, _>(self.inherited_word())
+    }
+
     /// Returns the length of the inherited route.
     pub(super) fn inherited(self) -> Option<u32> {
-        let (value, len) = untagged(self.inherited_word());
+        let (value, len) = self.inherited_parts();
         (!value.is_null()).then_some(len as u32)
     }
 
     /// Returns the value of the inherited route.
     pub(super) fn inherited_value(self) -> Option<&'p V> {
-        let value = NonNull::new(untagged(self.inherited_word()).0)?.cast::<V>();
+        let value = NonNull::new(self.inherited_parts().0)?.cast::<V>();
         // SAFETY: the shared block of an inherited route is freed no earlier than this one.
         Some(unsafe { value.as_ref() })
     }
 
     /// Returns the number of values.
     pub(super) fn values(self) -> usize {
-        self.bits().routes() + usize::from(!self.is_own() && !self.is_empty())
+        match self.bits() {
+            bits if bits.is_empty() => usize::from(!self.inherited_word().is_null()),
+            bits => bits.routes(),
+        }
     }
 
     /// Returns the value with an index.
@@ -236,8 +232,7 @@ impl<'p, V> Block<'p, V> {
         pos: u32,
     ) -> Option<(u32, &'p V)> {
         let Bits { inner, outer, .. } = self.bits();
-        // Acquire: as in `inherited_word`.
-        let (inherited, len) = untagged(self.inherited_word());
+        let (inherited, len) = self.inherited_parts();
         // SAFETY: by the contract of this function.
         let values = unsafe { ones::<FAST>(inner) } as u32;
         let none = RouteMatch::new(u32::MAX, len as u32);
@@ -362,28 +357,18 @@ impl<'p, V> Block<'p, V> {
 
     /// Returns the bytes of its allocation.
     pub(super) fn bytes(self) -> usize {
-        if self.is_empty() {
-            0
-        } else {
-            Self::layout(self.bits().children(), self.values()).0.size()
-        }
+        if self.is_empty() { 0 } else { Self::layout(self.bits(), self.values()).0.size() }
     }
 
-    /// Returns the layout of a block, and the offset of the header: a cache line begins with it, or
-    /// is shared by it and the first children.
-    fn layout(children: usize, values: usize) -> (Layout, usize) {
-        let before = children * size_of::<NonNull<Header>>();
-        let header = if align_of::<V>() > ALIGN || children == 0 {
-            before.next_multiple_of(Self::ALIGN)
-        } else {
-            (before + ALIGN).next_multiple_of(CACHE_LINE) - ALIGN
-        };
+    /// Returns the layout of a block with these bitmaps, and the offset of the header.
+    fn layout(bits: Bits, values: usize) -> (Layout, usize) {
+        let align = if bits.is_empty() { INHERITED_ALIGN } else { ALIGN }.max(align_of::<V>());
+        let header = (bits.children() * size_of::<NonNull<Header>>()).next_multiple_of(align);
         // At most 64 children and 127 values; an array of values of that size is not addressable
         // only if a value is not.
-        let bytes = size_of::<V>().checked_mul(values).map(|values| header + Self::VALUES + values);
-        // Allocators add a word, and then round up: so sizes are full units less a word.
-        let size = bytes.map(|bytes| (bytes + 8).next_multiple_of(Self::ALIGN) - 8);
-        let layout = size.and_then(|size| Layout::from_size_align(size, Self::ALIGN).ok());
+        let values = size_of::<V>().checked_mul(values);
+        let size = values.map(|values| header + Self::VALUES + values);
+        let layout = size.and_then(|size| Layout::from_size_align(size, align).ok());
         (layout.expect("127 values fit into the memory"), header)
     }
 }
@@ -402,7 +387,7 @@ impl<V> NewBlock<V> {
         let mut block = Self::allocate(Bits::NONE, 1);
         // SAFETY: the allocation has memory for one value.
         let at = unsafe { Block::<V>::first_value(block.header) };
-        let word = tagged(at.as_ptr().cast(), len as usize);
+        let word = tagged::<INHERITED_ALIGN, _>(at.as_ptr().cast(), len as usize);
         // Relaxed: published with the block.
         block.as_block().header().inherited.store(word, Ordering::Relaxed);
         block.push(value);
@@ -411,7 +396,7 @@ impl<V> NewBlock<V> {
 
     /// Allocates a block whose values and children are not initialised.
     fn allocate(bits: Bits, values: usize) -> Self {
-        let (layout, offset) = Block::<V>::layout(bits.children(), values);
+        let (layout, offset) = Block::<V>::layout(bits, values);
         // SAFETY: the layout has the size of the header at least.
         let Some(base) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
         // SAFETY: within the allocation.
@@ -553,7 +538,7 @@ impl<V> Drop for NewBlock<V> {
         // If there are values left, the clone of one has panicked.
         forget_panic(self.drop_values());
         let block = self.as_block();
-        let (layout, offset) = Block::<V>::layout(block.bits().children(), block.values());
+        let (layout, offset) = Block::<V>::layout(block.bits(), block.values());
         // SAFETY: the offset of the header in its allocation.
         let base = unsafe { self.header.cast::<u8>().sub(offset) };
         // SAFETY: allocated with this layout, and not used any more.

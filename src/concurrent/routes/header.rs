@@ -8,18 +8,23 @@ use crate::raw::bit_ops::count_ones;
 /// A word with a pointer to a block or to a group, and a number.
 pub(super) type Cell = AtomicPtr<Header>;
 
-/// The alignment of headers: pointers to them have five bits for a number.
-pub(super) const ALIGN: usize = 32;
+/// The alignment of headers: pointers to them have four bits for a number. Not more than that of
+/// `malloc`: blocks that were aligned to cache lines were on twice as many pages, since glibc does
+/// not use small free blocks again for aligned ones.
+pub(super) const ALIGN: usize = 16;
 
-/// Returns the word of a pointer and a number.
-pub(super) fn tagged<T>(pointer: *mut T, tag: usize) -> *mut T {
+/// The alignment of inherited values, whose length needs five bits.
+pub(super) const INHERITED_ALIGN: usize = 32;
+
+/// Returns the word of a pointer with this alignment and a number.
+pub(super) fn tagged<const ALIGN: usize, T>(pointer: *mut T, tag: usize) -> *mut T {
     debug_assert!(tag < ALIGN && pointer.addr() % ALIGN == 0);
     pointer.map_addr(|address| address | tag)
 }
 
 /// Returns the pointer and the number of a word.
 #[inline(always)]
-pub(super) fn untagged<T>(word: *mut T) -> (*mut T, usize) {
+pub(super) fn untagged<const ALIGN: usize, T>(word: *mut T) -> (*mut T, usize) {
     (word.map_addr(|address| address & !(ALIGN - 1)), word.addr() % ALIGN)
 }
 
@@ -53,7 +58,7 @@ impl Bits {
 }
 
 /// What all blocks begin with.
-#[repr(C, align(32))]
+#[repr(C, align(16))]
 pub(super) struct Header {
     pub(super) bits: Bits,
     /// The value of the inherited route, which is in its shared block, with its length as the
