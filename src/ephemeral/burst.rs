@@ -116,7 +116,7 @@ where
             self.prefetch(&hashes[..tags.len()]);
             for (offset, (tag, &hash)) in tags.iter().zip(&hashes).enumerate() {
                 let index = chunk * BURST + offset;
-                let value = match self.find_entry(hash, tag, 0, &mut ()) {
+                let value = match self.find_entry(hash, tag, self.span_after(0), &mut ()) {
                     Some(found) => Ok(found),
                     None => {
                         self.reclaim(RECLAIMED_PER_CREATION);
@@ -162,10 +162,10 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         now: Timestamp,
         found: &mut [Option<&'a V>],
     ) {
-        let elapsed = self.elapsed(now);
+        let span = self.span_at(now);
         self.prefetch(hashes);
         for ((tag, found), &hash) in tags.iter().zip(found).zip(hashes) {
-            *found = self.value_of(hash, tag, elapsed);
+            *found = self.value_of(hash, tag, span);
         }
     }
 

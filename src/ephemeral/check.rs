@@ -62,7 +62,7 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
             latest = latest.max(until);
             let Some(entry) = self.ring.get(position).filter(|_| until > 0) else { continue };
             let hash = hash_of(&entry.tag);
-            let found = self.find_entry(hash, &entry.tag, 0, &mut ());
+            let found = self.find_entry(hash, &entry.tag, self.span_after(0), &mut ());
             let found = found.map(|found| self.ring.position_of(found.sequence));
             ensure(found == Some(position), || {
                 format!("live binding {position} is not found by its tag")

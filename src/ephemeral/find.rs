@@ -6,7 +6,7 @@ use core::hash::{BuildHasher, Hash};
 use equivalent::Equivalent;
 
 use super::Full;
-use super::ring::{Found, Times};
+use super::ring::{Found, Span, Times};
 use super::store::{Binding, Entry, EphemeralStore, RECLAIMED_PER_CREATION};
 use crate::memory::Allocator;
 use crate::probes::Observer;
@@ -275,7 +275,7 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     where
         Q: Equivalent<T> + ?Sized,
     {
-        let found = self.find_entry(hash, tag, self.elapsed(now), observer)?;
+        let found = self.find_entry(hash, tag, self.span_at(now), observer)?;
         Some(self.binding(&found))
     }
 
@@ -286,7 +286,7 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     where
         Q: Equivalent<T> + ?Sized,
     {
-        self.value_of(hash, tag, self.elapsed(now))
+        self.value_of(hash, tag, self.span_at(now))
     }
 
     /// Returns a mutable reference to the value of a tag, given its hash. See
@@ -296,7 +296,7 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     where
         Q: Equivalent<T> + ?Sized,
     {
-        let found = self.find_entry(hash, tag, self.elapsed(now), &mut ())?;
+        let found = self.find_entry(hash, tag, self.span_at(now), &mut ())?;
         // SAFETY: just found.
         Some(unsafe { self.value_mut(&found) })
     }
@@ -327,11 +327,11 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         value: impl FnOnce() -> V,
         observer: &mut impl Observer,
     ) -> Result<Bound, Full<T>> {
-        if let Some(binding) = self.find_hashed_observed(hash, &tag, now, observer) {
-            return Ok(Bound { binding, is_new: false });
+        let elapsed = self.elapsed(now);
+        if let Some(found) = self.find_entry(hash, &tag, self.span_after(elapsed), observer) {
+            return Ok(Bound { binding: self.binding(&found), is_new: false });
         }
-        self.advance_for_creation(now);
-        let created = self.create(hash, tag, value, observer)?;
+        let created = self.create_after(elapsed, hash, tag, value, observer)?;
         Ok(Bound { binding: self.binding(&created), is_new: true })
     }
 
@@ -349,10 +349,11 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         now: Timestamp,
         value: impl FnOnce() -> V,
     ) -> Result<&mut V, Full<T>> {
-        match self.find_entry(hash, &tag, self.elapsed(now), &mut ()) {
+        let elapsed = self.elapsed(now);
+        match self.find_entry(hash, &tag, self.span_after(elapsed), &mut ()) {
             // SAFETY: just found.
             Some(found) => Ok(unsafe { self.value_mut(&found) }),
-            None => self.insert_absent(hash, tag, now, value),
+            None => self.insert_absent(elapsed, hash, tag, value),
         }
     }
 
@@ -360,53 +361,80 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     #[inline(never)]
     fn insert_absent(
         &mut self,
+        elapsed: u64,
         hash: u64,
         tag: T,
-        now: Timestamp,
         value: impl FnOnce() -> V,
     ) -> Result<&mut V, Full<T>> {
-        self.advance_for_creation(now);
-        let created = self.create(hash, tag, value, &mut ())?;
+        let created = self.create_after(elapsed, hash, tag, value, &mut ())?;
         // SAFETY: just created.
         Ok(unsafe { self.value_mut(&created) })
     }
 
-    /// Returns the value of a tag, if it has a binding that is live `elapsed` ticks after the last
-    /// creation or cleaning.
+    /// Returns the value of a tag, if it has a binding that expires within a span.
     #[inline(always)]
-    pub(super) fn value_of<Q>(&self, hash: u64, tag: &Q, elapsed: u64) -> Option<&V>
+    pub(super) fn value_of<Q>(&self, hash: u64, tag: &Q, span: Span) -> Option<&V>
     where
         Q: Equivalent<T> + ?Sized,
     {
-        let found = self.find_entry(hash, tag, elapsed, &mut ())?;
+        let found = self.find_entry(hash, tag, span, &mut ())?;
         // SAFETY: the entry has a body, which is borrowed as `self` is.
         Some(unsafe { &found.body.as_ref().value })
     }
 
-    /// Returns the entry of a tag, if it is live `elapsed` ticks after the last creation or
-    /// cleaning.
+    /// Returns the entry of a tag, if it expires within a span.
     #[inline(always)]
     pub(super) fn find_entry<Q>(
         &self,
         hash: u64,
         tag: &Q,
-        elapsed: u64,
+        span: Span,
         observer: &mut impl Observer,
     ) -> Option<FoundEntry<T, V>>
     where
         Q: Equivalent<T> + ?Sized,
     {
-        // None lives longer.
-        let elapsed = elapsed.min(self.lifetime.ticks.into()) as i32;
-        self.index.find(hash, |sequence| {
+        // By value: what it refers to would be in memory.
+        self.index.find(hash, move |sequence| {
             let found = self.ring.find(sequence)?;
             observer.entry();
             observer.words(Entry::<T, V>::EXAMINED_WORDS);
-            let is_live = found.times.until_expiry(self.doubled_now()) > elapsed;
-            // SAFETY: the entry has a body, which is borrowed as `self` is.
-            let is_it = is_live && tag.equivalent(unsafe { &found.body.as_ref().tag });
+            // SAFETY: the entry is not vacant: it has a body, which is borrowed as `self` is.
+            let is_it =
+                found.times.is_within(span) && tag.equivalent(unsafe { &found.body.as_ref().tag });
             is_it.then_some(found)
         })
+    }
+
+    /// Creates a binding for an absent tag, `elapsed` ticks after the last creation or cleaning.
+    #[inline(always)]
+    pub(super) fn create_after(
+        &mut self,
+        elapsed: u64,
+        hash: u64,
+        tag: T,
+        value: impl FnOnce() -> V,
+        observer: &mut impl Observer,
+    ) -> Result<FoundEntry<T, V>, Full<T>> {
+        match self.advance_simply(elapsed) {
+            true => Ok(self.append(hash, tag, value(), observer)),
+            false => self.create_otherwise(elapsed, hash, tag, value, observer),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn create_otherwise(
+        &mut self,
+        elapsed: u64,
+        hash: u64,
+        tag: T,
+        value: impl FnOnce() -> V,
+        observer: &mut impl Observer,
+    ) -> Result<FoundEntry<T, V>, Full<T>> {
+        self.advance_by(elapsed);
+        self.reclaim(RECLAIMED_PER_CREATION);
+        self.create(hash, tag, value, observer)
     }
 
     /// Creates a binding for an absent tag, at the time to which the store has advanced. Expired
@@ -423,21 +451,32 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
             return Err(Full { refused: tag });
         }
         let value = value();
-        observer.words(Entry::<T, V>::CREATED_WORDS);
-        let reused = self.reused_slot();
-        let position = reused.unwrap_or(self.ring.live());
-        let sequence = (self.ring.oldest() + position as u64) as u32;
-        let location = self.index.insert(hash, sequence);
-        let times = Times::new(location.link(), self.expiry());
-        let entry = Entry { tag, value };
-        let body = match reused {
-            None => self.ring.append(times, entry),
-            Some(position) => match self.ring.fill(position, times, entry) {
-                Some(body) => body,
-                None => unreachable!("the slot is vacant"),
-            },
+        let Some(position) = self.reused_slot() else {
+            return Ok(self.append(hash, tag, value, observer));
         };
-        Ok(Found { sequence, times, body: body.into() })
+        observer.words(Entry::<T, V>::CREATED_WORDS);
+        let sequence = (self.ring.oldest() + position as u64) as u32;
+        let times = Times::new(self.index.insert(hash, sequence).link(), self.expiry());
+        match self.ring.fill(position, times, Entry { tag, value }) {
+            Some(body) => Ok(Found { sequence, times, body: body.into() }),
+            None => unreachable!("the slot is vacant"),
+        }
+    }
+
+    /// Appends a binding to a ring that is not full.
+    #[inline(always)]
+    fn append(
+        &mut self,
+        hash: u64,
+        tag: T,
+        value: V,
+        observer: &mut impl Observer,
+    ) -> FoundEntry<T, V> {
+        observer.words(Entry::<T, V>::CREATED_WORDS);
+        let sequence = self.ring.next() as u32;
+        let times = Times::new(self.index.insert(hash, sequence).link(), self.expiry());
+        let body = self.ring.append(times, Entry { tag, value }).into();
+        Found { sequence, times, body }
     }
 
     /// Returns whether a full ring has a slot to reuse, or one at its front that is given up.

@@ -27,6 +27,7 @@
 //! - **I1** There are at most as many bindings as the capacity, and more slots: one is free.
 //! - **I2** A binding is in the first group from its home on that had a free slot when it was
 //!   inserted, and all groups that it has passed have counted it.
+//! - **I3** There are as many numbers as bytes of tags; a place is an index of both.
 //! - A distance of [`FAR`] groups or more is stored as that, and bindings so far away stay counted
 //!   when they are removed; a count of 255 stays, too. It takes hashes that are alike to get there.
 //!   Then lookups of absent tags walk on from these groups, until the index is
@@ -34,6 +35,7 @@
 #![allow(unsafe_code)]
 
 use alloc::vec::Vec;
+use core::ptr::NonNull;
 
 use super::StoreError;
 use crate::memory::{Allocator, Array};
@@ -76,68 +78,34 @@ impl Location {
         Self(place as u32 | distance << PLACE_BITS)
     }
 
-    /// Returns the index of the number.
+    /// Returns the index of the tag and of the number.
     #[inline(always)]
     const fn place(self) -> usize {
         (self.0 & ((1 << PLACE_BITS) - 1)) as usize
+    }
+
+    /// Returns the first place of the group.
+    const fn start(self) -> usize {
+        self.place() / GROUP * GROUP
     }
 
     #[inline(always)]
     const fn distance(self) -> u32 {
         self.0 >> PLACE_BITS
     }
-}
 
-/// 15 tags and the overflow count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C, align(16))]
-struct Tags([u8; GROUP]);
-
-impl Tags {
-    const EMPTY: Self = Self([FREE; GROUP]);
-
+    /// Returns whether the binding is in its home group.
     #[inline(always)]
-    fn group(&self) -> Group {
-        // SAFETY: there are 16 bytes, aligned to 16.
-        unsafe { Group::load(self.0.as_ptr()) }
-    }
-
-    /// Returns the slots with the tag of a mixed hash.
-    #[inline(always)]
-    fn matches(&self, mixed: u64) -> Mask {
-        self.group().matches_hash(mixed).below(SLOTS)
-    }
-
-    #[inline(always)]
-    fn free(&self) -> Mask {
-        self.group().free().below(SLOTS)
-    }
-
-    /// Returns the number of bindings that have passed the group.
-    #[inline(always)]
-    fn overflow(&self) -> u8 {
-        // Volatile, or else it is extracted from the register of the tags, by way of the stack.
-        // SAFETY: it is a reference.
-        unsafe { (&raw const self.0[OVERFLOW]).read_volatile() }
-    }
-
-    fn increment(&mut self) {
-        self.0[OVERFLOW] = self.0[OVERFLOW].saturating_add(1);
-    }
-
-    /// Returns whether the count is exact.
-    fn decrement(&mut self) -> bool {
-        let count = self.0[OVERFLOW];
-        debug_assert!(count > 0, "I2");
-        self.0[OVERFLOW] = count - u8::from(count < u8::MAX);
-        count < u8::MAX
+    pub(super) const fn is_home(self) -> bool {
+        self.distance() == 0
     }
 }
 
 /// The tags and sequence numbers of bindings.
 pub(super) struct Index<A: Allocator> {
-    groups: Array<Tags, A>,
-    /// 16 for each group.
+    /// 16 bytes for each group.
+    tags: Array<u8, A>,
+    /// As many as bytes of tags: I3.
     numbers: Array<u32, A>,
     /// Whether counts may be too high.
     has_stale_counts: bool,
@@ -149,30 +117,81 @@ const fn mix(hash: u64) -> u64 {
     hash.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Returns the home group of a mixed hash, modulo the number of groups.
-#[inline(always)]
-const fn home_of(mixed: u64) -> usize {
-    (mixed >> 24) as usize
-}
-
 impl<A: Allocator + Clone> Index<A> {
     /// Allocates the index for a power of two of bindings.
     pub(super) fn new_in(capacity: usize, memory: A) -> Result<Self, StoreError> {
         debug_assert!(capacity <= MAX_CAPACITY);
-        let groups = (2 * capacity).div_ceil(GROUP);
-        let numbers = Array::new_in(groups * GROUP, memory.clone(), |_| 0)?;
-        let groups = Array::new_in(groups, memory, |_| Tags::EMPTY)?;
-        Ok(Self { groups, numbers, has_stale_counts: false })
+        let places = (2 * capacity).next_multiple_of(GROUP);
+        let numbers = Array::new_in(places, memory.clone(), |_| 0)?;
+        let tags = Array::new_in(places, memory, |_| FREE)?;
+        Ok(Self { tags, numbers, has_stale_counts: false })
     }
 }
 
 impl<A: Allocator> Index<A> {
     pub(super) const fn allocator(&self) -> &A {
-        self.groups.allocator()
+        self.tags.allocator()
     }
 
     pub(super) const fn allocation_size(&self) -> usize {
-        self.groups.allocation_size() + self.numbers.allocation_size()
+        self.tags.allocation_size() + self.numbers.allocation_size()
+    }
+
+    /// Returns the first place of the home group of a mixed hash.
+    #[inline(always)]
+    fn home_of(&self, mixed: u64) -> usize {
+        // The highest bits are those of the tag.
+        self.start((mixed >> 24 << GROUP.trailing_zeros()) as usize)
+    }
+
+    /// Returns the first place of a group, from one that may be beyond the last group.
+    #[inline(always)]
+    fn start(&self, place: usize) -> usize {
+        debug_assert!(place % GROUP == 0);
+        place & (self.tags.len() - 1)
+    }
+
+    /// Returns the first place of the group `by` groups before another one.
+    fn group_before(&self, start: usize, by: usize) -> usize {
+        self.start(start.wrapping_sub(by * GROUP))
+    }
+
+    /// Returns the tags of the group with a first place.
+    #[inline(always)]
+    fn group(&self, start: usize) -> Group {
+        debug_assert!(start % GROUP == 0);
+        // SAFETY: there are 16 bytes, aligned to 16: the array is aligned to cache lines.
+        unsafe { Group::load(self.tags.pointer(start).as_ptr()) }
+    }
+
+    /// Returns the slots of a group with the tag of a mixed hash.
+    #[inline(always)]
+    fn matches(&self, start: usize, mixed: u64) -> Mask {
+        self.group(start).matches_hash(mixed).below(SLOTS)
+    }
+
+    #[inline(always)]
+    fn free(&self, start: usize) -> Mask {
+        self.group(start).free().below(SLOTS)
+    }
+
+    /// Returns the number of bindings that have passed a group.
+    #[inline(always)]
+    fn overflow(&self, start: usize) -> u8 {
+        let first = self.tags.pointer(start);
+        // SAFETY: the group has 16 bytes.
+        let count = unsafe { first.add(OVERFLOW) };
+        // Volatile, or else it is extracted from the register of the tags, by way of the stack.
+        // SAFETY: it is initialized, and not written while the index is borrowed.
+        unsafe { count.read_volatile() }
+    }
+
+    /// Returns the address of the number at a place.
+    #[inline(always)]
+    fn number(&self, place: usize) -> NonNull<u32> {
+        debug_assert!(place < self.numbers.len());
+        // SAFETY: places are below the lengths of both arrays: I3.
+        unsafe { self.numbers.pointer_unchecked(place) }
     }
 
     /// Returns the first result of `test` for a sequence number that may be of a tag with this
@@ -180,12 +199,11 @@ impl<A: Allocator> Index<A> {
     #[inline(always)]
     pub(super) fn find<R>(&self, hash: u64, mut test: impl FnMut(u32) -> Option<R>) -> Option<R> {
         let mixed = mix(hash);
-        let home = home_of(mixed);
+        let home = self.home_of(mixed);
         // Needed as soon as a tag matches.
-        self.prefetch_numbers(home);
-        let tags = self.groups.get(home);
-        let found = self.find_in(home, tags.matches(mixed), &mut test);
-        if found.is_some() || tags.overflow() == 0 {
+        prefetch(self.number(home).as_ptr());
+        let found = self.find_in(home, self.matches(home, mixed), &mut test);
+        if found.is_some() || self.overflow(home) == 0 {
             return found;
         }
         self.find_further(mixed, test)
@@ -195,13 +213,13 @@ impl<A: Allocator> Index<A> {
     #[inline(always)]
     fn find_in<R>(
         &self,
-        group: usize,
+        start: usize,
         mut slots: Mask,
         test: &mut impl FnMut(u32) -> Option<R>,
     ) -> Option<R> {
         while !slots.is_empty() {
-            // The product wraps where the group does, as arrays do.
-            let found = test(*self.numbers.get(group.wrapping_mul(GROUP) + slots.lowest()));
+            // SAFETY: it is initialized, and not written while the index is borrowed.
+            let found = test(unsafe { self.number(start + slots.lowest()).read() });
             if found.is_some() {
                 return found;
             }
@@ -214,11 +232,11 @@ impl<A: Allocator> Index<A> {
     #[cold]
     #[inline(never)]
     fn find_further<R>(&self, mixed: u64, mut test: impl FnMut(u32) -> Option<R>) -> Option<R> {
-        let home = home_of(mixed);
-        for group in (1..self.groups.len()).map(|distance| home.wrapping_add(distance)) {
-            let tags = self.groups.get(group);
-            let found = self.find_in(group, tags.matches(mixed), &mut test);
-            if found.is_some() || tags.overflow() == 0 {
+        let home = self.home_of(mixed);
+        for distance in (GROUP..self.tags.len()).step_by(GROUP) {
+            let start = self.start(home + distance);
+            let found = self.find_in(start, self.matches(start, mixed), &mut test);
+            if found.is_some() || self.overflow(start) == 0 {
                 return found;
             }
         }
@@ -229,43 +247,55 @@ impl<A: Allocator> Index<A> {
     #[inline(always)]
     pub(super) fn insert(&mut self, hash: u64, number: u32) -> Location {
         let mixed = mix(hash);
-        let (mut group, mut distance) = (home_of(mixed), 0);
-        let mut free = self.groups.get(group).free();
-        if free.is_empty() {
-            (group, free, distance) = self.pass_full(group);
+        let home = self.home_of(mixed);
+        let free = self.free(home);
+        match free.is_empty() {
+            false => self.put(home, free, tag(mixed), number, 0),
+            true => self.insert_further(home, tag(mixed), number),
         }
-        let slot = free.lowest() % GROUP;
-        self.groups.get_mut(group).0[slot] = tag(mixed);
-        let place = (group & (self.groups.len() - 1)) * GROUP + slot;
-        *self.numbers.get_mut(place) = number;
-        Location::new(place, distance)
     }
 
-    /// Passes the full groups from a home group on. Returns the first one that is not full, its
-    /// free slots, and the distance.
+    /// Passes the full groups from a home group on, and inserts into the first one that is not.
     #[cold]
     #[inline(never)]
-    fn pass_full(&mut self, home: usize) -> (usize, Mask, u32) {
-        let (mut group, mut distance) = (home, 0);
+    fn insert_further(&mut self, home: usize, tag: u8, number: u32) -> Location {
+        let (mut start, mut distance) = (home, 0);
         loop {
-            let free = self.groups.get(group).free();
+            let free = self.free(start);
             if !free.is_empty() {
-                return (group, free, distance.min(FAR));
+                return self.put(start, free, tag, number, distance.min(FAR));
             }
-            debug_assert!((distance as usize) < self.groups.len(), "I1");
-            self.groups.get_mut(group).increment();
-            (group, distance) = (group.wrapping_add(1), distance + 1);
+            debug_assert!((distance as usize) < self.tags.len() / GROUP, "I1");
+            let count = self.tags.get_mut(start + OVERFLOW);
+            *count = count.saturating_add(1);
+            (start, distance) = (self.start(start + GROUP), distance + 1);
         }
+    }
+
+    /// Puts a number into the first of these slots of a group.
+    #[inline(always)]
+    fn put(&mut self, start: usize, free: Mask, tag: u8, number: u32, distance: u32) -> Location {
+        let place = start + free.lowest();
+        *self.tags.get_mut(place) = tag;
+        // SAFETY: the index is mutably borrowed.
+        unsafe { self.number(place).write(number) };
+        Location::new(place, distance)
     }
 
     /// Frees the slot of a binding.
     #[inline(always)]
     pub(super) fn remove(&mut self, location: Location) {
-        let place = location.place();
-        self.groups.get_mut(place / GROUP).0[place % GROUP] = FREE;
-        if location.distance() > 0 {
+        self.free_slot(location);
+        if !location.is_home() {
             self.uncount(location);
         }
+    }
+
+    /// Frees the slot of a binding in its home group.
+    #[inline(always)]
+    pub(super) fn free_slot(&mut self, location: Location) {
+        // Its upper bits do not matter.
+        *self.tags.get_mut(location.0 as usize) = FREE;
     }
 
     /// Decrements the counts of the groups that a binding has passed.
@@ -276,19 +306,23 @@ impl<A: Allocator> Index<A> {
             self.has_stale_counts = true;
             return;
         }
-        let group = location.place() / GROUP;
         for by in 1..=location.distance() as usize {
-            let is_exact = self.groups.get_mut(group.wrapping_sub(by)).decrement();
-            self.has_stale_counts |= !is_exact;
+            let start = self.group_before(location.start(), by);
+            let count = self.tags.get_mut(start + OVERFLOW);
+            debug_assert!(*count > 0, "I2");
+            match *count {
+                u8::MAX => self.has_stale_counts = true,
+                _ => *count -= 1,
+            }
         }
     }
 
     /// Sets all counts to 0, if there is no binding.
     pub(super) fn reset(&mut self) {
         if core::mem::take(&mut self.has_stale_counts) {
-            for group in 0..self.groups.len() {
-                debug_assert_eq!(self.groups.get(group).free().count(), SLOTS);
-                *self.groups.get_mut(group) = Tags::EMPTY;
+            for start in (0..self.tags.len()).step_by(GROUP) {
+                debug_assert_eq!(self.free(start).count(), SLOTS);
+                *self.tags.get_mut(start + OVERFLOW) = 0;
             }
         }
     }
@@ -296,64 +330,58 @@ impl<A: Allocator> Index<A> {
     /// Prefetches the group of a binding.
     #[inline(always)]
     pub(super) fn prefetch_location(&self, location: Location) {
-        prefetch(self.groups.pointer(location.place() / GROUP).as_ptr());
-    }
-
-    #[inline(always)]
-    fn prefetch_numbers(&self, group: usize) {
-        prefetch(self.numbers.pointer(group.wrapping_mul(GROUP)).as_ptr());
+        prefetch(self.tags.pointer(location.0 as usize).as_ptr());
     }
 
     /// Prefetches the home group of a hash, and its numbers.
     #[inline(always)]
     pub(super) fn prefetch(&self, hash: u64) {
-        let home = home_of(mix(hash));
-        prefetch(self.groups.pointer(home).as_ptr());
-        self.prefetch_numbers(home);
+        let home = self.home_of(mix(hash));
+        prefetch(self.tags.pointer(home).as_ptr());
+        prefetch(self.number(home).as_ptr());
     }
 
     /// Returns the first number in the home group of a hash that may be the one of its tag.
     #[inline(always)]
     pub(super) fn first(&self, hash: u64) -> Option<u32> {
         let mixed = mix(hash);
-        let home = home_of(mixed);
-        self.find_in(home, self.groups.get(home).matches(mixed), &mut Some)
+        let home = self.home_of(mixed);
+        self.find_in(home, self.matches(home, mixed), &mut Some)
     }
 
     /// Returns the number at a location, if its slot is in use, for tests.
     pub(super) fn number_at(&self, location: Location) -> Option<u32> {
         let place = location.place();
-        let tag = self.groups.get(place / GROUP).0[place % GROUP];
-        let is_used = tag != FREE && place % GROUP < SLOTS;
+        let is_used = *self.tags.get(place) != FREE && place % GROUP < SLOTS;
         is_used.then(|| *self.numbers.get(place))
     }
 
     /// Counts the slots in use, for tests.
     pub(super) fn count(&self) -> usize {
-        let groups = (0..self.groups.len()).map(|group| self.groups.get(group));
-        groups.map(|tags| SLOTS - tags.free().count()).sum()
+        let starts = (0..self.tags.len()).step_by(GROUP);
+        starts.map(|start| SLOTS - self.free(start).count()).sum()
     }
 
     /// Checks that the overflow counts are those of bindings at these locations, for tests.
     /// Bindings that were far away may still be counted.
     pub(super) fn are_passed(&self, locations: impl Iterator<Item = Location>) -> bool {
-        let groups = self.groups.len();
+        let groups = self.tags.len() / GROUP;
         let mut passed = Vec::from_iter((0..groups).map(|_| 0_usize));
         for location in locations {
-            let group = location.place() / GROUP;
-            let distances = 1..=location.distance() as usize;
-            distances.for_each(|by| passed[group.wrapping_sub(by) % groups] += 1);
+            for by in 1..=location.distance() as usize {
+                passed[self.group_before(location.start(), by) / GROUP] += 1;
+            }
         }
-        let counts = (0..groups).map(|group| usize::from(self.groups.get(group).overflow()));
+        let counts = (0..groups).map(|group| usize::from(self.overflow(group * GROUP)));
         counts.zip(passed).all(|(count, passed)| count >= passed.min(255))
     }
 }
 
 impl<A: Allocator + Clone> Clone for Index<A> {
     fn clone(&self) -> Self {
-        let groups = self.groups.clone_with(|tags| *tags);
+        let tags = self.tags.clone_with(|tag| *tag);
         let numbers = self.numbers.clone_with(|number| *number);
-        Self { groups, numbers, has_stale_counts: self.has_stale_counts }
+        Self { tags, numbers, has_stale_counts: self.has_stale_counts }
     }
 }
 
@@ -403,6 +431,11 @@ mod tests {
         }
     }
 
+    /// Returns whether all slots are free and all counts are 0.
+    fn is_empty(index: &Index<Global>) -> bool {
+        index.tags.iter().all(|byte| *byte == 0)
+    }
+
     #[test]
     fn counts_are_zero_when_random_bindings_have_gone() {
         let capacity = if cfg!(miri) { 128 } else { 1 << 14 };
@@ -414,7 +447,7 @@ mod tests {
         assert!(displaced < capacity / 200 + 5, "{displaced}");
         assert!(locations.iter().all(|location| location.distance() < FAR));
         locations.into_iter().for_each(|location| index.remove(location));
-        assert!((0..index.groups.len()).all(|group| *index.groups.get(group) == Tags::EMPTY));
+        assert!(is_empty(&index));
     }
 
     #[test]
@@ -422,9 +455,6 @@ mod tests {
         let mut index = Index::new_in(256, Global).unwrap();
         let locations: Vec<_> = (0..256).map(|number| index.insert(7, number)).collect();
         locations.into_iter().for_each(|location| index.remove(location));
-        let is_empty = |index: &Index<Global>| {
-            (0..index.groups.len()).all(|group| *index.groups.get(group) == Tags::EMPTY)
-        };
         assert!(!is_empty(&index));
         index.reset();
         assert!(is_empty(&index));

@@ -22,7 +22,7 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         Q: Equivalent<T> + ?Sized,
     {
         self.advance_to(now);
-        let found = self.find_entry(hash, tag, 0, &mut ())?;
+        let found = self.find_entry(hash, tag, self.span_after(0), &mut ())?;
         let position = self.ring.position_of(found.sequence);
         Some(self.remove_at(position).value)
     }
@@ -118,7 +118,7 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         }
         let Some(entry) = self.ring.get(position) else { return false };
         let hash = hash_of(&self.hasher, &entry.tag);
-        let found = self.find_entry(hash, &entry.tag, 0, &mut ());
+        let found = self.find_entry(hash, &entry.tag, self.span_after(0), &mut ());
         found.is_some_and(|found| self.ring.position_of(found.sequence) == position)
     }
 }

@@ -46,6 +46,14 @@ pub(super) struct Times {
     marked_expiry: u32,
 }
 
+/// Up to 2^30 ticks.
+#[derive(Clone, Copy)]
+pub(super) struct Span {
+    /// The low half of twice the first tick.
+    pub(super) doubled_start: u32,
+    pub(super) ticks: u32,
+}
+
 impl Times {
     /// Creates the times of an entry with a body. The expiry time is even.
     #[inline]
@@ -65,6 +73,13 @@ impl Times {
         self.marked_expiry & !VACANT
     }
 
+    /// Returns whether the entry has a body and expires within a span of ticks.
+    #[inline(always)]
+    pub(super) const fn is_within(self, span: Span) -> bool {
+        // The lowest bit, of vacant slots, becomes the highest one: they are beyond any span.
+        self.marked_expiry.wrapping_sub(span.doubled_start).rotate_right(1) < span.ticks
+    }
+
     /// Returns the ticks from now until the expiry, given twice the current tick.
     #[inline(always)]
     pub(super) const fn until_expiry(self, doubled_now: u32) -> i32 {
@@ -80,7 +95,7 @@ struct Slot<B> {
     body: MaybeUninit<B>,
 }
 
-/// A live entry with a body. The pointer is valid until the body is removed, and may be
+/// A live entry. Unless it is vacant, the pointer is valid until the body is removed, and may be
 /// dereferenced as the ring is borrowed.
 pub(super) struct Found<B> {
     /// The low half of its sequence number.
@@ -95,8 +110,8 @@ pub(super) struct Ring<B, A: Allocator> {
     /// The sequence number of the oldest live entry, or the next one if none is live.
     oldest: u64,
     live: usize,
-    /// The sequence number of the oldest entry that is not reclaimed, or that of `oldest`.
-    first: u64,
+    /// Expired entries before the oldest live one that are not reclaimed.
+    expired: usize,
     /// Live and expired entries without a body.
     vacancies: usize,
 }
@@ -112,7 +127,7 @@ impl<B, A: Allocator> Ring<B, A> {
         let times = Times::new(0, 0);
         let slot = |_| Slot { times, body: MaybeUninit::uninit() };
         let slots = Array::new_in(count, memory, slot)?;
-        Ok(Self { slots, oldest: FIRST_SEQUENCE, live: 0, first: FIRST_SEQUENCE, vacancies: 0 })
+        Ok(Self { slots, oldest: FIRST_SEQUENCE, live: 0, expired: 0, vacancies: 0 })
     }
 
     pub(super) fn capacity(&self) -> usize {
@@ -130,9 +145,21 @@ impl<B, A: Allocator> Ring<B, A> {
         self.live
     }
 
+    /// Returns the number of live and expired entries.
+    #[inline(always)]
+    const fn occupied(&self) -> usize {
+        self.live + self.expired
+    }
+
+    /// Returns the sequence number of the oldest entry that is not reclaimed, or the next one.
+    #[inline]
+    const fn first(&self) -> u64 {
+        self.oldest - self.expired as u64
+    }
+
     /// Returns the number of bodies of live and expired entries.
     pub(super) fn bodies(&self) -> usize {
-        (self.next() - self.first) as usize - self.vacancies
+        self.occupied() - self.vacancies
     }
 
     /// Returns whether any live or expired entry has no body.
@@ -143,7 +170,7 @@ impl<B, A: Allocator> Ring<B, A> {
 
     #[inline]
     pub(super) fn is_full(&self) -> bool {
-        (self.next() - self.first) as usize == self.slots.len()
+        self.occupied() == self.slots.len()
     }
 
     /// Returns the sequence number of the oldest live entry.
@@ -206,7 +233,8 @@ impl<B, A: Allocator> Ring<B, A> {
         (!slot.times.is_vacant()).then(|| unsafe { slot.body.assume_init_mut() })
     }
 
-    /// Returns the live entry whose sequence number has this low half, if there is one with a body.
+    /// Returns the live entry whose sequence number has this low half, if there is one. It may be
+    /// vacant.
     #[inline(always)]
     pub(super) fn find(&self, sequence: u32) -> Option<Found<B>> {
         if self.position_of(sequence) >= self.live {
@@ -219,7 +247,7 @@ impl<B, A: Allocator> Ring<B, A> {
         let body = unsafe { &raw mut (*slot).body };
         // SAFETY: a field of a slot has an address.
         let body = unsafe { NonNull::new_unchecked(body) }.cast();
-        (!times.is_vacant()).then_some(Found { sequence, times, body })
+        Some(Found { sequence, times, body })
     }
 
     /// Prefetches the slot of a sequence number.
@@ -234,29 +262,28 @@ impl<B, A: Allocator> Ring<B, A> {
     /// Returns whether all entries are live and have bodies.
     #[inline(always)]
     pub(super) fn is_plain(&self) -> bool {
-        self.first == self.oldest && self.vacancies == 0
+        self.expired | self.vacancies == 0
     }
 
-    /// Drops the body of the oldest live entry of a ring that [is plain](Self::is_plain), after a
-    /// call of `unlink` as in [`Self::reclaim`], if `is_due` returns true for its times. Returns
-    /// whether it does.
+    /// Drops the body of the oldest live entry of a ring that [is plain](Self::is_plain), if it has
+    /// any.
     #[inline(always)]
-    pub(super) fn pop_if(
-        &mut self,
-        is_due: impl FnOnce(Times) -> bool,
-        unlink: impl FnOnce(u32, u32),
-    ) -> bool {
-        let (sequence, times) = (self.oldest, self.slot(self.oldest).times);
-        if self.live == 0 || !is_due(times) || !self.is_plain() {
-            return false;
+    pub(super) fn pop(&mut self) {
+        if self.live == 0 || !self.is_plain() {
+            return;
         }
+        let sequence = self.oldest;
+        // Uncounted before the drop, which may panic.
         self.live -= 1;
         self.oldest += 1;
-        self.first = self.oldest;
-        unlink(times.link, self.slot(sequence + SOON).times.link);
         // SAFETY: the entry was live and is not vacant, so it had a body; it is uncounted now.
         unsafe { self.slot_mut(sequence).body.assume_init_drop() };
-        true
+    }
+
+    /// Returns the link of the slot of an entry that is reclaimed soon after the oldest live one.
+    #[inline(always)]
+    pub(super) fn link_soon(&self) -> u32 {
+        self.slot(self.oldest + SOON).times.link
     }
 
     /// Marks the `count` oldest live entries as expired, or all if there are fewer.
@@ -264,6 +291,7 @@ impl<B, A: Allocator> Ring<B, A> {
     pub(super) fn expire(&mut self, count: usize) {
         let count = count.min(self.live);
         self.live -= count;
+        self.expired += count;
         self.oldest += count as u64;
     }
 
@@ -273,13 +301,13 @@ impl<B, A: Allocator> Ring<B, A> {
     pub(super) fn reclaim(&mut self, budget: usize, mut unlink: impl FnMut(u32, u32)) -> usize {
         let mut dropped = 0;
         for _ in 0..budget {
-            if self.first == self.oldest {
+            if self.expired == 0 {
                 break;
             }
-            let sequence = self.first;
+            let sequence = self.first();
             let times = self.slot(sequence).times;
             // Uncounted before the drop, which may panic.
-            self.first += 1;
+            self.expired -= 1;
             if times.is_vacant() {
                 self.vacancies -= 1;
             } else {
@@ -343,7 +371,7 @@ impl<B, A: Allocator> Ring<B, A> {
     /// the live ones if `with_live`.
     pub(super) fn links(&self, with_live: bool) -> impl Iterator<Item = (u64, u32)> {
         let end = if with_live { self.next() } else { self.oldest };
-        let entries = self.first..end;
+        let entries = self.first()..end;
         let times = entries.map(|sequence| (sequence, self.slot(sequence).times));
         let with_body = times.filter(|(_, times)| !times.is_vacant());
         with_body.map(|(sequence, times)| (sequence, times.link))
@@ -351,7 +379,7 @@ impl<B, A: Allocator> Ring<B, A> {
 
     /// Checks that `vacancies` are counted, for tests. O(slots).
     pub(super) fn are_vacancies_counted(&self) -> bool {
-        let entries = (self.first..self.next()).filter(|at| self.slot(*at).times.is_vacant());
+        let entries = (self.first()..self.next()).filter(|at| self.slot(*at).times.is_vacant());
         entries.count() == self.vacancies
     }
 }
@@ -360,8 +388,8 @@ impl<B, A: Allocator> Ring<B, A> {
 impl<B, A: Allocator> Ring<B, A> {
     /// Sets the next sequence number of an empty ring.
     pub(super) fn set_next_sequence(&mut self, sequence: u64) {
-        assert_eq!((self.live, self.first), (0, self.oldest));
-        (self.oldest, self.first) = (sequence, sequence);
+        assert_eq!((self.live, self.expired), (0, 0));
+        self.oldest = sequence;
     }
 
     /// Sets the expiry time of the live entry at a position.
@@ -379,7 +407,7 @@ impl<B: Clone, A: Allocator + Clone> Clone for Ring<B, A> {
             let layout = Layout::array::<Slot<B>>(self.capacity());
             handle_alloc_error(layout.unwrap_or(Layout::new::<Slot<B>>()));
         });
-        (clone.oldest, clone.first) = (self.oldest, self.oldest);
+        clone.oldest = self.oldest;
         for position in 0..self.live {
             let times = self.slot(self.oldest + position as u64).times;
             match self.get(position) {
@@ -446,14 +474,11 @@ mod tests {
         assert!(ring.is_full());
         ring.expire(3);
         assert!(ring.is_full(), "expired entries occupy their slots");
-        assert_eq!((ring.reclaim(2, |_, _| ()), ring.live(), ring.first), (2, 1, 3));
+        assert_eq!((ring.reclaim(2, |_, _| ()), ring.live(), ring.first()), (2, 1, 3));
         assert_eq!(Rc::strong_count(&counted), 3);
         ring.append(TIMES, Rc::clone(&counted));
         let clone = ring.clone();
-        assert_eq!(
-            (clone.live(), clone.oldest - clone.first, Rc::strong_count(&counted)),
-            (2, 0, 6)
-        );
+        assert_eq!((clone.live(), clone.expired, Rc::strong_count(&counted)), (2, 0, 6));
         drop(clone);
         drop(ring);
         assert_eq!(Rc::strong_count(&counted), 1);

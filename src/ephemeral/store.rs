@@ -6,7 +6,7 @@ use core::time::Duration;
 use super::StoreError;
 use super::index::{Index, Location};
 use super::lifetime::Lifetime;
-use super::ring::{Ring, Times};
+use super::ring::{Ring, Span, Times};
 use super::vacancies::Vacancies;
 use crate::hash::DefaultHashBuilder;
 use crate::memory::{Allocator, Global};
@@ -430,29 +430,34 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         ring.reclaim(budget, |link, soon| unlink(index, link, soon))
     }
 
-    /// Advances the time of the store, and reclaims up to [`RECLAIMED_PER_CREATION`] bindings.
-    /// Mostly all of them are live, and at most one has just expired.
+    /// Makes room for a creation `elapsed` ticks after the last one, and advances the time of the
+    /// store, if that is simple: at most one binding has just expired, no slot is vacant, and no
+    /// period of [`Vacancies`] begins. Otherwise it changes nothing and returns false.
     #[inline(always)]
-    pub(super) fn advance_for_creation(&mut self, now: Timestamp) {
-        let elapsed = self.elapsed(now);
-        // None lives longer.
-        let most = elapsed.min(self.lifetime.ticks.into()) as i32;
-        let doubled_now = self.doubled_now();
-        let is_due = |times: Times| times.until_expiry(doubled_now) <= most;
-        if !self.ring.is_plain() || self.ring.times(1).is_some_and(is_due) {
-            return self.advance_far(now);
+    pub(super) fn advance_simply(&mut self, elapsed: u64) -> bool {
+        let now = self.now + elapsed;
+        if !self.ring.is_plain() || self.vacancies.is_period_over(now) {
+            return false;
         }
-        let Self { ring, index, .. } = self;
-        ring.pop_if(is_due, |link, soon| unlink(index, link, soon));
-        self.now += elapsed;
-        self.vacancies.advance(self.now, self.lifetime.ticks, self.ring.next());
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn advance_far(&mut self, now: Timestamp) {
-        self.advance_to(now);
-        self.reclaim(RECLAIMED_PER_CREATION);
+        let span = self.span_after(elapsed);
+        let if_due = |times: Option<Times>| times.filter(|times| !times.is_within(span));
+        let Some(times) = if_due(self.ring.times(0)) else {
+            if self.ring.is_full() {
+                return false;
+            }
+            self.now = now;
+            return true;
+        };
+        let location = Location::from_link(times.link);
+        if if_due(self.ring.times(1)).is_some() || !location.is_home() {
+            return false;
+        }
+        self.now = now;
+        self.index.free_slot(location);
+        // It may be the link of a vacant slot: then another group is prefetched.
+        self.index.prefetch_location(Location::from_link(self.ring.link_soon()));
+        self.ring.pop();
+        true
     }
 
     /// Returns the ticks since the last creation or cleaning.
@@ -465,6 +470,22 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     #[inline]
     pub(super) fn is_in_order(&self) -> bool {
         self.vacancies.is_in_order(self.ring.oldest())
+    }
+
+    /// Returns the ticks in which bindings expire that are live now.
+    #[inline(always)]
+    pub(super) fn span_at(&self, now: Timestamp) -> Span {
+        self.span_after(self.elapsed(now))
+    }
+
+    /// Returns the ticks in which bindings expire that are live `elapsed` ticks after the last
+    /// creation or cleaning.
+    #[inline(always)]
+    pub(super) fn span_after(&self, elapsed: u64) -> Span {
+        let doubled_start = (self.now.wrapping_add(elapsed) as u32).wrapping_add(1) << 1;
+        // None lives longer.
+        let ticks = u64::from(self.lifetime.ticks).saturating_sub(elapsed) as u32;
+        Span { doubled_start, ticks }
     }
 
     /// Returns the low half of twice the tick of the last creation or cleaning.
@@ -526,7 +547,11 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     /// Advances the time of the store, and expires bindings.
     #[inline]
     pub(super) fn advance_to(&mut self, now: Timestamp) {
-        let elapsed = self.elapsed(now);
+        self.advance_by(self.elapsed(now));
+    }
+
+    #[inline]
+    pub(super) fn advance_by(&mut self, elapsed: u64) {
         self.ring.expire(self.expired_after(elapsed));
         self.now += elapsed;
         self.vacancies.advance(self.now, self.lifetime.ticks, self.ring.next());

@@ -44,10 +44,16 @@ impl Vacancies {
         lifetime as u64 / 16
     }
 
+    /// Returns whether a period begins now.
+    #[inline(always)]
+    pub(super) const fn is_period_over(&self, now: u64) -> bool {
+        now >= self.next_period
+    }
+
     /// Begins a period if it is time: `next` is the next sequence number.
     #[inline]
     pub(super) fn advance(&mut self, now: u64, lifetime: u32, next: u64) {
-        if now >= self.next_period {
+        if self.is_period_over(now) {
             self.begin_period(now, Self::period(lifetime), next);
         }
     }
