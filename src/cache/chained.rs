@@ -435,8 +435,15 @@ impl<K: Eq, V, P: Eviction, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A>
         assert_eq!(keys.len(), hashes.len(), "one hash for each key");
         for (burst, (hashes, keys)) in hashes.chunks(BURST).zip(keys.chunks(BURST)).enumerate() {
             self.prefetch(hashes);
-            for (index, (&hash, key)) in hashes.iter().zip(keys).enumerate() {
-                each(burst * BURST + index, self.get_mut_hashed(hash, key));
+            // Uses are recorded after all lookups: a store to an entry that is still looked up
+            // would delay the loads of the next ones.
+            let mut found = [None; BURST];
+            for ((found, &hash), key) in found.iter_mut().zip(hashes).zip(keys) {
+                *found = self.entries.find_likely(fold(hash), |stored| key.equivalent(stored));
+            }
+            for (index, slot) in found[..keys.len()].iter().enumerate() {
+                self.statistics.count_lookup(slot.is_some());
+                each(burst * BURST + index, slot.map(|slot| self.record_use(slot)));
             }
         }
     }

@@ -122,6 +122,24 @@ impl<K, V, A: Allocator + Clone> Entries<K, V, A> {
         })
     }
 
+    /// Returns the slot of an entry, as [`find`](Self::find), but compares the key without its hash:
+    /// nearly all candidates are the right one.
+    #[inline(always)]
+    pub(super) fn find_likely(&self, hash: u32, eq: impl Fn(&K) -> bool) -> Option<u32> {
+        let Self { lines, slots, .. } = self;
+        let line = lines.home_line(hash);
+        for slot in line.candidates(hash) {
+            // SAFETY: numbers in lines are slots of entries.
+            if eq(unsafe { &slots.get_unchecked(slot).key }) {
+                return Some(slot);
+            }
+        }
+        match line.has_overflowed() {
+            true => find_beyond_home(lines, slots, hash, eq),
+            false => None,
+        }
+    }
+
     /// Records a use of the entry with this hash for whose key `eq` returns true, and returns its
     /// slot and a mutable reference to its value.
     #[inline(always)]
@@ -130,22 +148,10 @@ impl<K, V, A: Allocator + Clone> Entries<K, V, A> {
         hash: u32,
         eq: impl Fn(&K) -> bool,
     ) -> Option<(u32, &mut V)> {
-        let Self { lines, slots, uses, .. } = self;
-        let line = lines.home_line(hash);
-        for slot in line.candidates(hash) {
-            // The key without its hash: nearly all candidates are the right one.
-            // SAFETY: numbers in lines are slots of entries.
-            if eq(unsafe { &slots.get_unchecked(slot).key }) {
-                // SAFETY: as above.
-                let entry = unsafe { slots.get_unchecked_mut(slot) };
-                return Some((slot, entry.record_use(uses)));
-            }
-        }
-        if !line.has_overflowed() {
-            return None;
-        }
-        let slot = find_beyond_home(lines, slots, hash, eq)?;
-        Some((slot, slots[slot].record_use(uses)))
+        let slot = self.find_likely(hash, eq)?;
+        // SAFETY: numbers in lines are slots of entries.
+        let entry = unsafe { self.slots.get_unchecked_mut(slot) };
+        Some((slot, entry.record_use(&mut self.uses)))
     }
 
     /// Records a use of an entry, and returns a mutable reference to its value.

@@ -27,24 +27,34 @@ impl Line {
     /// A line without entries.
     pub(super) const EMPTY: Self = Self { tags: [FREE; 16], numbers: [0; SLOTS] };
 
+    /// The slots with the tag of a hash.
+    #[inline(always)]
+    pub(super) fn matches_hash(&self, hash: u32) -> Mask {
+        self.group().matches_hash(u64::from(hash) << u32::BITS).below(SLOTS)
+    }
+
     /// The slots with this tag.
     #[inline(always)]
     pub(super) fn matches(&self, tag: u8) -> Mask {
+        self.group().matches(tag).below(SLOTS)
+    }
+
+    #[inline(always)]
+    fn group(&self) -> Group {
         // SAFETY: there are 16 bytes, at the begin of a value aligned to 64 bytes.
-        let group = unsafe { Group::load(self.tags.as_ptr()) };
-        group.matches(tag).below(SLOTS)
+        unsafe { Group::load(self.tags.as_ptr()) }
     }
 
     /// The number with this tag for which `eq` returns true.
     #[inline(always)]
     pub(super) fn find(
         &self,
-        tag: u8,
+        hash: u32,
         eq: &mut impl FnMut(u32) -> bool,
         observer: &mut impl Observer,
     ) -> Option<u32> {
         observer.node();
-        for slot in self.matches(tag) {
+        for slot in self.matches_hash(hash) {
             let number = self.number(slot);
             observer.entry();
             if eq(number) {

@@ -119,13 +119,13 @@ impl<'a> HomeLine<'a> {
     /// Returns the numbers that may be the one with this hash.
     #[inline(always)]
     pub(crate) fn candidates(self, hash: u32) -> impl Iterator<Item = u32> + use<'a> {
-        self.0.matches(tag(hash)).map(move |slot| self.0.number(slot))
+        self.0.matches_hash(hash).map(move |slot| self.0.number(slot))
     }
 
     /// Returns the first number that may be the one with this hash.
     #[inline(always)]
     pub(crate) fn first(self, hash: u32) -> Option<u32> {
-        self.0.matches(tag(hash)).next().map(|slot| self.0.number(slot))
+        self.0.matches_hash(hash).next().map(|slot| self.0.number(slot))
     }
 
     /// Returns whether the overflow count is not 0: then the next line may have an entry with this
@@ -230,7 +230,7 @@ impl<P: Places, A: Allocator + Clone> LineTable<P, A> {
     ) -> Option<u32> {
         let home = self.home(hash);
         let line = self.line(home);
-        let found = line.find(tag(hash), &mut eq, observer);
+        let found = line.find(hash, &mut eq, observer);
         if found.is_some() || line.overflow() == 0 {
             return found;
         }
@@ -256,7 +256,7 @@ impl<P: Places, A: Allocator + Clone> LineTable<P, A> {
         let mut at = self.next(home);
         while at != home {
             let line = self.line(at);
-            let found = line.find(tag(hash), &mut eq, observer);
+            let found = line.find(hash, &mut eq, observer);
             if found.is_some() || line.overflow() == 0 {
                 return found;
             }
