@@ -435,12 +435,7 @@ impl<K: Eq, V, P: Eviction, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A>
         assert_eq!(keys.len(), hashes.len(), "one hash for each key");
         for (burst, (hashes, keys)) in hashes.chunks(BURST).zip(keys.chunks(BURST)).enumerate() {
             self.prefetch(hashes);
-            // Uses are recorded after all lookups: a store to an entry that is still looked up
-            // would delay the loads of the next ones.
-            let mut found = [None; BURST];
-            for ((found, &hash), key) in found.iter_mut().zip(hashes).zip(keys) {
-                *found = self.entries.find_likely(fold(hash), |stored| key.equivalent(stored));
-            }
+            let found = self.entries.find_burst(hashes, keys);
             for (index, slot) in found[..keys.len()].iter().enumerate() {
                 self.statistics.count_lookup(slot.is_some());
                 each(burst * BURST + index, slot.map(|slot| self.record_use(slot)));
@@ -577,10 +572,8 @@ where
         for (burst, keys) in keys.chunks(BURST).enumerate() {
             let mut hashes = [0; BURST];
             hashes.iter_mut().zip(keys).for_each(|(hash, key)| *hash = self.hash_of(key));
-            let hashes = &hashes[..keys.len()];
-            self.get_batch_mut_hashed(hashes, keys, |index, value| {
-                each(burst * BURST + index, value);
-            });
+            let each = |index, value: Option<&mut V>| each(burst * BURST + index, value);
+            self.get_batch_mut_hashed(&hashes[..keys.len()], keys, each);
         }
     }
 }

@@ -20,12 +20,15 @@ use core::iter::FilterMap;
 use core::num::NonZeroU64;
 use core::slice;
 
+use equivalent::Equivalent;
+
 use super::CacheError;
 use crate::eviction::EntryStats;
 use crate::invariant::{InvariantError, ensure};
 use crate::memory::{Allocator, LineAligned};
+use crate::raw::prefetch::BURST;
 use crate::raw::slab::{Contiguous, Slab, Slot};
-use crate::table::lines::FixedLines;
+use crate::table::lines::{FixedLines, fold};
 use crate::timestamp::Timestamp;
 
 /// The maximum capacity of a cache: all slots that eviction policies support.
@@ -122,8 +125,8 @@ impl<K, V, A: Allocator + Clone> Entries<K, V, A> {
         })
     }
 
-    /// Returns the slot of an entry, as [`find`](Self::find), but compares the key without its hash:
-    /// nearly all candidates are the right one.
+    /// Returns the slot of an entry, as [`find`](Self::find), but compares the key without its
+    /// hash: nearly all candidates are the right one.
     #[inline(always)]
     pub(super) fn find_likely(&self, hash: u32, eq: impl Fn(&K) -> bool) -> Option<u32> {
         let Self { lines, slots, .. } = self;
@@ -138,6 +141,21 @@ impl<K, V, A: Allocator + Clone> Entries<K, V, A> {
             true => find_beyond_home(lines, slots, hash, eq),
             false => None,
         }
+    }
+
+    /// Returns the slots of up to [`BURST`] entries. Their uses are recorded after this: a store to
+    /// an entry that is still looked up would delay the loads of the next lookups.
+    #[inline(always)]
+    pub(super) fn find_burst<Q: Equivalent<K>>(
+        &self,
+        hashes: &[u64],
+        keys: &[Q],
+    ) -> [Option<u32>; BURST] {
+        let mut found = [None; BURST];
+        for ((found, &hash), key) in found.iter_mut().zip(hashes).zip(keys) {
+            *found = self.find_likely(fold(hash), |stored| key.equivalent(stored));
+        }
+        found
     }
 
     /// Records a use of the entry with this hash for whose key `eq` returns true, and returns its
