@@ -406,6 +406,10 @@ mod tests {
                 let (_, location) = model.swap_remove(random(!step) as usize % model.len());
                 index.remove(location);
             }
+            // Comparisons would be most of the time.
+            if cfg!(miri) && step % 10 > 0 {
+                continue;
+            }
             assert_eq!(index.count(), model.len());
             assert!(index.are_passed(model.iter().map(|(_, location)| *location)));
             for (number, location) in &model {
@@ -452,8 +456,11 @@ mod tests {
 
     #[test]
     fn counts_of_far_bindings_are_reset() {
-        let mut index = Index::new_in(256, Global).unwrap();
-        let locations: Vec<_> = (0..256).map(|number| index.insert(7, number)).collect();
+        // As many groups of equal hashes as make some of them far.
+        let capacity = if cfg!(miri) { (FAR + 1) * SLOTS as u32 } else { 256 };
+        let mut index = Index::new_in(capacity as usize, Global).unwrap();
+        let locations: Vec<_> = (0..capacity).map(|number| index.insert(7, number)).collect();
+        assert!(locations.iter().any(|location| location.distance() == FAR));
         locations.into_iter().for_each(|location| index.remove(location));
         assert!(!is_empty(&index));
         index.reset();

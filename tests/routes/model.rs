@@ -151,7 +151,7 @@ fn pick() -> impl Strategy<Value = Pick> + Clone {
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let many = vec(pick(), 0..if cfg!(miri) { 4 } else { 40 });
+    let many = vec(pick(), 0..40);
     let (bit, value) = (0..320_u32, any::<u32>());
     prop_oneof![
         8 => (pick(), value).prop_map(|(pick, value)| Op::Insert(pick, value)),
@@ -162,7 +162,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => pick().prop_map(Op::RemoveCovered),
         2 => (pick(), value).prop_map(|(pick, value)| Op::Get(pick, value)),
         3 => (pick(), bit.clone()).prop_map(|(pick, bit)| Op::Lookup(pick, bit)),
-        2 => vec((pick(), bit.clone()), 0..if cfg!(miri) { 5 } else { 100 })
+        2 => vec((pick(), bit.clone()), 0..100)
             .prop_map(Op::LookupBatch),
         3 => (pick(), bit).prop_map(|(pick, bit)| Op::Walk(pick, bit)),
         2 => prop_oneof![any::<u64>(), Just(0), Just(!1), Just(u64::MAX)].prop_map(Op::Retain),
@@ -437,11 +437,43 @@ fn config() -> ProptestConfig {
     ProptestConfig::with_cases(cases.unwrap_or(if cfg!(miri) { 1 } else { 40 }))
 }
 
-/// Steps per case.
-const STEPS: usize = if cfg!(miri) { 5 } else { 120 };
+/// Random operations. In Miri, which is slow, each once.
+fn ops() -> BoxedStrategy<Vec<Op>> {
+    if cfg!(miri) { Just(each_once()).boxed() } else { vec(op(), 60..120).boxed() }
+}
 
-fn ops() -> impl Strategy<Value = Vec<Op>> {
-    vec(op(), STEPS / 2..STEPS)
+/// Each operation, on few routes that are close to each other.
+fn each_once() -> Vec<Op> {
+    let seed = |len| Seed { pattern: 0xa5, flipped_bits: [40, 77], tail: 1, len: Len::Any(len) };
+    let new = |len| Pick::New(seed(len));
+    let many = || {
+        let (longer, beside) = (Pick::Longer(0, 3, seed(0)), Pick::Beside(0, 1));
+        Vec::from([new(64), new(20), longer, Pick::Shorter(1, 5), beside])
+    };
+    Vec::from([
+        Op::InsertMany(many()),
+        Op::Insert(new(78), 1),
+        Op::Insert(Pick::There(0), 2),
+        Op::Extend(many()),
+        Op::Get(Pick::There(1), 3),
+        Op::Get(new(128), 3),
+        Op::Lookup(Pick::There(2), 70),
+        Op::LookupBatch(vec![(Pick::There(0), 1), (Pick::There(1), 64), (new(128), 3)]),
+        Op::Walk(Pick::There(3), 60),
+        Op::Clone,
+        Op::Iterate,
+        Op::Collect(5),
+        Op::IntoIter(2),
+        Op::Remove(Pick::There(1)),
+        Op::RemoveMany(vec![Pick::There(0), new(128)]),
+        Op::Shrink,
+        Op::Retain(0b0110),
+        Op::InsertMany(many()),
+        Op::RemoveCovered(Pick::Shorter(0, 9)),
+        Op::InsertMany(many()),
+        Op::Clear,
+        Op::InsertMany(many()),
+    ])
 }
 
 proptest! {
