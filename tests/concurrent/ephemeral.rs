@@ -19,7 +19,7 @@ const LIFETIME: Duration = Duration::from_nanos(1000);
 /// Steps of one thread.
 const ROUNDS: u64 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
     (true, _) => 30,
-    (_, Some(_)) => 5_000,
+    (_, Some(_)) => 2_000,
     _ => 50_000,
 };
 

@@ -13,7 +13,11 @@ use super::perform::perform;
 const THREADS: u64 = 3;
 const CALLS: u64 = 5;
 const KEYS: u64 = 2;
-const HISTORIES: u64 = if cfg!(miri) { 10 } else { 6000 };
+const HISTORIES: u64 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
+    (true, _) => 10,
+    (_, Some(_)) => 800,
+    _ => 6000,
+};
 /// Histories after which the threads wait for each other.
 const BATCH: u64 = if cfg!(miri) { 2 } else { 40 };
 

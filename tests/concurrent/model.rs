@@ -83,8 +83,16 @@ enum Op {
     Unpin(usize),
 }
 
-const KEYS: u32 = if cfg!(miri) { 40 } else { 8000 };
-const RUN: u32 = if cfg!(miri) { 20 } else { 2500 };
+const KEYS: u32 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
+    (true, _) => 40,
+    (_, Some(_)) => 2000,
+    _ => 8000,
+};
+const RUN: u32 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
+    (true, _) => 20,
+    (_, Some(_)) => 600,
+    _ => 2500,
+};
 
 fn op() -> impl Strategy<Value = Op> {
     let (key, value, pin) = (0..KEYS, any::<u32>(), 0..4_usize);

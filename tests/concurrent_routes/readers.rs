@@ -5,7 +5,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Updates of the tests with threads.
-pub(crate) const MANY: u32 = if cfg!(miri) { 30 } else { 20_000 };
+pub(crate) const MANY: u32 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
+    (true, _) => 15,
+    (_, Some(_)) => 4_000,
+    _ => 20_000,
+};
 
 /// Where more threads than processors are in each other's way, fewer updates are enough.
 pub(crate) const ENOUGH: Duration = Duration::from_secs(if cfg!(miri) { 1000 } else { 1 });
@@ -22,6 +26,9 @@ pub(crate) fn beside_updates<R>(
         let mut state = begin();
         while !is_done.load(Ordering::Relaxed) {
             read(&mut state, &|| made.load(Ordering::Acquire));
+            if cfg!(miri) {
+                thread::yield_now();
+            }
         }
     };
     thread::scope(|scope| {

@@ -170,7 +170,11 @@ fn a_million_operations() {
 /// Each size is validated: the orders in which segments grow, split, shrink and merge.
 #[test]
 fn every_size_up_and_down() {
-    let top = if cfg!(miri) { 30 } else { 5000 };
+    let top = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
+        (true, _) => 30,
+        (_, Some(_)) => 500,
+        _ => 5000,
+    };
     let mut map: TrashMap<u64, [u64; 7], Weak> = TrashMap::with_hasher(Weak::Mixed);
     for turn in [5, 2, 1] {
         let low = top / 10 * (turn - 1);

@@ -21,7 +21,7 @@ const KEYS: u64 = if cfg!(miri) { 8 } else { 64 };
 /// Steps of one thread. Fewer under a slow checker.
 const ROUNDS: u64 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
     (true, _) => 24,
-    (_, Some(_)) => 10_000,
+    (_, Some(_)) => 4_000,
     _ => 40_000,
 };
 
