@@ -17,14 +17,18 @@ done
 [ "${1-}" = --no-default-tests ] || cargo test
 # Tests that run again here draw fewer cases.
 export PROPTEST_CASES=${PROPTEST_CASES:-64}
-# Without `std` only the seeds of hashes and the population counts of RouteTable differ; the
-# tests of the modules are enough for the former.
-cargo test -p flowtable --no-default-features --lib
-cargo test -p flowtable-tests --no-default-features --test routes
-cargo test -p flowtable --all-features --lib
-cargo test -p flowtable-tests --all-features \
+# Without `std` only the seeds of hashes and the population counts of RouteTable differ. The tests
+# of the modules are enough for the former. Compilation would be most of the time if it optimized.
+without_std() {
+    CARGO_PROFILE_DEV_OPT_LEVEL=0 PROPTEST_CASES=8 \
+        cargo test -p flowtable -p flowtable-tests --no-default-features "$@"
+}
+without_std --lib
+without_std --test routes -- model:: methods:: corners::
+# All default members, as in the other checks: with fewer packages, dependencies would have other
+# features and be compiled again.
+cargo test --all-features --lib \
     --test concurrent --test concurrent_routes --test snapshot_routes \
     --test formats --test huge_pages
-cargo test -p flowtable-programs --all-features shared_reader
-cargo build --example flow_cache --all-features
-cargo test -p flowtable-programs --all-features meter::interface
+cargo build --example flow_cache --example shared_reader --all-features
+cargo test --all-features --test programs -- shared_reader meter::interface

@@ -113,17 +113,19 @@ fn routes_that_a_prefix_covers_are_removed() {
     }
 }
 
-/// The number of routes of the smallest table that forwards the same: by dynamic programming over
-/// all prefixes, the value inherited and the prefix.
-fn fewest(table: &RouteTable<u8, u32>, prefix: Prefix<u8>, inherited: Option<u32>) -> usize {
-    let value = |address: u8| table.lookup(&address).map(|(_, value)| *value);
-    let all = prefix.first_address()..=prefix.last_address();
-    if all.clone().all(|address| value(address) == inherited) {
+/// The number of routes of the smallest table that forwards the same, by dynamic programming over
+/// all prefixes: the values of all addresses, the value inherited and the prefix.
+fn fewest(values: &[Option<u32>], prefix: Prefix<u8>, inherited: Option<u32>) -> usize {
+    let all = prefix.first_address().into()..=prefix.last_address().into();
+    if values[all].iter().all(|value| *value == inherited) {
         return 0;
     }
     let below = |inherited| match prefix.halves() {
-        Some(halves) => halves.into_iter().map(|half| fewest(table, half, inherited)).sum(),
-        None => usize::MAX / 1000 * usize::from(value(prefix.address()) != inherited),
+        Some(halves) => halves.into_iter().map(|half| fewest(values, half, inherited)).sum(),
+        None => {
+            let value = values[usize::from(prefix.address())];
+            usize::MAX / 1000 * usize::from(value != inherited)
+        }
     };
     let with_route = (0..3).map(|route| 1 + below(Some(route)));
     with_route.chain([below(inherited)]).min().unwrap()
@@ -142,11 +144,11 @@ fn an_aggregated_table_forwards_the_same_with_the_fewest_routes() {
         let table = table_of(&routes);
         let smallest = table.aggregated();
         smallest.validate().unwrap();
-        for address in 0..=255 {
-            let via = |table: &RouteTable<u8, u32>| table.lookup(&address).map(|(_, via)| *via);
-            assert_eq!(via(&smallest), via(&table), "{table:?} {smallest:?}");
-        }
-        let fewest = fewest(&table, Prefix::default_route(), None);
+        let values = |table: &RouteTable<u8, u32>| -> Vec<Option<u32>> {
+            (0..=255).map(|address| table.lookup(&address).map(|(_, via)| *via)).collect()
+        };
+        assert_eq!(values(&smallest), values(&table), "{table:?} {smallest:?}");
+        let fewest = fewest(&values(&table), Prefix::default_route(), None);
         assert_eq!(smallest.len(), fewest, "{table:?} {smallest:?}");
     }
     let routes = random_routes::<Ipv4Addr>(5000, &mut rng);
