@@ -10,7 +10,12 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 source ci/functions
 seconds=${1:-1}
-[ "$seconds" -ge 10 ] || export CARGO_PROFILE_RELEASE_OPT_LEVEL=0
+# The longest time of an input.
+limit=10
+if [ "$seconds" -lt 10 ]; then
+    export CARGO_PROFILE_RELEASE_OPT_LEVEL=0
+    limit=60
+fi
 
 if ! cargo fuzz --version >/dev/null 2>&1 &&
     ! timeout 600 cargo install cargo-fuzz --locked --debug; then
@@ -30,12 +35,12 @@ fuzz() {
     local target=$1 output status=0
     mkdir -p "fuzz/corpus/$target"
     output=$(cargo "$toolchain" fuzz run --sanitizer "$sanitizer" "$target" \
-        "fuzz/corpus/$target" "fuzz/seeds/$target" -- -max_total_time="$seconds" -timeout=60 \
+        "fuzz/corpus/$target" "fuzz/seeds/$target" -- -max_total_time="$seconds" -timeout="$limit" \
         -len_control=0 -max_len=1024 -entropic=0 -verbosity=0 \
         -print_final_stats=1 2>&1) || status=$?
     printf 'fuzz target: %s\n%s\n' "$target" "$output"
     return "$status"
 }
 export -f fuzz
-export seconds toolchain sanitizer
+export seconds limit toolchain sanitizer
 cargo fuzz list | xargs -P 2 -I TARGET bash -c 'fuzz TARGET'
