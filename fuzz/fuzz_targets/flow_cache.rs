@@ -243,7 +243,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
 
     fn observe(&mut self, sent: Sent, now: Timestamp) {
         let (key, packet) = (K::of(sent.key), sent.packet());
-        let seen = self.cache.observe(&key, packet, now).map(seen);
+        let seen = self.cache.observe(&key, packet, now).map(seen).map_err(|error| error.why);
         if let Ok(seen) = &seen {
             let found = self.cache.find(&key).expect("the flow was just inserted");
             assert_eq!(found.handle, seen.handle);
@@ -264,7 +264,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
         let mut results = vec![];
         self.cache.observe_batch(&packets, now, |at, observed| {
             assert_eq!(at, results.len(), "each once, in order");
-            results.push(observed.map(seen));
+            results.push(observed.map(seen).map_err(|error| error.why));
         });
         assert_eq!(results.len(), packets.len());
         for ((key, packet), seen) in packets.iter().zip(results) {

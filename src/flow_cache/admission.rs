@@ -6,7 +6,7 @@ use core::mem;
 use super::FlowCache;
 use super::clock::Clock;
 use super::config::Emergency;
-use super::event::{Refused, RemovedFlow};
+use super::event::{Refused, RefusedFlow, RemovedFlow};
 use super::handle::Handle;
 use super::lookup::Carried;
 use super::observed::Seen;
@@ -35,7 +35,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         (mut packet, direction): (Packet, Direction),
         over: Option<u32>,
         value: V,
-    ) -> Result<Seen<V>, Refused> {
+    ) -> Result<Seen<V>, RefusedFlow<V>> {
         let hash = self.index_hash(carried.hash, &carried.name);
         let (before, reason) = match over {
             Some(over) => {
@@ -43,24 +43,26 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
                 packet = packet.from_tenant(self.store.tenant(over));
                 (Some(over), EndReason::Ended)
             }
-            None => {
-                let victim = self.make_room(hash, packet.tenant());
-                let victim = victim.inspect_err(|_| self.accounting.metrics.refused += 1)?;
-                (victim, EndReason::Resources)
-            }
+            None => match self.make_room(hash, packet.tenant()) {
+                Ok(victim) => (victim, EndReason::Resources),
+                Err(why) => {
+                    self.accounting.metrics.refused += 1;
+                    return Err(RefusedFlow { refused: value, why });
+                }
+            },
         };
         self.next_version();
         let marks = Marks::first((packet, direction), initiator, &self.config);
         let new = New { marks, hash, tenant: packet.tenant(), direction };
         let seen = match before {
             Some(before) => self.replace_flow((before, reason), new, carried, value),
-            None => Some(self.append_flow(new, carried, value)),
+            None => Ok(self.append_flow(new, carried, value)),
         };
         match seen {
-            Some(_) => self.accounting.metrics.created += 1,
-            None => self.accounting.metrics.refused += 1,
+            Ok(_) => self.accounting.metrics.created += 1,
+            Err(_) => self.accounting.metrics.refused += 1,
         }
-        seen.ok_or(Refused::Memory)
+        seen.map_err(|refused| RefusedFlow { refused, why: Refused::Memory })
     }
 
     /// Inserts a flow for which memory is [reserved](Self::reserve_flow), and its name into the
@@ -77,7 +79,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     }
 
     /// Ends the flow in a slot, and inserts another one there, with its name. Returns the packet in
-    /// it, or `None` without memory: then nothing has changed.
+    /// it, or the value without memory: then nothing has changed.
     ///
     /// The addresses of the flow and of its cold part are computed once.
     #[inline]
@@ -87,18 +89,25 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         new: New,
         carried: Carried<K>,
         value: V,
-    ) -> Option<Seen<V>> {
-        self.store.try_reserve_tenant(new.tenant).ok()?;
-        self.index.reserve_rename(new.hash, &self.store).ok()?;
+    ) -> Result<Seen<V>, V> {
+        if self.store.try_reserve_tenant(new.tenant).is_err()
+            || self.index.reserve_rename(new.hash, &self.store).is_err()
+        {
+            return Err(value);
+        }
         let mut parts = self.store.parts(slot);
         if parts.has_extra() {
-            self.reserve_without_extra(slot, new.hash)?;
+            if self.reserve_without_extra(slot, new.hash).is_none() {
+                return Err(value);
+            }
             parts = self.store.parts(slot);
         }
         let (now, Parts { flow, cold, tenants, removed, last_id }) = (self.clock.now(), parts);
         // The key first: its methods may panic.
         let key = flow.key();
-        self.index.rename((cold.hash, new.hash), Target::slot(slot)).ok()?;
+        if self.index.rename((cold.hash, new.hash), Target::slot(slot)).is_err() {
+            return Err(value);
+        }
         let tenant = set_tenant(tenants, slot, new.tenant);
         let before = FlowState::new(flow, cold, tenant);
         let name = mem::replace(&mut flow.name, carried.name);
@@ -118,7 +127,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         }
         // Last, as it may panic.
         drop(name);
-        Some(seen)
+        Ok(seen)
     }
 
     /// Makes room for a name with this hash instead of those of a flow, and then removes what only

@@ -9,7 +9,7 @@
 use core::hash::BuildHasher;
 
 use super::FlowCache;
-use super::event::Refused;
+use super::event::RefusedFlow;
 use super::lookup::{Carried, NO_SLOT};
 use super::observe::refused;
 use super::observed::Observed;
@@ -50,7 +50,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         &mut self,
         packets: &[(K, Packet)],
         now: Timestamp,
-        each: impl FnMut(usize, Result<Observed<'_, K, V, A>, Refused>),
+        each: impl FnMut(usize, Result<Observed<'_, K, V, A>, RefusedFlow<V>>),
     ) where
         V: Default,
     {
@@ -80,7 +80,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         packets: &[(K, Packet)],
         now: Timestamp,
         mut new: impl FnMut(usize) -> V,
-        mut each: impl FnMut(usize, Result<Observed<'_, K, V, A>, Refused>),
+        mut each: impl FnMut(usize, Result<Observed<'_, K, V, A>, RefusedFlow<V>>),
     ) {
         let carry = |cache: &Self, _, key: &K| cache.carry(key);
         self.observe_bursts(packets, now, carry, &mut new, &mut each);
@@ -112,7 +112,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         packets: &[(K, Packet)],
         now: Timestamp,
         mut new: impl FnMut(usize) -> V,
-        mut each: impl FnMut(usize, Result<Observed<'_, K, V, A>, Refused>),
+        mut each: impl FnMut(usize, Result<Observed<'_, K, V, A>, RefusedFlow<V>>),
     ) {
         let packets = &packets[..packets.len().min(hashes.len())];
         let carry = |_: &Self, index: usize, key: &K| Self::carry_hashed(hashes[index], key);
@@ -128,7 +128,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         now: Timestamp,
         carry: impl Fn(&Self, usize, &K) -> Carried<K>,
         new: &mut impl FnMut(usize) -> V,
-        each: &mut impl FnMut(usize, Result<Observed<'_, K, V, A>, Refused>),
+        each: &mut impl FnMut(usize, Result<Observed<'_, K, V, A>, RefusedFlow<V>>),
     ) {
         let now = self.begin_packet(now);
         for (burst, packets) in packets.chunks(BURST).enumerate() {

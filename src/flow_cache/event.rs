@@ -176,7 +176,48 @@ pub struct FlowMatch {
     pub name: u8,
 }
 
-/// The refusal of a packet that would create a flow. It is counted; no flow is changed.
+/// The error of a packet that would create a flow: the value of the flow that was not created, and
+/// why. The packet is counted; no flow is changed.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::flow_cache::{Config, Packet, Refused};
+/// use flowtable::{FlowCache, Timestamp};
+///
+/// let mut cache: FlowCache<u64, u16> = FlowCache::new(Config::new(1)?);
+/// let (port, now) = (|port| move || port, Timestamp::ZERO);
+/// let handle = cache.observe_with(&7, Packet::UDP, now, port(1024))?.handle();
+/// cache.set_pinned(handle, true);
+/// let error = cache.observe_with(&8, Packet::UDP, now, port(1025)).unwrap_err();
+/// // The port is free again.
+/// assert_eq!((error.refused, error.why), (1025, Refused::Full));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct RefusedFlow<V> {
+    /// The value, returned.
+    pub refused: V,
+    /// The reason.
+    pub why: Refused,
+}
+
+/// Without the value, so that `unwrap` and `?` need no `Debug` of it.
+impl<V> fmt::Debug for RefusedFlow<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RefusedFlow").field("why", &self.why).finish_non_exhaustive()
+    }
+}
+
+impl<V> fmt::Display for RefusedFlow<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.why.fmt(f)
+    }
+}
+
+impl<V> Error for RefusedFlow<V> {}
+
+/// The reason why a flow is not created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refused {
@@ -198,19 +239,26 @@ impl fmt::Display for Refused {
     }
 }
 
-impl Error for Refused {}
-
 /// Why a packet has no flow: an error of
 /// [`FlowCache::try_observe_with`](crate::FlowCache::try_observe_with), which has an example.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ObserveError<E> {
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum ObserveError<V, E> {
     /// The cache refused a new flow.
-    Refused(Refused),
+    Refused(RefusedFlow<V>),
     /// The caller refused a new flow, with this error.
     New(E),
 }
 
-impl<E: fmt::Display> fmt::Display for ObserveError<E> {
+impl<V, E: fmt::Debug> fmt::Debug for ObserveError<V, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(refused) => f.debug_tuple("Refused").field(refused).finish(),
+            Self::New(error) => f.debug_tuple("New").field(error).finish(),
+        }
+    }
+}
+
+impl<V, E: fmt::Display> fmt::Display for ObserveError<V, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused(refused) => refused.fmt(f),
@@ -219,7 +267,7 @@ impl<E: fmt::Display> fmt::Display for ObserveError<E> {
     }
 }
 
-impl<E: Error + 'static> Error for ObserveError<E> {
+impl<V: 'static, E: Error + 'static> Error for ObserveError<V, E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Refused(refused) => Some(refused),

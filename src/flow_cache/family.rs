@@ -217,7 +217,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         packet: Packet,
         now: Timestamp,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
-    ) -> Result<Observed<'_, K, V, A>, ObserveError<E>> {
+    ) -> Result<Observed<'_, K, V, A>, ObserveError<V, E>> {
         let now = self.begin_packet(now);
         let carried = self.carry(key);
         self.observe_carried(carried, packet, now, new)
@@ -250,7 +250,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         packet: Packet,
         now: Timestamp,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
-    ) -> Result<Observed<'_, K, V, A>, ObserveError<E>> {
+    ) -> Result<Observed<'_, K, V, A>, ObserveError<V, E>> {
         let now = self.begin_packet(now);
         let carried = Self::carry_hashed(hash, key);
         self.observe_carried(carried, packet, now, new)

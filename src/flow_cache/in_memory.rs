@@ -36,8 +36,8 @@ impl<K: FlowName, V, A: Allocator + Clone> FlowCache<K, V, ByClass, DefaultHashB
     /// // Without memory for one flow, each packet without one is refused.
     /// let area = StaticArea::new(&mut []);
     /// let mut none: FlowCache<u64, u64, _, _, _> = FlowCache::new_in(Config::new(50)?, &area);
-    /// let refused = none.observe(&7, Packet::UDP, Timestamp::ZERO).unwrap_err();
-    /// assert_eq!((refused, none.len()), (Refused::Memory, 0));
+    /// let error = none.observe(&7, Packet::UDP, Timestamp::ZERO).unwrap_err();
+    /// assert_eq!((error.why, none.len()), (Refused::Memory, 0));
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     #[must_use]

@@ -4,7 +4,7 @@
 use core::hash::BuildHasher;
 
 use super::FlowCache;
-use super::event::{ObserveError, Refused};
+use super::event::{ObserveError, Refused, RefusedFlow};
 use super::handle::Handle;
 use super::observed::{Observed, Seen};
 use super::record::{Marks, in_direction};
@@ -125,7 +125,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         packet: Packet,
         now: u64,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
-    ) -> Result<Observed<'_, K, V, A>, ObserveError<E>> {
+    ) -> Result<Observed<'_, K, V, A>, ObserveError<V, E>> {
         // Most flows are the first candidate of their home line.
         let slot = self.index.first(carried.hash).unwrap_or(NO_SLOT);
         let seen = match self.record_steady(slot, &carried, packet, now) {
@@ -143,7 +143,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         carried: Carried<K>,
         packet: Packet,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
-    ) -> Result<Seen<V>, ObserveError<E>> {
+    ) -> Result<Seen<V>, ObserveError<V, E>> {
         self.store.forget_removed();
         if self.is_named(slot, &carried.name) {
             if let Some(seen) = self.on_packet_in(slot, packet, carried.direction) {
@@ -160,7 +160,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         carried: Carried<K>,
         packet: Packet,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
-    ) -> Result<Seen<V>, ObserveError<E>> {
+    ) -> Result<Seen<V>, ObserveError<V, E>> {
         let line = self.index.home_line(carried.hash);
         let mut entries = 0;
         let flow = line.candidates(carried.hash).find(|slot| {
@@ -221,13 +221,14 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         over: Option<u32>,
         packet: Packet,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
-    ) -> Result<Seen<V>, ObserveError<E>> {
+    ) -> Result<Seen<V>, ObserveError<V, E>> {
         let child =
             if self.store.rest.extras.expects() { self.expected(&carried.key()) } else { None };
         let value = new(child.map(|child| child.parent)).map_err(ObserveError::New)?;
         if child.is_some() && !self.has_room_for_child() {
             self.accounting.metrics.refused += 1;
-            return Err(ObserveError::Refused(Refused::Memory));
+            let refused = RefusedFlow { refused: value, why: Refused::Memory };
+            return Err(ObserveError::Refused(refused));
         }
         let seen = self.begin(carried, over, packet, value).map_err(ObserveError::Refused)?;
         Ok(if let Some(child) = child { self.adopt(seen, child) } else { seen })
@@ -369,7 +370,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         over: Option<u32>,
         packet: Packet,
         value: V,
-    ) -> Result<Seen<V>, Refused> {
+    ) -> Result<Seen<V>, RefusedFlow<V>> {
         let (mut initiator, mut direction) = (carried.direction, Direction::Forward);
         if packet.is_to_initiator() && carried.name.reversed() != carried.name {
             (initiator, direction) = (initiator.opposite(), Direction::Reverse);

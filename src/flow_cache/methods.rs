@@ -314,7 +314,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// let mut cache: FlowCache<u64, ()> = FlowCache::new(Config::new(1)?);
     /// let handle = cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.handle();
     /// assert!(cache.set_pinned(handle, true));
-    /// assert_eq!(cache.observe(&8, Packet::UDP, Timestamp::ZERO).unwrap_err(), Refused::Full);
+    /// let error = cache.observe(&8, Packet::UDP, Timestamp::ZERO).unwrap_err();
+    /// assert_eq!(error.why, Refused::Full);
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn set_pinned(&mut self, handle: Handle, pinned: bool) -> bool {

@@ -144,7 +144,7 @@ pub use bulk::Residents;
 pub use config::{Config, ConfigError, Emergency};
 pub use cores::Steering;
 pub use event::{
-    Event, FlowMatch, NameError, ObserveError, Progress, Refused, RemovedFlow, Report,
+    Event, FlowMatch, NameError, ObserveError, Progress, Refused, RefusedFlow, RemovedFlow, Report,
 };
 pub use extras::Source;
 pub use family::{ExpectError, Expected};

@@ -4,7 +4,7 @@ use core::convert::Infallible;
 use core::hash::BuildHasher;
 
 use super::FlowCache;
-use super::event::{ObserveError, Refused};
+use super::event::{ObserveError, RefusedFlow};
 use super::handle::Handle;
 use super::observed::Observed;
 use super::state::Packet;
@@ -52,7 +52,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         key: &K,
         packet: Packet,
         now: Timestamp,
-    ) -> Result<Observed<'_, K, V, A>, Refused>
+    ) -> Result<Observed<'_, K, V, A>, RefusedFlow<V>>
     where
         V: Default,
     {
@@ -94,7 +94,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         key: &K,
         packet: Packet,
         now: Timestamp,
-    ) -> Result<Observed<'_, K, V, A>, Refused>
+    ) -> Result<Observed<'_, K, V, A>, RefusedFlow<V>>
     where
         V: Default,
     {
@@ -128,7 +128,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         packet: Packet,
         now: Timestamp,
         new: impl FnOnce() -> V,
-    ) -> Result<Observed<'_, K, V, A>, Refused> {
+    ) -> Result<Observed<'_, K, V, A>, RefusedFlow<V>> {
         refused(self.try_observe_with(key, packet, now, || Ok(new())))
     }
 
@@ -158,7 +158,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         packet: Packet,
         now: Timestamp,
         new: impl FnOnce() -> V,
-    ) -> Result<Observed<'_, K, V, A>, Refused> {
+    ) -> Result<Observed<'_, K, V, A>, RefusedFlow<V>> {
         refused(self.try_observe_with_hashed(hash, key, packet, now, || Ok(new())))
     }
 
@@ -197,7 +197,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         packet: Packet,
         now: Timestamp,
         new: impl FnOnce() -> Result<V, E>,
-    ) -> Result<Observed<'_, K, V, A>, ObserveError<E>> {
+    ) -> Result<Observed<'_, K, V, A>, ObserveError<V, E>> {
         let now = self.begin_packet(now);
         let carried = self.carry(key);
         self.observe_carried(carried, packet, now, |_| new())
@@ -230,7 +230,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         packet: Packet,
         now: Timestamp,
         new: impl FnOnce() -> Result<V, E>,
-    ) -> Result<Observed<'_, K, V, A>, ObserveError<E>> {
+    ) -> Result<Observed<'_, K, V, A>, ObserveError<V, E>> {
         let now = self.begin_packet(now);
         let carried = Self::carry_hashed(hash, key);
         self.observe_carried(carried, packet, now, |_| new())
@@ -326,7 +326,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
 
 /// The result of a packet whose new flow has a value in any case.
 #[inline]
-pub(super) fn refused<T>(observed: Result<T, ObserveError<Infallible>>) -> Result<T, Refused> {
+pub(super) fn refused<T, V>(
+    observed: Result<T, ObserveError<V, Infallible>>,
+) -> Result<T, RefusedFlow<V>> {
     observed.map_err(|error| match error {
         ObserveError::Refused(refused) => refused,
         ObserveError::New(never) => match never {},

@@ -3,7 +3,9 @@
 use std::rc::Rc;
 
 use flowtable::eviction::ByClass;
-use flowtable::flow_cache::{Class, Config, NameError, ObserveError, Packet, Refused, Timeouts};
+use flowtable::flow_cache::{
+    Class, Config, NameError, ObserveError, Packet, Refused, RefusedFlow, Timeouts,
+};
 use flowtable::hash::{Rss, source_index::Toeplitz};
 use flowtable::{Direction, FlowCache, FourTuple, TcpFlags, Timestamp};
 use model::hashers::Weak;
@@ -58,7 +60,8 @@ fn a_value_is_made_before_another_flow_is_evicted() {
     let handle = seen.handle();
     assert!(cache.set_pinned(handle, true));
     let seen = cache.try_observe_with(&key(3), SYN, at(1), || Ok::<_, ()>(8));
-    assert_eq!(seen.map(|_| ()), Err(ObserveError::Refused(Refused::Full)));
+    let refused = RefusedFlow { refused: 8, why: Refused::Full };
+    assert_eq!(seen.map(|_| ()), Err(ObserveError::Refused(refused)));
 }
 
 #[test]

@@ -101,8 +101,8 @@ fn pinned_flows_are_never_evicted_and_a_refusal_changes_nothing() {
     }
     let before = (cache.metrics(), cache.version(), state(&cache));
     for number in 20..50 {
-        let refused = cache.observe(&key(number), Packet::tcp(SYN), seconds(0)).unwrap_err();
-        assert_eq!(refused, Refused::Full);
+        let error = cache.observe(&key(number), Packet::tcp(SYN), seconds(0)).unwrap_err();
+        assert_eq!(error.why, Refused::Full);
         cache.validate().expect("invariant");
     }
     assert_eq!((cache.version(), state(&cache)), (before.1, before.2));
@@ -293,7 +293,8 @@ fn a_share_may_be_raised_lowered_and_removed() {
     let mut add = |cache: &mut Cache<Lru>| {
         next += 1;
         let observed = cache.observe(&key(next), Packet::UDP.from_tenant(tenant), seconds(0));
-        observed.map(|observed| (observed.handle(), observed.removed().is_some()))
+        let added = observed.map(|observed| (observed.handle(), observed.removed().is_some()));
+        added.map_err(|error| error.why)
     };
     cache.set_share(tenant, Some(0));
     assert_eq!(add(&mut cache), Err(Refused::Tenant));

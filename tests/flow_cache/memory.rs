@@ -40,8 +40,8 @@ impl<P: Eviction> Flood<P> {
                 }
                 true
             }
-            Err(refused) => {
-                assert_eq!(refused, Refused::Memory);
+            Err(error) => {
+                assert_eq!(error.why, Refused::Memory);
                 false
             }
         }

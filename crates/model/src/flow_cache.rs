@@ -13,7 +13,8 @@ use core::time::Duration;
 use flowtable::eviction::Eviction;
 use flowtable::flow_cache::{
     Class, Config, Cursor, Emergency, EndReason, Event, ExpectError, Expected, Handle, NameError,
-    ObserveError, Observed, Packet, Progress, Refused, Resident, SetTimeoutError, Source, Tenant,
+    ObserveError, Observed, Packet, Progress, Refused, RefusedFlow, Resident, SetTimeoutError,
+    Source, Tenant,
 };
 use flowtable::key::flow::FlowName;
 use flowtable::memory::{Allocator, Global};
@@ -29,9 +30,9 @@ pub struct CheckedFlowCache<K, P, S, A: Allocator + Clone = Global> {
 
 /// The result of a packet, which is counted in the value of its flow.
 pub fn observation<K, A: Allocator + Clone>(
-    observed: Result<Observed<'_, K, u64, A>, Refused>,
+    observed: Result<Observed<'_, K, u64, A>, RefusedFlow<u64>>,
 ) -> Result<Observation<K>, Refused> {
-    let mut observed = observed?;
+    let mut observed = observed.map_err(|error| error.why)?;
     *observed.flow += 1;
     Ok(Observation {
         handle: observed.handle(),
