@@ -60,8 +60,10 @@ impl Direction {
 /// # Contract
 ///
 /// `key.reversed().normalized()` equals `key.normalized()` but for the direction, which is
-/// opposite, and `key.reversed().reversed()` equals `key`. If an implementation violates this, or
-/// the contract of `Eq` and `Hash`, a packet may find no flow or another one; nothing worse.
+/// opposite, and `key.reversed().reversed()` equals `key`. If the direction is forward, the
+/// normalised key equals `key`, otherwise `key.reversed()`: so a key can be told from both. If an
+/// implementation violates this, or the contract of `Eq` and `Hash`, a packet may find no flow or
+/// another one; nothing worse.
 ///
 /// # Example
 ///

@@ -61,6 +61,10 @@ impl Item {
 /// Sorts by all fields. Most bits are sorted by radix, in passes of some ten instructions; a
 /// comparison sort of a million routes has twenty levels.
 fn sort(items: &mut Vec<Item>) {
+    // A pass has a step for each value of a digit, too.
+    if items.len() < 1 << DIGIT {
+        return items.sort_unstable();
+    }
     let mut sorted = items.clone();
     let used = items.iter().fold(0, |used, item| used | item.bits);
     for shift in (u64::BITS - RADIX_BITS..u64::BITS).step_by(DIGIT as usize) {
@@ -184,6 +188,7 @@ impl<A: Address, V> RouteTable<A, V> {
             built.unwrap_or_else(|Exhausted| exhausted());
         }
         let long = items.iter().filter(|item| Self::HAS_LEVELS && item.len > FIRST).count();
+        drop(items);
         table.shortcuts = Shortcuts::without(long).computed(&table.store, table.len);
         table.extend(routes.into_iter().chain(beyond).flatten());
         table

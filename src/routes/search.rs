@@ -56,8 +56,8 @@ impl RouteMatch {
 /// A search in the bitmaps of a node: `inner` with the bits of its routes and some lower ones,
 /// `values` the index of its value for the first outer route, and the number of the lower bits that
 /// are set. Returns the match in the node, or else `inherited`; without that, the node has a match.
-/// The node is at `POS`, plus `pos`. The length is only computed if `LEN`. Branch-free, since the
-/// length of the route is unpredictable.
+/// The node is at bit `POS + pos`, where the former is known when compiled. The length is only
+/// computed if `LEN`. Branch-free, since the length of the route is unpredictable.
 ///
 /// # Safety
 ///

@@ -34,12 +34,21 @@ pub(crate) fn beside_updates<R>(
     thread::scope(|scope| {
         scope.spawn(reader);
         scope.spawn(reader);
+        let _done = SetWhenDropped(&is_done);
         let (start, mut now) = (Instant::now(), 0);
         while now < MANY && start.elapsed() < ENOUGH {
             now += 1;
             update(now);
             made.store(now, Ordering::Release);
         }
-        is_done.store(true, Ordering::Relaxed);
     });
+}
+
+/// Ends threads that wait for a flag, also after a panic.
+struct SetWhenDropped<'a>(&'a AtomicBool);
+
+impl Drop for SetWhenDropped<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }

@@ -5,6 +5,7 @@ use core::fmt::Debug;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 
 use flowtable::key::bits::Address;
 use flowtable::{Prefix, RouteTable};
@@ -432,6 +433,27 @@ fn collecting_keeps_the_last_of_duplicates() {
             "the last value is kept"
         );
     }
+}
+
+/// Enough routes that they are sorted by digits, and some that are longer than those that are.
+#[test]
+fn collecting_is_inserting_in_order() {
+    let value = Rc::new(());
+    let route = |number: u32| {
+        let address =
+            u128::from(number % 100).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
+        let len = [0, 1, 47, 64, 65, 128][number as usize % 6];
+        (prefix(Ipv6Addr::from_bits(address), len), (number, value.clone()))
+    };
+    let routes = || (0..if cfg!(miri) { 300 } else { 2000 }).map(route);
+    let mut inserted = RouteTable::new();
+    routes().for_each(|(at, value)| _ = inserted.insert(at, value));
+    let collected: RouteTable<_, _> = routes().collect();
+    collected.validate().unwrap();
+    assert!(collected.iter().eq(inserted.iter()));
+    assert_eq!(Rc::strong_count(&value), 1 + 2 * inserted.len());
+    drop(collected);
+    assert_eq!(Rc::strong_count(&value), 1 + inserted.len());
 }
 
 #[test]

@@ -384,6 +384,8 @@ pub(super) struct NewBlock<V> {
 impl<V> NewBlock<V> {
     /// Creates a block with an inherited route only, which slots share.
     pub(super) fn shared(len: u32, value: V) -> Self {
+        // Its blocks have this alignment, and the offset of their value must have it, too.
+        const { assert!(Block::<V>::VALUES % INHERITED_ALIGN == 0) };
         let mut block = Self::allocate(Bits::NONE, 1);
         // SAFETY: the allocation has memory for one value.
         let at = unsafe { Block::<V>::first_value(block.header) };

@@ -9,7 +9,7 @@
 //!            block
 //! ```
 //!
-//! The word of a slot is the pointer to its block, with a number that says where the values are
+//! The word of a slot is the pointer to its block, with the number of its values in eights
 //! (`Block::word`). The word of a part is the pointer to its block, or that to its group with the
 //! lowest bit set.
 //!

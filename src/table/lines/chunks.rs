@@ -93,11 +93,13 @@ impl<A: Allocator> Chunks<A> {
         self.list = chunks.unwrap_or(Self::NO_LIST);
     }
 
-    /// The pointer to a line, for which there is memory, or to the first one without chunks.
+    /// The pointer to a line for which there is memory. Without chunks, line 0 is an empty static
+    /// one.
     #[inline(always)]
     fn pointer(&self, line: usize) -> NonNull<Line> {
         debug_assert!(line < self.capacity().max(1), "L1");
-        // SAFETY: C2 and L1: there is memory for all lines in use, so this chunk exists.
+        // SAFETY: C2 and L1: there is memory for all lines in use, and without chunks `NO_CHUNKS`
+        // has one line, so this chunk exists.
         let chunk = unsafe { self.list.add(line >> BITS) };
         // SAFETY: as above.
         let chunk = unsafe { chunk.read() };
@@ -105,7 +107,7 @@ impl<A: Allocator> Chunks<A> {
         unsafe { chunk.add(line & (CHUNK - 1)) }
     }
 
-    /// A line that is in use, or the first one, which is empty without chunks.
+    /// A line that is in use. Without chunks, line 0 is an empty static one.
     #[inline(always)]
     pub(super) fn line(&self, line: usize) -> &Line {
         // SAFETY: C1: initialised, and borrowed as `self` is.
@@ -116,7 +118,8 @@ impl<A: Allocator> Chunks<A> {
     #[inline(always)]
     pub(super) fn line_mut(&mut self, line: usize) -> &mut Line {
         debug_assert!(line < self.capacity(), "L1");
-        // SAFETY: C1: initialised, and borrowed as `self` is.
+        // SAFETY: C1: initialised, and borrowed as `self` is. It is in use, so it is not the static
+        // one: a table without lines has no entries to remove, and grows before it inserts one.
         unsafe { self.pointer(line).as_mut() }
     }
 

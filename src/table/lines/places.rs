@@ -20,10 +20,10 @@ pub(crate) trait Places {
     /// Lines in use.
     fn count(&self) -> usize;
 
-    /// The home line of a hash: the first one without lines.
+    /// The home line of a hash; 0 without lines.
     fn home(&self, hash: u32) -> usize;
 
-    /// A line that is in use, or an empty one as the first one without lines.
+    /// A line that is in use. Without lines, line 0 is an empty one.
     fn line(&self, line: usize) -> &Line;
 
     /// A line that is in use.
@@ -61,7 +61,7 @@ impl Size {
         self.lines as usize
     }
 
-    /// The home line of a hash: the first one without lines.
+    /// The home line of a hash; 0 without lines.
     #[inline(always)]
     const fn home(&self, hash: u32) -> usize {
         let (line, unsplit) = (hash & self.mask, hash & self.unsplit);
