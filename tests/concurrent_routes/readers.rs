@@ -45,7 +45,7 @@ pub(crate) fn beside_updates<R>(
 }
 
 /// Ends threads that wait for a flag, also after a panic.
-struct SetWhenDropped<'a>(&'a AtomicBool);
+pub(crate) struct SetWhenDropped<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for SetWhenDropped<'_> {
     fn drop(&mut self) {
