@@ -414,7 +414,8 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
             return;
         };
         let Some(key) = self.cache.resident(handle).map(|flow| flow.key()) else { return };
-        let seen = self.cache.observe(&key, Packet::OTHER, now).map(seen);
+        let seen =
+            self.cache.observe(&key, Packet::OTHER, now).map(seen).map_err(|error| error.why);
         self.record_packet(&key, Packet::OTHER, seen);
         let mut cursor = Cursor::changed_since(version);
         let changed = self.cache.page(&mut cursor, usize::MAX).map(|flow| flow.handle());
