@@ -22,14 +22,12 @@ if ! has_nightly has_sources; then
     exit 77
 fi
 folder=$(target)/sanitizers
-# Without optimization no invalid access is optimized away, and compilation takes half of the time.
-# So tests do less: fewer rounds, cases and sizes, and cases that failed once are in other checks.
+# Tests do less: fewer rounds, cases and sizes, and cases that failed once are in other checks.
 sizes=sizes::every_size
 if [ -n "${LONG-}" ]; then
     sizes=sizes::
 else
-    export CARGO_PROFILE_DEV_OPT_LEVEL=0 FEW_ROUNDS=1
-    export PROPTEST_CASES=4 PROPTEST_DISABLE_FAILURE_PERSISTENCE=1
+    export FEW_ROUNDS=1 PROPTEST_CASES=4 PROPTEST_DISABLE_FAILURE_PERSISTENCE=1
 fi
 
 # Both packages in each part: another selection would be compiled again. Some tests make allocations
@@ -49,8 +47,11 @@ addresses() {
 }
 # ThreadSanitizer does not support fences. crossbeam-epoch uses stronger loads instead when it is
 # compiled for it, so no report has to be suppressed. E4 is about allocations of one thread.
+#
+# Compilation with optimization would be most of the time. AddressSanitizer needs it: without, the
+# compilation of a type that is larger than memory takes gigabytes.
 threads() {
-    RUSTFLAGS=-Zsanitizer=thread TSAN_OPTIONS=halt_on_error=1 \
+    CARGO_PROFILE_DEV_OPT_LEVEL=0 RUSTFLAGS=-Zsanitizer=thread TSAN_OPTIONS=halt_on_error=1 \
         part thread "$limit" cargo +nightly test -p flowtable-tests \
         -Zbuild-std --target "$host" --features concurrent \
         --test concurrent --test concurrent_routes --test snapshot_routes -- \
