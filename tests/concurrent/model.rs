@@ -83,12 +83,15 @@ enum Op {
     Unpin(usize),
 }
 
-const KEYS: u32 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
+/// Keys of a model test, here and of `ConcurrentTable`.
+pub(crate) const KEYS: u32 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
     (true, _) => 40,
     (_, Some(_)) => 2000,
     _ => 8000,
 };
-const RUN: u32 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
+
+/// The most keys of a run.
+pub(crate) const RUN: u32 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
     (true, _) => 20,
     (_, Some(_)) => 600,
     _ => 2500,

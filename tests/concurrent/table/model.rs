@@ -11,6 +11,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::model_crate::hashers::{Weak, mix};
+use crate::model::{KEYS, RUN};
 
 /// Keys and values made from numbers.
 trait Part: NoUninit + Debug + Eq + Hash {
@@ -69,17 +70,6 @@ enum Op {
     Flush,
     Repin,
 }
-
-const KEYS: u32 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
-    (true, _) => 40,
-    (_, Some(_)) => 2000,
-    _ => 8000,
-};
-const RUN: u32 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
-    (true, _) => 20,
-    (_, Some(_)) => 600,
-    _ => 2500,
-};
 
 fn op() -> impl Strategy<Value = Op> {
     let (key, value) = (0..KEYS, any::<u32>());
