@@ -80,7 +80,8 @@ fn new_cache<K: Key, P: Eviction>(setup: Setup, policy: P) -> Cache<K, P> {
     let hasher = DefaultHashBuilder::with_seed(setup.seed.into());
     let mut cache = FlowCache::with_policy_and_hasher(setup.config(), policy, hasher);
     if let Some((of, share)) = setup.share {
-        cache.set_share(tenant(of), Some(usize::from(share % 8)));
+        // There may be no memory for it.
+        _ = cache.try_set_share(tenant(of), Some(usize::from(share % 8)));
     }
     cache
 }
@@ -100,7 +101,8 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
             traversal: Traversal::default(),
             image: Image::default(),
         };
-        if let Some((of, share)) = setup.share {
+        let is_set = |of: &(u8, u8)| run.cache.tenant_flows(tenant(of.0)).is_some();
+        if let Some((of, share)) = setup.share.filter(is_set) {
             run.shares[usize::from(of % 4)] = Some(usize::from(share % 8));
         }
         run
@@ -120,8 +122,9 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
             }
             Op::SetShare(of, share) => {
                 let share = share.map(|share| usize::from(share % 8));
-                self.cache.set_share(tenant(of), share);
-                self.shares[usize::from(of % 4)] = share;
+                if self.cache.try_set_share(tenant(of), share).is_ok() {
+                    self.shares[usize::from(of % 4)] = share;
+                }
             }
             Op::SetClock(when) => {
                 let time = when.from(now);

@@ -24,6 +24,11 @@ impl Bump {
     pub(crate) const fn new() -> Self {
         Self { memory: Memory(UnsafeCell::new([0; SIZE])), used: AtomicUsize::new(0) }
     }
+
+    /// The bytes allocated so far.
+    pub(crate) fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
 }
 
 // SAFETY: the memory is reached through `alloc` alone, which returns each byte of it at most once.

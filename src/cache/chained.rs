@@ -111,7 +111,7 @@ impl<K, V, P, S> ChainedCache<K, V, P, S> {
 
 impl<K, V, P, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A> {
     /// Creates a cache as [`with_parts`](ChainedCache::with_parts), whose memory is from `memory`;
-    /// that of the policy is its own.
+    /// but for that of the policy, which may be.
     ///
     /// # Errors
     ///
@@ -124,7 +124,7 @@ impl<K, V, P, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A> {
     /// use flowtable::{ChainedCache, DefaultHashBuilder};
     ///
     /// let arena = bumpalo::Bump::new();
-    /// let (policy, hasher) = (SecondChance::new(), DefaultHashBuilder::with_seed(7));
+    /// let (policy, hasher) = (SecondChance::new_in(&arena), DefaultHashBuilder::with_seed(7));
     /// let mut names = ChainedCache::with_parts_in(1000, policy, hasher, &arena)?;
     /// _ = names.insert("a name", 1);
     /// assert!(names.allocator().allocated_bytes() > 1000 * 24);

@@ -2,6 +2,7 @@
 
 use super::clocks::Clocks;
 use super::{EntryStats, Eviction};
+use crate::memory::{AllocError, Allocator, Global};
 
 /// The number of distinct ranks.
 const RANKS: usize = 4;
@@ -60,9 +61,9 @@ const NEWCOMERS: usize = 8;
 /// ```
 #[doc(alias("syn flood"))]
 #[derive(Clone, Debug)]
-pub struct ByClass {
+pub struct ByClass<A: Allocator + Clone = Global> {
     /// By rank.
-    clocks: Clocks<RANKS>,
+    clocks: Clocks<RANKS, A>,
 }
 
 impl ByClass {
@@ -78,6 +79,24 @@ impl ByClass {
     #[must_use]
     pub const fn new() -> Self {
         Self { clocks: Clocks::new() }
+    }
+}
+
+impl<A: Allocator + Clone> ByClass<A> {
+    /// Creates a policy without entries, whose memory will be from `memory`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::eviction::{ByClass, EntryStats, Eviction};
+    /// use flowtable::memory::StaticArea;
+    ///
+    /// let area = StaticArea::new(&mut []);
+    /// assert!(ByClass::new_in(&area).try_reserve(0).is_err());
+    /// ```
+    #[must_use]
+    pub fn new_in(memory: A) -> Self {
+        Self { clocks: Clocks::new_in(memory) }
     }
 }
 
@@ -108,7 +127,11 @@ const fn set_of(rank: u8) -> usize {
     if rank < RANKS { rank } else { TOP }
 }
 
-impl Eviction for ByClass {
+impl<A: Allocator + Clone> Eviction for ByClass<A> {
+    fn try_reserve(&mut self, slot: u32) -> Result<(), AllocError> {
+        self.clocks.try_reserve(slot)
+    }
+
     fn insert(&mut self, slot: u32, rank: u8) {
         self.clocks.insert(slot, set_of(rank));
     }

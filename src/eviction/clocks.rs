@@ -20,6 +20,7 @@
 //! Cost: all operations are O(1): at most five words for 2^30 slots. A bit for each slot and set.
 
 use super::EntryStats;
+use crate::memory::{AllocError, Allocator, Global};
 use crate::raw::chunked_vec::ChunkedVec;
 use crate::timestamp::Timestamp;
 
@@ -41,9 +42,9 @@ const MAX_SLOTS: u32 = (1 << 30) - 1;
 
 /// `N` sets of slots, each with a hand.
 #[derive(Clone, Debug)]
-pub(super) struct Clocks<const N: usize> {
+pub(super) struct Clocks<const N: usize, A: Allocator + Clone = Global> {
     /// 1024 slots at a time, and few words above.
-    levels: [ChunkedVec<[u64; N], WORDS>; LEVELS],
+    levels: [ChunkedVec<[u64; N], WORDS, A>; LEVELS],
     counts: [usize; N],
     /// The slot from which on the next victim of each set is searched.
     hands: [u32; N],
@@ -52,6 +53,28 @@ pub(super) struct Clocks<const N: usize> {
 impl<const N: usize> Clocks<N> {
     pub(super) const fn new() -> Self {
         Self { levels: [const { ChunkedVec::new() }; LEVELS], counts: [0; N], hands: [0; N] }
+    }
+}
+
+impl<const N: usize, A: Allocator + Clone> Clocks<N, A> {
+    /// Empty sets whose memory will be from `memory`.
+    pub(super) fn new_in(memory: A) -> Self {
+        let levels = [(); LEVELS].map(|()| ChunkedVec::new_in(usize::MAX, memory.clone()));
+        Self { levels, counts: [0; N], hands: [0; N] }
+    }
+
+    /// Allocates the words for a slot, so that [inserting](Self::insert) it into any set does not
+    /// allocate.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated. Some may be.
+    pub(super) fn try_reserve(&mut self, slot: u32) -> Result<(), AllocError> {
+        let mut index = slot;
+        self.levels.iter_mut().try_for_each(|level| {
+            index >>= BITS;
+            level.try_reserve(index)
+        })
     }
 
     /// Returns the number of slots in each set.

@@ -1,6 +1,7 @@
 //! LRU eviction.
 
 use super::{EntryStats, Eviction, first_slots};
+use crate::memory::{AllocError, Allocator, Global};
 use crate::raw::intrusive_list::IntrusiveLists;
 
 /// Evicts the least recently used entry. Ranks are ignored.
@@ -27,9 +28,9 @@ use crate::raw::intrusive_list::IntrusiveLists;
 /// assert_eq!(lru.victim(|_| EntryStats::default()), Some(1));
 /// ```
 #[derive(Clone, Debug)]
-pub struct Lru {
+pub struct Lru<A: Allocator + Clone = Global> {
     /// One list, the least recently used slot first.
-    order: IntrusiveLists,
+    order: IntrusiveLists<A>,
 }
 
 impl Lru {
@@ -48,13 +49,38 @@ impl Lru {
     }
 }
 
+impl<A: Allocator + Clone> Lru<A> {
+    /// Creates a policy without entries, whose memory is from `memory`.
+    ///
+    /// # Errors
+    ///
+    /// If there is no memory for the head of a list: 8 bytes.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::eviction::Lru;
+    /// use flowtable::memory::StaticArea;
+    ///
+    /// let area = StaticArea::new(&mut []);
+    /// assert!(Lru::try_new_in(&area).is_err());
+    /// ```
+    pub fn try_new_in(memory: A) -> Result<Self, AllocError> {
+        Ok(Self { order: IntrusiveLists::try_new_in(1, memory)? })
+    }
+}
+
 impl Default for Lru {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Eviction for Lru {
+impl<A: Allocator + Clone> Eviction for Lru<A> {
+    fn try_reserve(&mut self, slot: u32) -> Result<(), AllocError> {
+        self.order.try_reserve(0, slot.saturating_add(1))
+    }
+
     #[inline]
     fn insert(&mut self, slot: u32, _rank: u8) {
         self.order.push_back(0, slot);

@@ -31,6 +31,7 @@
 //! Papers: Olsson and Nilsson, *TRASH* (2006), section 4, for [`Passive`]; Corbató, *A paging
 //! experiment with the Multics system* (1968), for [`SecondChance`].
 
+use crate::memory::{AllocError, Allocator};
 use crate::raw::intrusive_list::IntrusiveLists;
 use crate::timestamp::Timestamp;
 
@@ -106,6 +107,19 @@ pub struct EntryStats {
 /// assert_eq!(policy.victim(|_| EntryStats::default()), Some(7));
 /// ```
 pub trait Eviction {
+    /// Allocates memory for the entry at `slot`: then to [insert](Self::insert) it, and to change
+    /// its rank, does not allocate. The cache calls it before it inserts an entry at a slot for the
+    /// first time, and refuses the entry if there is no memory.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated. Some may be.
+    #[inline]
+    fn try_reserve(&mut self, slot: u32) -> Result<(), AllocError> {
+        _ = slot;
+        Ok(())
+    }
+
     /// Inserts the entry at `slot`, which is not in the policy. Rank 0 is evicted first.
     ///
     /// # Panics
@@ -173,7 +187,10 @@ pub trait Eviction {
 }
 
 /// Writes the first slots of a list to the front of `slots` and returns their number.
-fn first_slots(lists: &IntrusiveLists, list: usize, slots: &mut [u32]) -> usize {
+fn first_slots<A>(lists: &IntrusiveLists<A>, list: usize, slots: &mut [u32]) -> usize
+where
+    A: Allocator + Clone,
+{
     let first = slots.iter_mut().zip(lists.iter(list));
     first.map(|(slot, first)| *slot = first).count()
 }

@@ -4,6 +4,7 @@ use core::error::Error;
 use core::fmt;
 
 use super::{EntryStats, Eviction, first_slots};
+use crate::memory::{AllocError, Allocator, Global};
 use crate::raw::intrusive_list::IntrusiveLists;
 
 /// Parameters of the passive garbage collection: when it starts, and how many entries it evicts.
@@ -140,10 +141,10 @@ impl Error for GcError {}
 /// # Ok::<(), flowtable::eviction::GcError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Passive {
+pub struct Passive<A: Allocator + Clone = Global> {
     gc: PassiveGc,
     /// One list, which begins at the rover.
-    ring: IntrusiveLists,
+    ring: IntrusiveLists<A>,
     /// Removals required before the cache may grow again.
     debt: usize,
 }
@@ -162,6 +163,27 @@ impl Passive {
     #[must_use]
     pub fn new(gc: PassiveGc) -> Self {
         Self { gc, ring: IntrusiveLists::new(1), debt: 0 }
+    }
+}
+
+impl<A: Allocator + Clone> Passive<A> {
+    /// Creates a policy without entries, whose memory is from `memory`.
+    ///
+    /// # Errors
+    ///
+    /// If there is no memory for the head of a list: 8 bytes.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::eviction::{Passive, PassiveGc};
+    /// use flowtable::memory::StaticArea;
+    ///
+    /// let area = StaticArea::new(&mut []);
+    /// assert!(Passive::try_new_in(PassiveGc::TRASH_2006, &area).is_err());
+    /// ```
+    pub fn try_new_in(gc: PassiveGc, memory: A) -> Result<Self, AllocError> {
+        Ok(Self { gc, ring: IntrusiveLists::try_new_in(1, memory)?, debt: 0 })
     }
 
     /// Returns the parameters of the garbage collection.
@@ -184,7 +206,11 @@ impl Passive {
     }
 }
 
-impl Eviction for Passive {
+impl<A: Allocator + Clone> Eviction for Passive<A> {
+    fn try_reserve(&mut self, slot: u32) -> Result<(), AllocError> {
+        self.ring.try_reserve(0, slot.saturating_add(1))
+    }
+
     #[inline]
     fn insert(&mut self, slot: u32, _rank: u8) {
         self.ring.push_back(0, slot);

@@ -1,7 +1,8 @@
 //! Random eviction.
 
 use super::{EntryStats, Eviction};
-use crate::raw::chunked_vec::ChunkedVec;
+use crate::memory::{AllocError, Allocator, Global};
+use crate::raw::chunked_vec::{ChunkedVec, DEFAULT_BITS};
 use crate::raw::index::OptIndex;
 use crate::raw::splitmix::{GOLDEN_GAMMA, mix};
 
@@ -32,9 +33,9 @@ use crate::raw::splitmix::{GOLDEN_GAMMA, mix};
 /// assert!((0..1000).all(|_| policy.victim(|_| EntryStats::default()) != Some(victim)));
 /// ```
 #[derive(Clone, Debug)]
-pub struct Random {
+pub struct Random<A: Allocator + Clone = Global> {
     /// Indexed by position and by slot. Covers the greatest slot, so it has a position for each.
-    cells: ChunkedVec<Cell>,
+    cells: ChunkedVec<Cell, DEFAULT_BITS, A>,
     /// The number of slots, which are at the positions `0..len`.
     len: u32,
     state: u64,
@@ -67,6 +68,25 @@ impl Random {
     pub const fn with_seed(seed: u64) -> Self {
         Self { cells: ChunkedVec::new(), len: 0, state: seed }
     }
+}
+
+impl<A: Allocator + Clone> Random<A> {
+    /// Creates a policy without entries, whose memory will be from `memory`. Its victims are
+    /// determined by the seed.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::eviction::{Eviction, Random};
+    /// use flowtable::memory::StaticArea;
+    ///
+    /// let area = StaticArea::new(&mut []);
+    /// assert!(Random::with_seed_in(1, &area).try_reserve(0).is_err());
+    /// ```
+    #[must_use]
+    pub fn with_seed_in(seed: u64, memory: A) -> Self {
+        Self { cells: ChunkedVec::new_in(usize::MAX, memory), len: 0, state: seed }
+    }
 
     /// Draws the next number of SplitMix64.
     fn next(&mut self) -> u64 {
@@ -79,7 +99,11 @@ impl Random {
     }
 }
 
-impl Eviction for Random {
+impl<A: Allocator + Clone> Eviction for Random<A> {
+    fn try_reserve(&mut self, slot: u32) -> Result<(), AllocError> {
+        self.cells.try_reserve(slot)
+    }
+
     fn insert(&mut self, slot: u32, _rank: u8) {
         assert!(slot < 1 << 31, "slot {slot}: must be less than 2^31");
         self.cells.cover(slot, Cell::EMPTY);

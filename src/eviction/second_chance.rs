@@ -2,6 +2,7 @@
 
 use super::clocks::Clocks;
 use super::{EntryStats, Eviction};
+use crate::memory::{AllocError, Allocator, Global};
 
 /// Evicts the next entry under the clock hand that was not used since the hand passed it last: the
 /// CLOCK algorithm of page replacement, also called second chance. Ranks are ignored.
@@ -31,8 +32,8 @@ use super::{EntryStats, Eviction};
 /// ```
 #[doc(alias = "CLOCK")]
 #[derive(Clone, Debug)]
-pub struct SecondChance {
-    clock: Clocks<1>,
+pub struct SecondChance<A: Allocator + Clone = Global> {
+    clock: Clocks<1, A>,
 }
 
 impl SecondChance {
@@ -51,13 +52,35 @@ impl SecondChance {
     }
 }
 
+impl<A: Allocator + Clone> SecondChance<A> {
+    /// Creates a policy without entries, whose memory will be from `memory`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::eviction::{Eviction, SecondChance};
+    /// use flowtable::memory::StaticArea;
+    ///
+    /// let area = StaticArea::new(&mut []);
+    /// assert!(SecondChance::new_in(&area).try_reserve(0).is_err());
+    /// ```
+    #[must_use]
+    pub fn new_in(memory: A) -> Self {
+        Self { clock: Clocks::new_in(memory) }
+    }
+}
+
 impl Default for SecondChance {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Eviction for SecondChance {
+impl<A: Allocator + Clone> Eviction for SecondChance<A> {
+    fn try_reserve(&mut self, slot: u32) -> Result<(), AllocError> {
+        self.clock.try_reserve(slot)
+    }
+
     #[inline]
     fn insert(&mut self, slot: u32, _rank: u8) {
         self.clock.insert(slot, 0);

@@ -58,13 +58,14 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
     }
 
     /// Allocates memory for the flow in a slot, so that [inserting](Self::insert) it does not
-    /// allocate, except in the policy.
+    /// allocate.
     ///
     /// # Errors
     ///
     /// If memory cannot be allocated. Some may be.
     pub(super) fn try_reserve(&mut self, slot: u32) -> Result<(), AllocError> {
         self.wheel.try_reserve(slot)?;
+        self.policy.try_reserve(slot)?;
         self.tenants.try_reserve(slot)
     }
 

@@ -87,8 +87,11 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     }
 
     /// Processes a burst of packets like [`observe_batch_with`](Self::observe_batch_with), given
-    /// the hashes of their normalised keys: see [`observe_hashed`](Self::observe_hashed). Packets
-    /// without a hash are not processed.
+    /// the hashes of their normalised keys: see [`observe_hashed`](Self::observe_hashed).
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many hashes as packets.
     ///
     /// # Example
     ///
@@ -114,7 +117,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         mut new: impl FnMut(usize) -> V,
         mut each: impl FnMut(usize, Result<Observed<'_, K, V, A>, RefusedFlow<V>>),
     ) {
-        let packets = &packets[..packets.len().min(hashes.len())];
+        assert_eq!(packets.len(), hashes.len(), "a hash for each packet");
         let carry = |_: &Self, index: usize, key: &K| Self::carry_hashed(hashes[index], key);
         self.observe_bursts(packets, now, carry, &mut new, &mut each);
     }

@@ -36,7 +36,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// Call it once per tick, with and without packets. A flow is examined once per timeout while
     /// it is active, and [up to four times](crate::flow_cache) before its end; many flows become
     /// due together, when a list of the wheel begins. So use a budget of tens of flows, and if the
-    /// returned progress is not done, call it again before the next packets.
+    /// returned progress is not done, call it again before the next packets. Without a budget it is
+    /// never done.
     ///
     /// # Example
     ///
@@ -73,9 +74,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             self.end_due(tick, budget, &mut progress, &mut each);
         }
         self.end_orphans(budget, &mut progress, &mut each);
-        while progress.examined < budget && !self.has_memory_for(0) {
+        while progress.examined < budget && self.reserved() > self.config.max_bytes {
             progress.examined += 1;
-            let victim = self.victim(None);
+            let (victim, before) = (self.victim(None), self.reserved());
             let Some(removed) =
                 victim.and_then(|slot| self.remove_slot(slot, EndReason::Resources))
             else {
@@ -83,6 +84,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             };
             progress.ended += 1;
             each(Event::Ended(removed));
+            // Only a policy of the caller's may need less memory with fewer flows.
+            if self.reserved() >= before {
+                break;
+            }
         }
         progress.is_done &= self.store.rest.extras.orphan().is_none();
         if progress.is_done {

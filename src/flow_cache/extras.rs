@@ -105,7 +105,7 @@ const BITS: u32 = 6;
 
 /// An upper bound of the bytes that an insertion into a map allocates: its entries move to twice as
 /// many slots, or a segment splits.
-fn map_growth<A, B>(bytes: usize) -> usize {
+pub(super) fn map_growth<A, B>(bytes: usize) -> usize {
     let segments = STEP * (size_of::<(A, B)>() + 2) + bytes / 8;
     segments.min(3 * bytes + 4 * size_of::<(A, B)>()) + 256
 }

@@ -195,7 +195,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     ///
     /// If the image is of another format, has more flows than the cache has capacity for, has a key
     /// twice or one that is in the cache, exceeds the share of a tenant, or has invalid ages or
-    /// timeouts. The cache is unchanged.
+    /// timeouts. The flows of the cache are unchanged.
     pub fn restore(&mut self, image: Image<K, V>, now: Timestamp) -> Result<usize, ImageError> {
         self.check_image(&image)?;
         self.clock.advance(now);

@@ -14,9 +14,9 @@ use crate::hash::DefaultHashBuilder;
 use crate::key::flow::FlowName;
 use crate::memory::Allocator;
 
-impl<K: FlowName, V, A: Allocator + Clone> FlowCache<K, V, ByClass, DefaultHashBuilder, A> {
-    /// Creates an empty cache that evicts by class, whose memory is from `memory`; that of the
-    /// policy is its own. O(1): memory is allocated as flows are created.
+impl<K: FlowName, V, A: Allocator + Clone> FlowCache<K, V, ByClass<A>, DefaultHashBuilder, A> {
+    /// Creates an empty cache that evicts by class, whose memory is from `memory`. O(1): memory is
+    /// allocated as flows are created.
     ///
     /// # Example
     ///
@@ -42,7 +42,7 @@ impl<K: FlowName, V, A: Allocator + Clone> FlowCache<K, V, ByClass, DefaultHashB
     /// ```
     #[must_use]
     pub fn new_in(config: Config, memory: A) -> Self {
-        let (policy, hasher) = (ByClass::new(), DefaultHashBuilder::new());
+        let (policy, hasher) = (ByClass::new_in(memory.clone()), DefaultHashBuilder::new());
         Self::with_policy_and_hasher_in(config, policy, hasher, memory)
     }
 }
@@ -50,10 +50,13 @@ impl<K: FlowName, V, A: Allocator + Clone> FlowCache<K, V, ByClass, DefaultHashB
 impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCache<K, V, P, S, A> {
     /// Creates an empty cache as
     /// [`with_policy_and_hasher`](FlowCache::with_policy_and_hasher), whose memory is from
-    /// `memory`; that of the policy is its own.
+    /// `memory`, but for that of the policy, which may be.
     ///
     /// A new flow for which the allocator has no memory evicts another one, or is
-    /// [refused](super::Refused::Memory) if there is none.
+    /// [refused](super::Refused::Memory) if there is none. Memory is for 1024 flows at a time, or
+    /// for all of the configured ones if these are fewer: so for a small area the
+    /// [configured number](Config::new) is one that fits, or there is no memory for the first flow.
+    /// A flow takes about 85 bytes and its value, and the first one 4 KiB more.
     ///
     /// # Example
     ///
@@ -64,7 +67,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     ///
     /// let arena = bumpalo::Bump::new();
     /// let (config, hasher) = (Config::new(10_000)?, DefaultHashBuilder::with_seed(7));
-    /// let policy = SecondChance::new();
+    /// let policy = SecondChance::new_in(&arena);
     /// let cache: FlowCache<FlowKey, u64, _, _, _> =
     ///     FlowCache::with_policy_and_hasher_in(config, policy, hasher, &arena);
     /// assert_eq!(cache.allocation_size(), 0);

@@ -9,6 +9,7 @@
 use core::hash::BuildHasher;
 
 use super::FlowCache;
+use super::accounting::Accounting;
 use super::state::Tenant;
 use super::wheel::Wheel;
 use crate::eviction::Eviction;
@@ -56,8 +57,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         store + wheel + lists + CHUNK * (POLICY + self.bytes_for_tenants())
     }
 
-    /// Allocates memory for another flow without an eviction, whose name has this hash; but not for
-    /// the policy.
+    /// Allocates memory for another flow without an eviction, whose name has this hash.
     ///
     /// # Errors
     ///
@@ -74,8 +74,19 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         self.index.try_reserve(hash, None, &self.store).map_err(|_| AllocError)
     }
 
+    /// An upper bound of the bytes that the share of a tenant allocates.
+    pub(super) fn share_growth(&self, tenant: Tenant) -> usize {
+        let Accounting { tenants, .. } = &self.accounting;
+        if tenant == Tenant::default() || tenants.usage(tenant).is_some() {
+            return 0;
+        }
+        let slots = (self.store.flows.slot_count() as usize).next_multiple_of(CHUNK);
+        let queues = slots * TENANTS + HEADER * (slots / CHUNK + 4);
+        tenants.growth() + if tenants.is_empty() { queues } else { 0 }
+    }
+
     /// Returns the bytes that are allocated, or reserved for the present slots.
-    fn reserved(&self) -> usize {
+    pub(super) fn reserved(&self) -> usize {
         self.index.allocation_size() + self.reserved_without_index()
     }
 

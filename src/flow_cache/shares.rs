@@ -1,5 +1,6 @@
 //! Shares of tenants.
 
+use core::alloc::Layout;
 use core::hash::BuildHasher;
 
 use super::FlowCache;
@@ -13,11 +14,14 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// Sets the share of a tenant: its maximum number of flows, beyond which each new flow evicts
     /// one of its own. `None`, and tenant 0, is no limit.
     ///
-    /// O(1), except for the first share of a tenant: its flows are counted in O(slots), and the
-    /// [memory limit](super::Config::with_max_bytes) is not checked, so set shares at the
-    /// beginning. A tenant above its share loses one flow for each new one until timeouts have
+    /// O(1), except for the first share of a tenant: its flows are counted in O(slots), so set
+    /// shares at the beginning. A tenant above its share loses one flow for each new one until timeouts have
     /// removed the rest. Shares may add up to more than the capacity; a full cache then evicts
     /// flows of any tenant.
+    ///
+    /// # Panics
+    ///
+    /// If the first share of a tenant exceeds the [memory limit](super::Config::with_max_bytes).
     ///
     /// # Example
     ///
@@ -38,6 +42,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn set_share(&mut self, tenant: Tenant, flows: Option<usize>) {
+        let is_within = self.has_memory_for(self.share_growth(tenant));
+        assert!(is_within, "the share of a tenant exceeds the memory limit");
         self.try_set_share(tenant, flows).unwrap_or_else(|error| error.raise());
     }
 
@@ -45,7 +51,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     ///
     /// # Errors
     ///
-    /// If memory cannot be allocated for the first share of a tenant. It has none then.
+    /// If memory cannot be allocated for the first share of a tenant, or the
+    /// [memory limit](super::Config::with_max_bytes) would be exceeded. It has none then.
     ///
     /// # Example
     ///
@@ -67,6 +74,11 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         flows: Option<usize>,
     ) -> Result<(), TryReserveError> {
         let (slots, share) = (self.store.flows.slot_count(), flows.unwrap_or(usize::MAX));
+        let bytes = self.share_growth(tenant);
+        if !self.has_memory_for(bytes) {
+            return Err(Layout::array::<u8>(bytes)
+                .map_or(TryReserveError::OVERFLOW, TryReserveError::memory));
+        }
         let is_new = tenant != Tenant::default()
             && self.accounting.tenants.set_share(tenant, share, slots)?;
         let slots = if is_new { 0..slots } else { 0..0 };

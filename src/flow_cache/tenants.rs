@@ -2,6 +2,7 @@
 
 use core::alloc::Layout;
 
+use super::extras::map_growth;
 use super::state::{Class, Tenant};
 use crate::eviction::{EntryStats, has_few_newcomers, lowest_rank};
 use crate::hash::DefaultHashBuilder;
@@ -183,6 +184,15 @@ impl<A: Allocator + Clone> Tenants<A> {
             self.queues.move_to_back(queue, slot);
         }
         None
+    }
+
+    /// An upper bound of the bytes that the share of another tenant allocates, without the queue
+    /// links of slots.
+    pub(super) fn growth(&self) -> usize {
+        let accounts = 2 * self.accounts.capacity().max(4);
+        let heads = CLASSES * size_of::<u64>();
+        map_growth::<u32, u32>(self.indices.allocation_size())
+            + accounts * (size_of::<Account>() + heads)
     }
 
     pub(super) fn allocation_size(&self) -> usize {

@@ -39,6 +39,7 @@
 mod crc;
 mod fletcher;
 mod rss;
+mod seed;
 pub mod source_index;
 mod xor_fold;
 
@@ -74,7 +75,7 @@ impl DefaultHashBuilder {
     /// Creates a hasher with a new random seed.
     #[must_use]
     pub fn new() -> Self {
-        Self(RandomState::new())
+        Self::with_seeds(seed::draw())
     }
 
     /// Creates a hasher with the given seed, for tests.

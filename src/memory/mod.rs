@@ -10,12 +10,12 @@
 //! | structure | constructors with an allocator | allocates |
 //! |---|---|---|
 //! | [`TrashMap`], [`TrashSet`], [`TrashTable`] | `new_in`, `with_hasher_in`, … | as it grows |
-//! | [`FlowCache`] | `new_in`, `with_policy_and_hasher_in` | as it grows, without its policy |
+//! | [`FlowCache`] | `new_in`, `with_policy_and_hasher_in` | as it grows, with the policy of `new_in` |
 //! | [`SocketTable`] | `new_in`, `with_hasher_in` | as it grows |
 //! | [`RouteTable`], [`Routes`], [`PrefixSet`] | `new_in` | as it grows |
 //! | [`EphemeralStore`] | `new_in`, `with_parts_in` | when it is created |
 //! | [`SourceHashCache`] | `new_in` | when it is created |
-//! | [`ChainedCache`] | `with_parts_in` | when it is created, without its policy |
+//! | [`ChainedCache`] | `with_parts_in` | when it is created; its policy may be in other memory |
 //! | `SnapshotRoutes` | `new_in` | as it grows, without updates that are kept |
 //! | `ConcurrentStore` | `with_parts_in` | when it is created |
 //!

@@ -91,6 +91,18 @@ impl<A: Allocator + Clone> IntrusiveLists<A> {
         Self { heads, links: ChunkedVec::new_in(limit, memory) }
     }
 
+    /// Creates empty lists with the indices `0..lists`, whose memory is from `memory`.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated.
+    pub(crate) fn try_new_in(lists: usize, memory: A) -> Result<Self, AllocError> {
+        let mut new = Self::new_in(usize::MAX, memory);
+        new.try_reserve(lists, 0)?;
+        (0..lists).for_each(|_| _ = new.add_list());
+        Ok(new)
+    }
+
     /// Allocates memory for more lists, and for the links up to that of the slot before `slots`, so
     /// that adding and [covering](Self::cover) them does not allocate.
     ///

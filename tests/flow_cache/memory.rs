@@ -62,8 +62,6 @@ fn flood<P: Eviction>(
     flows: usize,
     tenants: u32,
 ) -> (usize, usize) {
-    // The first hasher of a program allocates global state.
-    drop(DefaultHashBuilder::new());
     let before = alloc::bytes();
     let (most, usage) = alloc::measure(|| {
         let cache = cache(config(flows, bytes), policy());
@@ -135,6 +133,34 @@ fn memory_is_bounded_with_a_late_tenant() {
         }
         cache.validate().unwrap_or_else(|broken| panic!("{broken}"));
     }
+}
+
+/// A share for which there is no memory is refused, and flows stay and are created as before.
+#[test]
+fn memory_is_bounded_with_many_shares() {
+    let bytes = 600 << 10;
+    let mut cache = cache(config(20_000, bytes), ByClass::new());
+    for number in 0..1000 {
+        assert!(cache.observe(&key(number), Packet::UDP, Timestamp::ZERO).is_ok());
+    }
+    let shares = (1..20_000).map(Tenant);
+    let refused = shares.map(|tenant| cache.try_set_share(tenant, Some(2)).is_err());
+    assert!(refused.filter(|is| *is).count() > 10_000);
+    assert_eq!(cache.tenant_flows(Tenant(19_999)), None);
+    assert!(cache.allocation_size() <= bytes);
+    assert_eq!(cache.advance(Timestamp::ZERO, 1000, |_| ()).ended, 0);
+    for number in 1000..5000 {
+        assert!(cache.observe(&key(number), Packet::UDP, Timestamp::ZERO).is_ok());
+    }
+    assert!(cache.len() >= 1000);
+    cache.validate().expect("invariant");
+}
+
+#[test]
+#[should_panic(expected = "exceeds the memory limit")]
+fn a_share_beyond_the_memory_limit_panics() {
+    let mut cache = cache(config(20_000, Config::MIN_BYTES), ByClass::new());
+    (1..20_000).for_each(|tenant| cache.set_share(Tenant(tenant), Some(2)));
 }
 
 /// The memory of a policy for other classes is reserved.

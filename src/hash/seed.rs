@@ -1,0 +1,40 @@
+//! Seeds, drawn without allocating.
+
+use core::hash::BuildHasher;
+
+/// Draws a seed: the standard library has a key of the operating system for each thread, and counts
+/// the draws.
+#[cfg(feature = "std")]
+pub(super) fn draw() -> [u64; 4] {
+    let drawn = std::hash::RandomState::new();
+    [0, 1, 2, 3].map(|word: u64| drawn.hash_one(word))
+}
+
+/// Mixes addresses and a counter: without an operating system there is no source of randomness.
+#[cfg(not(feature = "std"))]
+pub(super) fn draw() -> [u64; 4] {
+    use core::ptr::from_ref;
+    use core::sync::atomic::{AtomicUsize, Ordering};
+
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    // Not one operation, as some CPUs have none. Threads that read the same count have different
+    // stacks.
+    let count = COUNT.load(Ordering::Relaxed);
+    COUNT.store(count.wrapping_add(1), Ordering::Relaxed);
+    let places = [from_ref(&count).addr(), from_ref(&COUNT).addr()];
+    let mixer = super::DefaultHashBuilder::with_seed(places[1] as u64);
+    [0, 1, 2, 3].map(|word: u64| mixer.hash_one((word, count, places)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::draw;
+
+    #[test]
+    fn seeds_differ() {
+        let mut words: Vec<u64> = (0..100).flat_map(|_| draw()).collect();
+        words.sort_unstable();
+        words.dedup();
+        assert_eq!(words.len(), 400);
+    }
+}
