@@ -67,7 +67,6 @@ where
     entries: Entries<K, V, A>,
     policy: P,
     hasher: S,
-    /// The maximum number of entries with one hash.
     equal_hashes: usize,
     statistics: Statistics,
 }
@@ -83,7 +82,7 @@ impl<K, V> ChainedCache<K, V> {
     }
 }
 
-impl<K, V, P, S> ChainedCache<K, V, P, S> {
+impl<K, V, P: Eviction, S> ChainedCache<K, V, P, S> {
     /// Creates a cache with this capacity, a policy, which must have no entries, and a hash.
     ///
     /// # Errors
@@ -110,36 +109,6 @@ impl<K, V, P, S> ChainedCache<K, V, P, S> {
 }
 
 impl<K, V, P, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A> {
-    /// Creates a cache as [`with_parts`](ChainedCache::with_parts), whose memory is from `memory`;
-    /// but for that of the policy, which may be.
-    ///
-    /// # Errors
-    ///
-    /// If the capacity is zero, 2^30 or more, or there is no memory for it.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::eviction::SecondChance;
-    /// use flowtable::{ChainedCache, DefaultHashBuilder};
-    ///
-    /// let arena = bumpalo::Bump::new();
-    /// let (policy, hasher) = (SecondChance::new_in(&arena), DefaultHashBuilder::with_seed(7));
-    /// let mut names = ChainedCache::with_parts_in(1000, policy, hasher, &arena)?;
-    /// _ = names.insert("a name", 1);
-    /// assert!(names.allocator().allocated_bytes() > 1000 * 24);
-    /// # Ok::<(), flowtable::cache::CacheError>(())
-    /// ```
-    pub fn with_parts_in(
-        capacity: usize,
-        policy: P,
-        hasher: S,
-        memory: A,
-    ) -> Result<Self, CacheError> {
-        let (entries, statistics) = (Entries::new_in(capacity, memory)?, Statistics::default());
-        Ok(Self { entries, policy, hasher, equal_hashes: EQUAL_HASHES, statistics })
-    }
-
     /// Returns the allocator that the cache was created with.
     #[must_use]
     pub fn allocator(&self) -> &A {
@@ -208,6 +177,38 @@ impl<K, V, P, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A> {
 }
 
 impl<K, V, P: Eviction, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A> {
+    /// Creates a cache as [`with_parts`](ChainedCache::with_parts), whose memory is from `memory`;
+    /// but for that of the policy, which may be.
+    ///
+    /// # Errors
+    ///
+    /// If the capacity is zero, 2^30 or more, or there is no memory for it.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::eviction::SecondChance;
+    /// use flowtable::{ChainedCache, DefaultHashBuilder};
+    ///
+    /// let arena = bumpalo::Bump::new();
+    /// let (policy, hasher) = (SecondChance::new_in(&arena), DefaultHashBuilder::with_seed(7));
+    /// let mut names = ChainedCache::with_parts_in(1000, policy, hasher, &arena)?;
+    /// _ = names.insert("a name", 1);
+    /// assert!(names.allocator().allocated_bytes() > 1000 * 24);
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    pub fn with_parts_in(
+        capacity: usize,
+        mut policy: P,
+        hasher: S,
+        memory: A,
+    ) -> Result<Self, CacheError> {
+        let (entries, statistics) = (Entries::new_in(capacity, memory)?, Statistics::default());
+        // Insertions allocate nothing.
+        policy.try_reserve(capacity as u32 - 1).map_err(|_| CacheError::NoMemory)?;
+        Ok(Self { entries, policy, hasher, equal_hashes: EQUAL_HASHES, statistics })
+    }
+
     /// Returns the number of bytes allocated, those of the policy included.
     #[must_use]
     pub fn allocation_size(&self) -> usize {

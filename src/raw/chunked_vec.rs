@@ -344,6 +344,10 @@ impl<T, const BITS: u32> Default for ChunkedVec<T, BITS> {
 impl<T: Clone, const BITS: u32, A: Allocator + Clone> Clone for ChunkedVec<T, BITS, A> {
     fn clone(&self) -> Self {
         let mut clone = Self::new_in(self.chunk as usize, self.allocator().clone());
+        // With the same room: what does not allocate here does not allocate there.
+        for _ in &self.chunks {
+            clone.add_chunk().unwrap_or_else(|_| handle_alloc_error(self.layout()));
+        }
         for element in self.iter() {
             clone.push(element.clone());
         }

@@ -89,16 +89,28 @@ fn caches_whose_requests_fail_are_caches() {
 }
 
 #[test]
+fn without_memory_for_its_policy_there_is_no_cache() {
+    let memory = Limited::failing_each(4);
+    let policy = SecondChance::new_in(&memory);
+    let cache = ChainedCache::<u64, u64, _, _, _>::with_parts_in(10, policy, Weak::Mixed, &memory);
+    assert_eq!((cache.err(), memory.bytes()), (Some(CacheError::NoMemory), 0));
+}
+
+#[test]
 fn caches_report_the_memory_that_they_have() {
     let (memory, capacity) = (Limited::default(), if cfg!(miri) { 100 } else { 5000 });
-    let policy = SecondChance::new();
+    let policy = SecondChance::new_in(&memory);
     let mut cache = ChainedCache::with_parts_in(capacity, policy, Weak::Mixed, &memory).unwrap();
     let before = cache.allocation_size();
     assert_eq!(before, memory.bytes());
+    let mut clone = cache.clone();
+    assert_eq!(memory.bytes(), 2 * before);
     memory.fail_each(1);
     for key in 0..4 * capacity as u64 {
         _ = cache.insert(key, [key; 3]);
+        _ = clone.insert(key, [key; 3]);
     }
+    drop(clone);
     assert_eq!(memory.bytes(), before, "nothing was allocated by insertions");
     assert_eq!((cache.validate(), cache.allocator().failures()), (Ok(()), 0));
     memory.fail_each(0);
