@@ -66,7 +66,7 @@ fn the_ways_per_cache_line_are_those_of_the_table() {
     assert_eq!([ways::<29>(), ways::<60>(), ways::<61>(), ways::<5000>()], [1, 1, 1, 1]);
 
     fn bytes<const SIZE: usize, const WAYS: usize>() -> usize {
-        let cache = SourceHashCache::<[u8; SIZE], (), WAYS>::new(4096).unwrap();
+        let cache = SourceHashCache::<[u8; SIZE], (), WAYS>::new(64).unwrap();
         cache.allocation_size() / cache.capacity()
     }
     assert_eq!([bytes::<60, 1>(), bytes::<28, 1>(), bytes::<16, 1>()], [64, 32, 21]);
