@@ -36,7 +36,7 @@ pub(super) type Sets<K, V, const WAYS: usize, A> = Array<Set<K, V, WAYS>, A, tru
 /// Whole keys are compared: no index, be it wrong, hostile or [absent](SourceIndex::ABSENT), ever
 /// finds the value of another key. But a key that is used with two indices has two entries, which
 /// may differ. So cached values must be valid independent of their entry, and
-/// [`clear`](Self::clear), which is O(1), must be called when they change.
+/// [`clear`](Self::clear), which is amortized O(1), must be called when they change.
 ///
 /// | method | cost |
 /// |---|---|
