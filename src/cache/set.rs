@@ -1,8 +1,8 @@
 //! A set of ways: the entries of one cache slot, in one cache line if they fit.
 //!
 //! ```text
-//!     │ generation │ tag 0 … tag W-1 │ key 0 … key W-1 │ value 0 … value W-1 │
-//!       4 bytes      4 bytes each
+//!     │ tag 0 … tag W-1 │ key 0 … key W-1 │ value 0 … value W-1 │
+//!       4 bytes each
 //! ```
 //!
 //! Usually a single way has the index of a lookup, so the first key that is compared is the right
@@ -14,39 +14,20 @@
 //! 2. The ranks of the ways are the numbers below `WAYS`, each once.
 //! 3. Vacant ways have the last ranks. So an insertion always takes the way of the last rank, and
 //!    evicts its entry if there is one.
+//! 4. All entries have one generation: an insertion drops those of an older one.
 #![allow(unsafe_code)]
 
 use alloc::format;
 use core::mem::{MaybeUninit, needs_drop};
 
 use super::replacement::Replacement;
-use super::tag::{AtomicTag, Rank, Tag};
-use crate::hash::source_index::SourceIndex;
+use super::tag::{AtomicTag, Generation, Rank, Tag};
 use crate::invariant::{InvariantError, ensure};
-
-/// The entries that a lookup may match: those with this index, of this generation.
-#[derive(Clone, Copy)]
-pub(super) struct Query {
-    entry: Tag,
-    generation: u32,
-}
-
-impl Query {
-    #[inline]
-    pub(super) fn new(index: SourceIndex, generation: u32) -> Self {
-        Self { entry: Tag::entry(index), generation }
-    }
-}
-
-/// A generation that a cache never has: all entries of such a set are stale.
-pub(super) const STALE: u32 = u32::MAX;
 
 /// Up to 8 entries. `repr(C)` keeps the fields in the order of the picture: what a lookup reads
 /// first is in the first cache line.
 #[repr(C)]
 pub(super) struct Set<K, V, const WAYS: usize> {
-    /// The generation of the cache at the last insertion. Entries of older generations are stale.
-    pub(super) generation: u32,
     /// Batch lookups share the set while they mark entries as referenced; hence atomic. Ranks are
     /// only changed through exclusive references.
     tags: [AtomicTag; WAYS],
@@ -61,7 +42,6 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
     /// Creates a set without entries.
     pub(super) fn new() -> Self {
         Self {
-            generation: 0,
             tags: core::array::from_fn(|way| AtomicTag::new(Tag::vacant(Rank::new(way)))),
             keys: [const { MaybeUninit::uninit() }; WAYS],
             values: [const { MaybeUninit::uninit() }; WAYS],
@@ -69,7 +49,7 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
     }
 
     #[inline]
-    fn tag(&self, way: usize) -> Tag {
+    pub(super) fn tag(&self, way: usize) -> Tag {
         self.tags[way].load()
     }
 
@@ -78,33 +58,42 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
         self.tag(way).is_occupied()
     }
 
-    /// Returns the last way that matches the query.
+    /// Whether a way has an entry with the index and generation of `entry`.
     #[inline(always)]
-    fn last_match(&self, query: Query) -> Option<usize> {
-        let matches = |way: usize| self.tag(way).matches(query.entry);
+    fn matches(&self, way: usize, entry: Tag) -> bool {
+        match WAYS {
+            // The only way is never marked, and its rank is 0.
+            1 => self.tag(way) == entry,
+            _ => self.tag(way).matches(entry),
+        }
+    }
+
+    /// Returns the last way that matches `entry`.
+    #[inline(always)]
+    fn last_match(&self, entry: Tag) -> Option<usize> {
         // Conditional moves instead of a loop with an exit, which would be mispredicted.
-        let way = (1..WAYS).fold(0, |last, way| if matches(way) { way } else { last });
-        (matches(way) && self.generation == query.generation).then_some(way)
+        let way = (1..WAYS).fold(0, |last, way| if self.matches(way, entry) { way } else { last });
+        self.matches(way, entry).then_some(way)
     }
 
     /// Returns the way of the entry for whose key `eq` returns true.
     #[inline]
-    pub(super) fn find(&self, query: Query, eq: impl Fn(&K) -> bool) -> Option<usize> {
-        let last = self.last_match(query)?;
+    pub(super) fn find(&self, entry: Tag, eq: impl Fn(&K) -> bool) -> Option<usize> {
+        let last = self.last_match(entry)?;
         // SAFETY: a way that matches is occupied.
         if eq(unsafe { self.keys[last].assume_init_ref() }) {
             return Some(last);
         }
-        self.find_before(last, query, eq)
+        self.find_before(last, entry, eq)
     }
 
     /// Continues [`find`](Self::find) in the ways before `last`, where several entries have one
     /// index.
     #[inline(never)]
-    fn find_before(&self, last: usize, query: Query, eq: impl Fn(&K) -> bool) -> Option<usize> {
+    fn find_before(&self, last: usize, entry: Tag, eq: impl Fn(&K) -> bool) -> Option<usize> {
         (0..last).rev().find(|&way| {
             // SAFETY: a way that matches is occupied.
-            self.tag(way).matches(query.entry) && eq(unsafe { self.keys[way].assume_init_ref() })
+            self.matches(way, entry) && eq(unsafe { self.keys[way].assume_init_ref() })
         })
     }
 
@@ -113,21 +102,19 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
     #[inline(always)]
     pub(super) fn get_mut(
         &mut self,
-        query: Query,
+        entry: Tag,
         replacement: Replacement,
         eq: impl Fn(&K) -> bool,
     ) -> Option<&mut V> {
-        let way = self.last_match(query)?;
+        let way = self.last_match(entry)?;
         let orders_hits = WAYS > 1 && replacement == Replacement::LeastRecentlyUsed;
         // SAFETY: a way that matches is occupied.
         if orders_hits || !eq(unsafe { self.keys[way].assume_init_ref() }) {
             // Out of line, so that the rest is small enough to be inlined.
-            return self.get_mut_slow(query, replacement, eq);
+            return if WAYS > 1 { self.get_mut_slow(entry, replacement, eq) } else { None };
         }
-        let tag = self.tag(way);
-        // Usually the entry is marked already, and the cache line stays clean.
-        if WAYS > 1 && replacement == Replacement::SecondChance && !tag.is_referenced() {
-            self.tags[way].update(|_| tag.with_reference());
+        if WAYS > 1 && replacement == Replacement::SecondChance {
+            self.mark(way);
         }
         // SAFETY: a way that matches is occupied.
         Some(unsafe { self.values[way].assume_init_mut() })
@@ -136,11 +123,11 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
     #[inline(never)]
     fn get_mut_slow(
         &mut self,
-        query: Query,
+        entry: Tag,
         replacement: Replacement,
         eq: impl Fn(&K) -> bool,
     ) -> Option<&mut V> {
-        let way = self.find(query, eq)?;
+        let way = self.find(entry, eq)?;
         Some(self.record_hit(way, replacement))
     }
 
@@ -163,21 +150,30 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
     #[inline(always)]
     pub(super) fn get(
         &self,
-        query: Query,
+        entry: Tag,
         marks_reference: bool,
         eq: impl Fn(&K) -> bool,
     ) -> Option<&V> {
-        let mut way = self.last_match(query)?;
+        let mut way = self.last_match(entry)?;
         // SAFETY: a way that matches is occupied.
         if !eq(unsafe { self.keys[way].assume_init_ref() }) {
-            way = self.find_before(way, query, eq)?;
+            way = if WAYS > 1 { self.find_before(way, entry, eq)? } else { return None };
         }
-        let tag = self.tag(way);
-        if WAYS > 1 && marks_reference && !tag.is_referenced() {
-            self.tags[way].store(tag.with_reference());
+        if WAYS > 1 && marks_reference {
+            self.mark(way);
         }
         // SAFETY: a way that matches is occupied.
         Some(unsafe { self.values[way].assume_init_ref() })
+    }
+
+    /// Marks the entry of a way as referenced.
+    #[inline]
+    fn mark(&self, way: usize) {
+        let tag = self.tag(way);
+        // Usually the entry is marked already, and the cache line stays clean.
+        if !tag.is_referenced() {
+            self.tags[way].store(tag.with_reference());
+        }
     }
 
     /// Moves a way to the first rank. Ways that were before it move one rank back.
@@ -203,12 +199,14 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
     #[inline]
     pub(super) fn insert(
         &mut self,
-        query: Query,
+        (entry, generation): (Tag, Generation),
         replacement: Replacement,
         key: K,
         value: V,
     ) -> (&mut V, Option<(K, V)>) {
-        self.advance_to(query.generation);
+        if self.is_stale(generation) {
+            self.clear();
+        }
         let mut way = self.least_recent();
         while replacement == Replacement::SecondChance && self.tag(way).is_referenced() {
             self.tags[way].update(Tag::without_reference);
@@ -218,7 +216,7 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
         let evicted = self.remove(way);
         self.keys[way].write(key);
         self.values[way].write(value);
-        self.tags[way].update(|tag| tag.occupied_by(query.entry));
+        self.tags[way].update(|tag| tag.occupied_by(entry));
         self.make_most_recent(way);
         // SAFETY: the value has been written above.
         (unsafe { self.values[way].assume_init_mut() }, evicted)
@@ -245,10 +243,9 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
         Some((key, unsafe { self.values[way].assume_init_read() }))
     }
 
-    /// Returns the entry of a way, if there is one.
-    #[inline]
-    pub(super) fn entry(&self, way: usize) -> Option<(&K, &V)> {
-        if !self.is_occupied(way) {
+    /// Returns the entry of a way, if it has one of this generation.
+    pub(super) fn entry(&self, way: usize, generation: Generation) -> Option<(&K, &V)> {
+        if !self.is_occupied(way) || generation.is_stale(self.tag(way)) {
             return None;
         }
         // SAFETY: the way is occupied.
@@ -257,9 +254,10 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
         Some((key, unsafe { self.values[way].assume_init_ref() }))
     }
 
-    /// Returns the entry of a way, if there is one, with a mutable reference to its value.
-    pub(super) fn entry_mut(&mut self, way: usize) -> Option<(&K, &mut V)> {
-        if !self.is_occupied(way) {
+    /// Returns the entry of a way, if it has one of this generation, with a mutable reference to
+    /// its value.
+    pub(super) fn entry_mut(&mut self, way: usize, generation: Generation) -> Option<(&K, &mut V)> {
+        if !self.is_occupied(way) || generation.is_stale(self.tag(way)) {
             return None;
         }
         // SAFETY: the way is occupied.
@@ -268,18 +266,10 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
         Some((key, unsafe { self.values[way].assume_init_mut() }))
     }
 
-    /// Returns what the tag of a way has of the index of its entry.
-    pub(super) fn index(&self, way: usize) -> u32 {
-        self.tag(way).index()
-    }
-
-    /// Sets the generation, and drops the entries of another one.
+    /// Whether there are entries of another generation, which all entries have then.
     #[inline]
-    pub(super) fn advance_to(&mut self, generation: u32) {
-        if self.generation != generation {
-            self.clear();
-            self.generation = generation;
-        }
+    pub(super) fn is_stale(&self, generation: Generation) -> bool {
+        (0..WAYS).fold(false, |stale, way| stale | generation.is_stale(self.tag(way)))
     }
 
     /// Drops all entries.
@@ -310,12 +300,15 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
     }
 }
 
-impl<K: Clone, V: Clone, const WAYS: usize> Clone for Set<K, V, WAYS> {
-    fn clone(&self) -> Self {
+impl<K: Clone, V: Clone, const WAYS: usize> Set<K, V, WAYS> {
+    /// Clones the entries, if they are of this generation.
+    pub(super) fn clone_of(&self, generation: Generation) -> Self {
         let mut clone = Self::new();
-        clone.generation = self.generation;
+        if self.is_stale(generation) {
+            return clone;
+        }
         for way in 0..WAYS {
-            if let Some((key, value)) = self.entry(way) {
+            if let Some((key, value)) = self.entry(way, generation) {
                 let (key, value) = (key.clone(), value.clone());
                 clone.keys[way].write(key);
                 clone.values[way].write(value);

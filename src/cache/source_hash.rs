@@ -6,8 +6,8 @@ use core::{fmt, mem};
 use equivalent::Equivalent;
 
 use super::replacement::Replacement;
-use super::set::{Query, STALE, Set};
-use super::tag::MAX_WAYS;
+use super::set::Set;
+use super::tag::{Generation, MAX_WAYS, Tag};
 use super::{CacheError, Inserted, Statistics};
 use crate::hash::source_index::SourceIndex;
 use crate::invariant::{InvariantError, ensure};
@@ -20,30 +20,30 @@ pub(super) type Sets<K, V, const WAYS: usize, A> = Array<Set<K, V, WAYS>, A, tru
 ///
 /// A set has `WAYS` entries. One way is the direct-mapped cache of the paper, where a new entry
 /// evicts the one in its slot; up to 8 tolerate equal indices. A lookup reads one cache line if the
-/// entries of a set fit into it beside 4 bytes, and 4 more for each way: see
+/// entries of a set fit into it beside 4 bytes for each way: see
 /// [`ways_per_cache_line`](Self::ways_per_cache_line).
 ///
 /// | ways | key and value, for a set in one cache line | memory per entry |
 /// |--:|--:|--:|
-/// | 1 | 56 bytes; two sets per line: 24 bytes | 64; 32 |
-/// | 2 | 26 bytes | 32 |
-/// | 3 | 16 bytes | 21 |
-/// | 4 | 11 bytes | 16 |
-/// | 8 | 3 bytes | 8 |
+/// | 1 | 60 bytes; two sets per line: 28 bytes; three: 16 bytes | 64; 32; 21 |
+/// | 2 | 28 bytes | 32 |
+/// | 3 | 17 bytes | 21 |
+/// | 4 | 12 bytes | 16 |
+/// | 8 | 4 bytes | 8 |
 ///
 /// # What an index can and cannot do
 ///
 /// Whole keys are compared: no index, be it wrong, hostile or [absent](SourceIndex::ABSENT), ever
 /// finds the value of another key. But a key that is used with two indices has two entries, which
 /// may differ. So cached values must be valid independent of their entry, and
-/// [`clear`](Self::clear), which is O(1), must be called when they change.
+/// [`clear`](Self::clear), which is amortized O(1), must be called when they change.
 ///
 /// | method | cost |
 /// |---|---|
 /// | `get`, `get_mut`, `peek`, `contains_key` | O(1): one set |
 /// | `get_or_insert_with`, `insert`, `remove` | O(1): one set |
 /// | `get_batch`, `get_batch_mut`, `peek_batch` | O(keys); the cache misses of 32 keys overlap |
-/// | `clear` | O(1); the entries of a set are dropped at its next insertion |
+/// | `clear` | amortized O(1); the entries of a set are dropped at its next insertion |
 /// | `iter`, `retain`, `drop` | O(sets) |
 ///
 /// Paper: Chandranmenon and Varghese, section 3: two instructions to locate the entry, 18 to
@@ -71,8 +71,8 @@ pub(super) type Sets<K, V, const WAYS: usize, A> = Array<Set<K, V, WAYS>, A, tru
 #[doc(alias("connection id", "flow label", "rss"))]
 pub struct SourceHashCache<K, V, const WAYS: usize = 1, A: Allocator + Clone = Global> {
     pub(super) sets: Sets<K, V, WAYS, A>,
-    /// Incremented by `clear`. Entries of sets with another generation are stale.
-    pub(super) generation: u32,
+    /// Incremented by `clear`. Entries of another generation are stale.
+    pub(super) generation: Generation,
     pub(super) replacement: Replacement,
     pub(super) len: usize,
     pub(super) statistics: Statistics,
@@ -142,7 +142,8 @@ impl<K, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WAYS, 
         }
         let sets = Array::new_in(capacity.div_ceil(WAYS), memory, |_| Set::new())?;
         let (replacement, statistics) = (Replacement::default(), Statistics::default());
-        Ok(Self { sets, generation: 0, replacement, len: 0, statistics })
+        let generation = Generation::first(sets.len());
+        Ok(Self { sets, generation, replacement, len: 0, statistics })
     }
 
     /// Returns the allocator that the cache was created with.
@@ -243,18 +244,25 @@ impl<K, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WAYS, 
         self.sets.allocation_size()
     }
 
-    /// Removes all entries in O(1), to invalidate the cache.
+    /// Removes all entries, to invalidate the cache. Amortized O(1).
     ///
-    /// Entries are dropped at the next insertion into their set, or with the cache. One in 2^32 - 1
-    /// calls takes O(sets).
+    /// Entries are dropped at the next insertion into their set, or with the cache. With n sets,
+    /// one in n calls takes O(n), and drops all entries that are left.
     pub fn clear(&mut self) {
-        self.len = 0;
-        self.generation += 1;
-        if self.generation == STALE {
-            // Generations wrap around, and no set may have one that is used again.
-            self.generation = 0;
-            (0..self.sets.len()).for_each(|set| self.sets.get_mut(set).generation = STALE);
+        if let Some(next) = self.generation.next() {
+            (self.generation, self.len) = (next, 0);
+            return;
         }
+        // Generations wrap around, and no entry may have one that is used again.
+        for set in 0..self.sets.len() {
+            let set = self.sets.get_mut(set);
+            for way in 0..WAYS {
+                // If a drop panics, the entries that remain are counted as before.
+                self.len -= usize::from(set.entry(way, self.generation).is_some());
+                drop(set.remove(way));
+            }
+        }
+        self.generation = Generation::first(self.sets.len());
     }
 
     /// Checks the invariants, for tests. O(sets).
@@ -309,10 +317,10 @@ impl<K, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WAYS, 
         self.sets.get(index.get() as usize)
     }
 
-    /// Returns the query for the entries of an index in their set.
+    /// Returns the tag of entries with an index.
     #[inline]
-    pub(super) fn query(&self, index: SourceIndex) -> Query {
-        Query::new(index, self.generation)
+    pub(super) fn entry(&self, index: SourceIndex) -> Tag {
+        self.generation.entry(index)
     }
 }
 
@@ -324,7 +332,7 @@ impl<K: Eq, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WA
     where
         Q: Equivalent<K> + ?Sized,
     {
-        self.set(index).get(self.query(index), false, |stored| key.equivalent(stored))
+        self.set(index).get(self.entry(index), false, |stored| key.equivalent(stored))
     }
 
     /// Returns whether `key` has a value, without recording a use or a hit.
@@ -352,9 +360,9 @@ impl<K: Eq, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WA
     where
         Q: Equivalent<K> + ?Sized,
     {
-        let query = self.query(index);
+        let entry = self.entry(index);
         let set = self.sets.get_mut(index.get() as usize);
-        let value = set.get_mut(query, self.replacement, |stored| key.equivalent(stored));
+        let value = set.get_mut(entry, self.replacement, |stored| key.equivalent(stored));
         self.statistics.count_lookup(value.is_some());
         value
     }
@@ -370,15 +378,15 @@ impl<K: Eq, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WA
         key: K,
         make: impl FnOnce(&K) -> V,
     ) -> &mut V {
-        let query = self.query(index);
+        let entry = self.entry(index);
         let set = self.sets.get_mut(index.get() as usize);
-        if let Some(way) = set.find(query, |stored| key == *stored) {
+        if let Some(way) = set.find(entry, |stored| key == *stored) {
             self.statistics.count_lookup(true);
             return set.record_hit(way, self.replacement);
         }
         self.statistics.count_lookup(false);
         let value = make(&key);
-        let (value, evicted) = set.insert(query, self.replacement, key, value);
+        let (value, evicted) = set.insert((entry, self.generation), self.replacement, key, value);
         self.len += usize::from(evicted.is_none());
         self.statistics.count_insertion(evicted.is_some());
         value
@@ -387,13 +395,13 @@ impl<K: Eq, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WA
     /// Inserts or replaces the value of `key`. A new entry evicts another one if its set is full.
     #[inline]
     pub fn insert(&mut self, index: SourceIndex, key: K, value: V) -> Inserted<K, V> {
-        let query = self.query(index);
+        let entry = self.entry(index);
         let set = self.sets.get_mut(index.get() as usize);
-        if let Some(previous) = set.get_mut(query, self.replacement, |stored| key == *stored) {
+        if let Some(previous) = set.get_mut(entry, self.replacement, |stored| key == *stored) {
             let previous = Some(mem::replace(previous, value));
             return Inserted { previous, evicted: None };
         }
-        let (_, evicted) = set.insert(query, self.replacement, key, value);
+        let (_, evicted) = set.insert((entry, self.generation), self.replacement, key, value);
         self.len += usize::from(evicted.is_none());
         self.statistics.count_insertion(evicted.is_some());
         Inserted { previous: None, evicted }
@@ -404,9 +412,9 @@ impl<K: Eq, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WA
     where
         Q: Equivalent<K> + ?Sized,
     {
-        let query = self.query(index);
+        let entry = self.entry(index);
         let set = self.sets.get_mut(index.get() as usize);
-        let way = set.find(query, |stored| key.equivalent(stored))?;
+        let way = set.find(entry, |stored| key.equivalent(stored))?;
         self.len -= 1;
         set.remove(way).map(|(_, value)| value)
     }
@@ -417,11 +425,7 @@ impl<K: Clone, V: Clone, const WAYS: usize, A: Allocator + Clone> Clone
     for SourceHashCache<K, V, WAYS, A>
 {
     fn clone(&self) -> Self {
-        let is_current = |set: &Set<K, V, WAYS>| set.generation == self.generation;
-        let sets = self.sets.clone_with(|set| match is_current(set) {
-            true => set.clone(),
-            false => Set::new(),
-        });
+        let sets = self.sets.clone_with(|set| set.clone_of(self.generation));
         Self { sets, ..*self }
     }
 }
@@ -438,21 +442,21 @@ impl<K: fmt::Debug, V: fmt::Debug, const WAYS: usize, A: Allocator + Clone> fmt:
 mod tests {
     use super::*;
 
-    /// A unit test, as it sets the generation instead of calling `clear` 2^32 times.
     #[test]
     fn stale_entries_stay_removed_when_generations_wrap_around() {
         let mut cache: SourceHashCache<u32, u32, 2> = SourceHashCache::new(8).unwrap();
         let index = SourceIndex::new;
         _ = cache.insert(index(0), 0, 70);
-        cache.generation = STALE - 2;
-        _ = cache.insert(index(1), 1, 71);
-        cache.len = 1;
+        for _ in 0..2 {
+            cache.clear();
+            _ = cache.insert(index(1), 1, 71);
+        }
         for _ in 0..3 {
             cache.clear();
             assert_eq!((cache.len(), cache.validate()), (0, Ok(())));
             assert_eq!([0, 1].map(|key| cache.peek(index(key), &key)), [None; 2]);
         }
-        assert_eq!(cache.generation, 1);
+        assert_eq!(Some(cache.generation), Generation::first(4).next());
         _ = cache.insert(index(0), 2, 72);
         assert_eq!((cache.peek(index(0), &2), cache.iter().count()), (Some(&72), 1));
     }

@@ -3,8 +3,8 @@
 use equivalent::Equivalent;
 
 use super::replacement::Replacement;
-use super::set::Query;
 use super::source_hash::{Sets, SourceHashCache};
+use super::tag::Generation;
 use crate::hash::source_index::SourceIndex;
 use crate::memory::Allocator;
 use crate::raw::results::results_for;
@@ -52,9 +52,8 @@ impl<K: Eq, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WA
         }
         let Self { sets, generation, replacement, statistics, .. } = self;
         let marks_reference = *replacement == Replacement::SecondChance;
-        let query = |index| Query::new(index, *generation);
         let count = |is_hit| statistics.count_lookup(is_hit);
-        lookup_batch(sets, query, marks_reference, (indices, keys), found, count);
+        lookup_batch(sets, *generation, marks_reference, (indices, keys), found, count);
     }
 
     /// Looks up a batch of keys as [`get_batch`](Self::get_batch), without recording uses or hits.
@@ -86,7 +85,7 @@ impl<K: Eq, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WA
     ) where
         Q: Equivalent<K>,
     {
-        lookup_batch(&self.sets, |index| self.query(index), false, (indices, keys), found, |_| ());
+        lookup_batch(&self.sets, self.generation, false, (indices, keys), found, |_| ());
     }
 
     /// Calls `each` with the position of each key in `keys` and a mutable reference to its value,
@@ -119,7 +118,7 @@ impl<K: Eq, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WA
 #[inline]
 fn lookup_batch<'a, K, V, Q: Equivalent<K>, const WAYS: usize, A: Allocator>(
     sets: &'a Sets<K, V, WAYS, A>,
-    query: impl Fn(SourceIndex) -> Query,
+    generation: Generation,
     marks_reference: bool,
     (indices, keys): (&[SourceIndex], &[Q]),
     found: &mut [Option<&'a V>],
@@ -134,7 +133,7 @@ fn lookup_batch<'a, K, V, Q: Equivalent<K>, const WAYS: usize, A: Allocator>(
             sets.prefetch(next.get() as usize);
         }
         let set = sets.get(index.get() as usize);
-        *found = set.get(query(index), marks_reference, |stored| key.equivalent(stored));
+        *found = set.get(generation.entry(index), marks_reference, |stored| key.equivalent(stored));
         count(found.is_some());
     }
 }

@@ -5,7 +5,6 @@ use core::iter::{self, FusedIterator};
 use core::ops::Range;
 
 use super::source_hash::SourceHashCache;
-use crate::hash::source_index::SourceIndex;
 use crate::memory::{Allocator, Global};
 
 /// An iterator over the entries of a [`SourceHashCache`], in no particular order.
@@ -26,8 +25,7 @@ impl<K, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WAYS, 
 
     /// Returns the entry of a way, those of one set after the other, if there is one.
     fn entry_at(&self, way: usize) -> Option<(&K, &V)> {
-        let set = self.sets.get(way / WAYS);
-        set.entry(way % WAYS).filter(|_| set.generation == self.generation)
+        self.sets.get(way / WAYS).entry(way % WAYS, self.generation)
     }
 
     /// Retains the entries for which `keep` returns true. O(sets).
@@ -78,10 +76,7 @@ impl<K, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WAYS, 
         iter::from_fn(move || {
             ways.find_map(|way| {
                 let (set, way) = (self.sets.get_mut(way / WAYS), way % WAYS);
-                if set.generation != self.generation {
-                    return None;
-                }
-                let (key, value) = set.entry_mut(way)?;
+                let (key, value) = set.entry_mut(way, self.generation)?;
                 if !is_removed(key, value) {
                     return None;
                 }
@@ -150,9 +145,8 @@ impl<K: Eq, V: PartialEq, const WAYS: usize, A: Allocator + Clone> PartialEq
     fn eq(&self, other: &Self) -> bool {
         let is_in_other = |way: usize| {
             let Some((key, value)) = self.entry_at(way) else { return true };
-            let number = way / WAYS;
-            // The number of the set has the low bits of the index.
-            let index = SourceIndex::new(self.sets.get(number).index(way % WAYS) | number as u32);
+            let set = way / WAYS;
+            let index = self.generation.index(self.sets.get(set).tag(way % WAYS), set);
             other.peek(index, key).is_some_and(|other| value == other)
         };
         self.len() == other.len() && (0..self.capacity()).all(is_in_other)

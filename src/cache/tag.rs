@@ -1,9 +1,12 @@
-//! Tags of the ways of a set: state, recency and index of an entry in 32 bits.
+//! Tags of the ways of a set: state, recency, index and generation of an entry in 32 bits.
 //!
 //! ```text
-//!     │ occupied │ referenced │ rank   │ index   │        rank 0: the most recent way
-//!       1 bit      1 bit        3 bits   27 bits           rank WAYS - 1: the next victim
+//!     │ occupied │ referenced │ rank   │ index     │ generation │   rank 0: the most recent way
+//!       1 bit      1 bit        3 bits   27 - k bits  k bits       rank WAYS - 1: the next victim
 //! ```
+//!
+//! In a cache of 2^k sets, the low k bits of an index are the number of the set. The generation
+//! has their place, so that one comparison finds an entry that has the index and is not stale.
 
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -43,12 +46,6 @@ impl Tag {
         Self(rank.0)
     }
 
-    /// An entry with this index, as the most recent way.
-    #[inline]
-    pub(super) const fn entry(index: SourceIndex) -> Self {
-        Self(index.get() & Self::INDEX | Self::OCCUPIED)
-    }
-
     /// Whether the way has an entry.
     #[inline]
     pub(super) const fn is_occupied(self) -> bool {
@@ -66,18 +63,14 @@ impl Tag {
         Rank(self.0 & Self::RANK)
     }
 
-    /// The bits of the index of the entry.
-    pub(super) const fn index(self) -> u32 {
-        self.0 & Self::INDEX
-    }
-
-    /// Whether the way has an entry with the index of `entry`, a tag from [`Tag::entry`].
+    /// Whether the way has an entry with the index and generation of `entry`, a tag from
+    /// [`Generation::entry`].
     #[inline]
     pub(super) const fn matches(self, entry: Self) -> bool {
         self.0 & (Self::OCCUPIED | Self::INDEX) == entry.0
     }
 
-    /// This vacant way with the entry of `entry`, a tag from [`Tag::entry`].
+    /// This vacant way with the entry of `entry`, a tag from [`Generation::entry`].
     #[inline]
     pub(super) const fn occupied_by(self, entry: Self) -> Self {
         Self(self.0 | entry.0)
@@ -117,6 +110,44 @@ impl Tag {
     }
 }
 
+/// The generation of a cache, which `clear` increments. Entries of another one are stale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Generation {
+    number: u32,
+    /// The bits of tags that have the number of a generation.
+    mask: u32,
+}
+
+impl Generation {
+    /// The first generation of a cache with this number of sets, which is a power of two.
+    pub(super) const fn first(sets: usize) -> Self {
+        Self { number: 0, mask: (sets - 1) as u32 & Tag::INDEX }
+    }
+
+    /// The next generation, unless numbers wrap around.
+    pub(super) fn next(self) -> Option<Self> {
+        (self.number < self.mask).then_some(Self { number: self.number + 1, ..self })
+    }
+
+    /// The tag of an entry of this generation with an index, as the most recent way.
+    #[inline]
+    pub(super) const fn entry(self, index: SourceIndex) -> Tag {
+        Tag(index.get() & (Tag::INDEX & !self.mask) | self.number | Tag::OCCUPIED)
+    }
+
+    /// Whether a way has an entry of another generation.
+    #[inline]
+    pub(super) const fn is_stale(self, tag: Tag) -> bool {
+        tag.is_occupied() && tag.0 & self.mask != self.number
+    }
+
+    /// Returns the index of an entry, up to bits that no tag has, from its tag and the number of
+    /// its set.
+    pub(super) const fn index(self, tag: Tag, set: usize) -> SourceIndex {
+        SourceIndex::new(tag.0 & (Tag::INDEX & !self.mask) | set as u32)
+    }
+}
+
 /// A tag that shared lookups can mark as referenced.
 pub(super) struct AtomicTag(AtomicU32);
 
@@ -147,18 +178,22 @@ impl AtomicTag {
 
 #[cfg(test)]
 mod tests {
+    use core::iter;
+
     use super::*;
+
+    const FIRST: Generation = Generation::first(1 << 4);
 
     #[test]
     fn the_fields_of_a_tag_do_not_overlap() {
-        let index = SourceIndex::new(u32::MAX);
+        let entry = FIRST.entry(SourceIndex::new(u32::MAX));
         for rank in (0..MAX_WAYS).map(Rank::new) {
             let vacant = Tag::vacant(rank);
             assert!(!vacant.is_occupied() && !vacant.is_referenced());
-            let tag = vacant.occupied_by(Tag::entry(index));
-            assert!(tag.is_occupied() && !tag.is_referenced() && tag.matches(Tag::entry(index)));
+            let tag = vacant.occupied_by(entry);
+            assert!(tag.is_occupied() && !tag.is_referenced() && tag.matches(entry));
             let referenced = tag.with_reference();
-            assert!(referenced.is_referenced() && referenced.matches(Tag::entry(index)));
+            assert!(referenced.is_referenced() && referenced.matches(entry));
             assert_eq!((referenced.rank(), referenced.without_reference()), (rank, tag));
             assert_eq!(referenced.vacated(), vacant);
         }
@@ -166,14 +201,33 @@ mod tests {
 
     #[test]
     fn a_tag_matches_its_index_in_27_bits() {
-        let entry = |index| Tag::entry(SourceIndex::new(index));
+        let entry = |index| FIRST.entry(SourceIndex::new(index));
         assert!(!Tag::vacant(Rank::MOST_RECENT).matches(entry(0)));
         assert!(entry(7).matches(entry(7 | 1 << 27)) && !entry(7).matches(entry(7 | 1 << 26)));
+        assert!(!entry(7).matches(entry(7 | 1 << 4)));
+        assert_eq!(FIRST.index(entry(u32::MAX), 7), SourceIndex::new(0x07ff_fff7));
+    }
+
+    #[test]
+    fn there_is_a_generation_for_each_set() {
+        for (sets, count) in [(1, 1), (2, 2), (16, 16), (1 << 10, 1 << 10)] {
+            let generations = || iter::successors(Some(Generation::first(sets)), |now| now.next());
+            assert_eq!(generations().count(), count);
+            let index = SourceIndex::new(0x00ab_cde5);
+            for (now, next) in generations().zip(generations().skip(1)).take(100) {
+                assert!(!now.entry(index).matches(next.entry(index)));
+                assert!(next.is_stale(now.entry(index)) && !next.is_stale(next.entry(index)));
+                assert!(!next.is_stale(Tag::vacant(Rank::new(3))));
+                let set = index.get() as usize % sets;
+                assert_eq!(next.index(next.entry(index), set), index);
+            }
+        }
+        assert_eq!(Generation::first(1 << 30).mask, Tag::INDEX);
     }
 
     #[test]
     fn ranks_are_changed_one_by_one() {
-        let tag = Tag::entry(SourceIndex::new(7)).with_rank(Rank::new(3));
+        let tag = FIRST.entry(SourceIndex::new(7)).with_rank(Rank::new(3));
         assert_eq!(tag.demoted_if(true).rank(), Rank::new(4));
         assert_eq!(tag.promoted_if(true).rank(), Rank::new(2));
         assert_eq!((tag.demoted_if(false), tag.promoted_if(false)), (tag, tag));

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //!     40 bytes each, dense:        │ 0     1 │  2    3│    4    │   every second one spans two
-//!     padded, 64 bytes apart:      │ 0       │ 1      │ 2       │   each is in one
+//!     padded, one in a line:       │ 0       │ 1      │ 2       │   each is in one
+//!     20 bytes each, padded:       │ 0  1  2 │ 3  4  5│ 6  7  8 │
 //! ```
 //!
-//! Indices wrap around, so they are not checked. Padded, the stride is the next power of two for
-//! elements of up to 64 bytes, and a multiple of 64 for larger ones. That depends on the element
-//! type, and no Rust type has such an alignment; hence the unsafe code.
+//! Indices wrap around, so they are not checked. Padded, a line has as many elements as fit into
+//! it, and larger elements start at a line. That depends on the element type, and no Rust type has
+//! such an alignment; hence the unsafe code.
 //!
 //! Invariant: the length is a power of two, and all elements are initialized from the end of the
 //! constructor to the drop. The allocation has a separate owner, so it is freed whatever panics.
@@ -76,8 +77,9 @@ unsafe impl<T: Send, A: Allocator + Send, const PADDED: bool> Send for Array<T, 
 unsafe impl<T: Sync, A: Allocator + Sync, const PADDED: bool> Sync for Array<T, A, PADDED> {}
 
 impl<T, A: Allocator, const PADDED: bool> Array<T, A, PADDED> {
-    /// Bytes from one element to the next: a multiple of the alignment, which is a power of two.
-    pub(crate) const STRIDE: usize = {
+    /// Bytes from one element to the next in the same line: a multiple of the alignment, which is a
+    /// power of two.
+    const STRIDE: usize = {
         let (size, align) = (size_of::<T>(), align_of::<T>());
         if size == 0 {
             align
@@ -85,10 +87,32 @@ impl<T, A: Allocator, const PADDED: bool> Array<T, A, PADDED> {
             size
         } else if size > CACHE_LINE {
             size.next_multiple_of(if align > CACHE_LINE { align } else { CACHE_LINE })
+        } else if (CACHE_LINE / size).is_power_of_two() {
+            CACHE_LINE / (CACHE_LINE / size)
         } else {
-            size.next_power_of_two()
+            size
         }
     };
+
+    /// The number of elements in a line, or one if they span more; and bytes beyond them.
+    const LINE: (usize, usize) = match CACHE_LINE / Self::STRIDE {
+        0 => (1, 0),
+        _ if !PADDED => (1, 0),
+        count => (count, CACHE_LINE % Self::STRIDE),
+    };
+
+    /// Returns the distance in bytes of an element from the first one.
+    #[inline(always)]
+    const fn offset(index: usize) -> usize {
+        index * Self::STRIDE + Self::rests(index + 1)
+    }
+
+    /// Returns the number of bytes before the last of `len` elements that are beyond the elements
+    /// of their line.
+    const fn rests(len: usize) -> usize {
+        let (per_line, rest) = Self::LINE;
+        (len - 1) / per_line * rest
+    }
 
     /// Creates `len` elements, rounded up to a power of two, each from its index.
     pub(crate) fn new_in(
@@ -130,8 +154,8 @@ impl<T, A: Allocator, const PADDED: bool> Array<T, A, PADDED> {
     }
 
     fn layout(len: usize) -> Option<Layout> {
-        let align = CACHE_LINE.max(align_of::<T>());
-        Layout::from_size_align(Self::STRIDE.checked_mul(len)?, align).ok()
+        let bytes = Self::STRIDE.checked_mul(len)?.checked_add(Self::rests(len))?;
+        Layout::from_size_align(bytes, CACHE_LINE.max(align_of::<T>())).ok()
     }
 
     pub(crate) const fn len(&self) -> usize {
@@ -146,9 +170,9 @@ impl<T, A: Allocator, const PADDED: bool> Array<T, A, PADDED> {
     /// Returns the address of the element at `index` modulo the length.
     #[inline(always)]
     pub(crate) fn pointer(&self, index: usize) -> NonNull<T> {
-        // SAFETY: the allocation has a slot for each index up to the mask; `STRIDE` keeps it
+        // SAFETY: the allocation has a slot for each index up to the mask; `offset` keeps it
         // aligned.
-        unsafe { self.first.byte_add((index & self.mask) * Self::STRIDE) }
+        unsafe { self.first.byte_add(Self::offset(index & self.mask)) }
     }
 
     /// Returns the address of the element at `index`.
@@ -159,8 +183,8 @@ impl<T, A: Allocator, const PADDED: bool> Array<T, A, PADDED> {
     #[inline(always)]
     pub(crate) unsafe fn pointer_unchecked(&self, index: usize) -> NonNull<T> {
         debug_assert!(index < self.len());
-        // SAFETY: the allocation has a slot for each index; `STRIDE` keeps it aligned.
-        unsafe { self.first.byte_add(index * Self::STRIDE) }
+        // SAFETY: the allocation has a slot for each index; `offset` keeps it aligned.
+        unsafe { self.first.byte_add(Self::offset(index)) }
     }
 
     /// Returns the element at `index` modulo the length.
@@ -192,7 +216,7 @@ impl<T, A: Allocator, const PADDED: bool> Array<T, A, PADDED> {
 
     /// Bytes allocated.
     pub(crate) const fn allocation_size(&self) -> usize {
-        self.len() * Self::STRIDE
+        self.len() * Self::STRIDE + Self::rests(self.len())
     }
 }
 
@@ -224,15 +248,15 @@ mod tests {
 
     #[test]
     fn no_element_spans_more_cache_lines_than_necessary() {
-        fn check<T: Default>(stride: usize) {
+        fn check<T: Default>(size: usize) {
             let array = Padded::<T>::new_in(5, Global, |_| T::default()).unwrap();
-            assert_eq!(
-                (array.len(), Padded::<T>::STRIDE, array.allocation_size()),
-                (8, stride, 8 * stride)
-            );
+            assert_eq!((array.len(), array.allocation_size()), (8, size));
+            let mut next = array.first.addr().get();
             for element in array.iter() {
                 let address = (&raw const *element).addr();
                 assert_eq!(address % align_of::<T>(), 0);
+                assert!(next <= address);
+                next = address + size_of::<T>();
                 let end = address + size_of::<T>().max(1) - 1;
                 assert_eq!(
                     end / CACHE_LINE - address / CACHE_LINE,
@@ -246,14 +270,17 @@ mod tests {
         #[derive(Default)]
         #[repr(align(128))]
         struct Empty;
-        check::<u8>(1);
-        check::<[u32; 3]>(16);
-        check::<[u64; 5]>(64);
-        check::<[u64; 8]>(64);
-        check::<[u64; 9]>(128);
-        check::<Wide>(128);
-        check::<()>(1);
-        check::<Empty>(128);
+        check::<u8>(8);
+        check::<[u32; 3]>(64 + 3 * 12);
+        check::<[u32; 4]>(2 * 64);
+        check::<[u32; 5]>(2 * 64 + 2 * 20);
+        check::<[u32; 6]>(4 * 64);
+        check::<[u64; 5]>(8 * 64);
+        check::<[u64; 8]>(8 * 64);
+        check::<[u64; 9]>(8 * 128);
+        check::<Wide>(8 * 128);
+        check::<()>(8);
+        check::<Empty>(8 * 128);
         _ = Wide::default().0;
     }
 

@@ -61,22 +61,22 @@ fn the_ways_per_cache_line_are_those_of_the_table() {
     fn ways<const SIZE: usize>() -> usize {
         SourceHashCache::<[u8; SIZE], ()>::ways_per_cache_line()
     }
-    assert_eq!([ways::<3>(), ways::<4>(), ways::<5>(), ways::<11>()], [8, 7, 6, 4]);
-    assert_eq!([ways::<12>(), ways::<16>(), ways::<17>(), ways::<26>()], [3, 3, 2, 2]);
-    assert_eq!([ways::<27>(), ways::<56>(), ways::<57>(), ways::<5000>()], [1, 1, 1, 1]);
+    assert_eq!([ways::<4>(), ways::<5>(), ways::<6>(), ways::<12>()], [8, 7, 6, 4]);
+    assert_eq!([ways::<13>(), ways::<17>(), ways::<18>(), ways::<28>()], [3, 3, 2, 2]);
+    assert_eq!([ways::<29>(), ways::<60>(), ways::<61>(), ways::<5000>()], [1, 1, 1, 1]);
 
     fn bytes<const SIZE: usize, const WAYS: usize>() -> usize {
-        let cache = SourceHashCache::<[u8; SIZE], (), WAYS>::new(1).unwrap();
+        let cache = SourceHashCache::<[u8; SIZE], (), WAYS>::new(64).unwrap();
         cache.allocation_size() / cache.capacity()
     }
-    assert_eq!([bytes::<56, 1>(), bytes::<24, 1>()], [64, 32]);
+    assert_eq!([bytes::<60, 1>(), bytes::<28, 1>(), bytes::<16, 1>()], [64, 32, 21]);
     assert_eq!(
-        [bytes::<57, 1>(), bytes::<25, 1>()],
-        [128, 64],
+        [bytes::<61, 1>(), bytes::<29, 1>(), bytes::<17, 1>()],
+        [128, 64, 32],
         "one byte too large for the cache line"
     );
-    assert_eq!([bytes::<26, 2>(), bytes::<16, 3>(), bytes::<11, 4>()], [32, 21, 16]);
-    assert_eq!([bytes::<3, 8>(), bytes::<4, 8>()], [8, 16]);
+    assert_eq!([bytes::<28, 2>(), bytes::<17, 3>(), bytes::<12, 4>()], [32, 21, 16]);
+    assert_eq!([bytes::<4, 8>(), bytes::<5, 8>()], [8, 16]);
 }
 
 #[test]

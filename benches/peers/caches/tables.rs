@@ -35,7 +35,7 @@ impl<const WAYS: usize> Sets<WAYS> {
 }
 
 impl<const WAYS: usize> Cache for Sets<WAYS> {
-    // The lookups of the peers are inlined, too.
+    // The lookups of hashbrown are inlined, too.
     #[inline(always)]
     fn get(&mut self, packet: &Packet) -> Option<u32> {
         self.0.get(packet.index, &packet.name).copied()
@@ -73,7 +73,8 @@ impl<S: BuildHasher> Chained<S> {
 }
 
 impl<S: BuildHasher> Cache for Chained<S> {
-    #[inline]
+    // The lookups of hashlink are inlined, too.
+    #[inline(always)]
     fn get(&mut self, packet: &Packet) -> Option<u32> {
         self.0.get(&packet.name).copied()
     }
