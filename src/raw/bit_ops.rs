@@ -203,6 +203,69 @@ pub(crate) fn select_by_sign(condition: u64, one: u64, other: u64) -> u64 {
     if condition >> 63 != 0 { one } else { other }
 }
 
+/// Two pointers that are selected together.
+type Pointers<T, U> = (*const T, *const U);
+
+/// Returns `one` if `condition` is not zero, otherwise `other`, like [`select`].
+#[inline(always)]
+pub(crate) fn select_ptrs<T, U>(
+    condition: u64,
+    one: Pointers<T, U>,
+    other: Pointers<T, U>,
+) -> Pointers<T, U> {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        let mut selected = other;
+        // SAFETY: conditional moves are part of x86-64; they have no other effect.
+        unsafe {
+            core::arch::asm!(
+                "test {condition}, {condition}",
+                "cmovne {first}, {one}",
+                "cmovne {second}, {another}",
+                condition = in(reg) condition,
+                first = inout(reg) selected.0,
+                second = inout(reg) selected.1,
+                one = in(reg) one.0,
+                another = in(reg) one.1,
+                options(pure, readonly, nostack),
+            );
+        }
+        selected
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    if condition != 0 { one } else { other }
+}
+
+/// Returns `one` if the top bit of `condition` is set, otherwise `other`, like [`select`].
+#[inline(always)]
+pub(crate) fn select_ptrs_by_sign<T, U>(
+    condition: u64,
+    one: Pointers<T, U>,
+    other: Pointers<T, U>,
+) -> Pointers<T, U> {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        let mut selected = other;
+        // SAFETY: conditional moves are part of x86-64; they have no other effect.
+        unsafe {
+            core::arch::asm!(
+                "test {condition}, {condition}",
+                "cmovs {first}, {one}",
+                "cmovs {second}, {another}",
+                condition = in(reg) condition,
+                first = inout(reg) selected.0,
+                second = inout(reg) selected.1,
+                one = in(reg) one.0,
+                another = in(reg) one.1,
+                options(pure, readonly, nostack),
+            );
+        }
+        selected
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    if condition >> 63 != 0 { one } else { other }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,6 +287,14 @@ mod tests {
             assert_eq!(select(word, 1, 2), if word != 0 { 1 } else { 2 });
             assert_eq!(select_ref(word, &1, &2), if word != 0 { &1 } else { &2 });
             assert_eq!(select_by_sign(word, 1, 2), if word >> 63 != 0 { 1 } else { 2 });
+            let (words, chars) = ([1, 2], ['a', 'b']);
+            let (one, other) = (
+                (&raw const words[0], &raw const chars[0]),
+                (&raw const words[1], &raw const chars[1]),
+            );
+            assert_eq!(select_ptrs(word, one, other), if word != 0 { one } else { other });
+            let selected = select_ptrs_by_sign(word, one, other);
+            assert_eq!(selected, if word >> 63 != 0 { one } else { other });
         }
     }
 

@@ -109,7 +109,7 @@ mod lookup;
 mod node;
 mod pool;
 mod release;
-pub(crate) mod search;
+mod search;
 mod segment;
 mod set;
 mod sets;

@@ -1,23 +1,27 @@
 //! Blocks: the nodes of the trie, of which only one word changes.
 //!
 //! ```text
-//!               ┌───────┬───────┬───────┬───────┬─────────┬─────────┬─────────
-//!     … child 1 │child 0│ inner │ outer │ child │inherited│ inner   │ outer …
-//!               │       │ bits  │ bits  │ bits  │ word    │ values ←│ values →
-//!               └───────┴───────┴───────┴───────┴─────────┴─────────┴─────────
-//!                       ↑ a pointer to a block, to the header of 32 bytes
+//!     ─────────┬───────┬───────┬─────────┬─────────┬─────────┬─────────┬─────────┬─────────
+//!      ← inner │child 1│child 0│  inner  │  outer  │  child  │inherited│  outer  │
+//!       values │       │       │  bits   │  bits   │  bits   │  word   │ values →│
+//!     ─────────┴───────┴───────┴─────────┴─────────┴─────────┴─────────┴─────────┴─────────
+//!                              ↑ a pointer to a block, to the header of 32 bytes
 //! ```
 //!
-//! The bitmaps are those of a node of a [`RouteTable`](crate::RouteTable). The values follow them,
-//! so that a lookup often reads one cache line: those of inner routes from right to left, then
-//! those of outer ones. Children precede the header, so that the offset of a value does not depend
-//! on their number.
+//! The bitmaps are those of a node of a [`RouteTable`](crate::RouteTable). The values are on both
+//! sides of them, so that a lookup often reads one cache line, and that it finds the value by one
+//! count of ones: those of inner routes from right to left in the order of their bits, those of
+//! outer ones from left to right. Most blocks of IPv4 have no children.
 //!
 //! The *inherited* word of the block of a slot is the pointer to the value of the longest route
-//! above the block, with its length. That value is in the *shared* block of the route, which has no
-//! other one, and whose own inherited word names it, too: what slots without longer routes have.
-//! It is the only word of a block that changes after it is published, and only while a slot names
-//! the block.
+//! above the block. That value is in the *shared* block of the route, which has no other one, and
+//! whose own inherited word names it, too: what slots without longer routes have. The length of the
+//! route follows its value. It is the only word of a block that changes after it is published, and
+//! only while a slot names the block.
+//!
+//! Blocks are as small as can be, and not aligned to more than their items: with the routes of the
+//! Internet they take as many pages as the CPU has entries for in its TLB, and a lookup waits for
+//! the page tables more often than for the caches.
 //!
 //! A shared block is retired when neither a slot nor the block of a slot names it any more, so
 //! after all blocks that were replaced while they named it. So it is freed no earlier than the last
@@ -31,12 +35,11 @@ use core::panic::AssertUnwindSafe;
 use core::ptr::{self, NonNull};
 use std::panic::catch_unwind;
 
-use super::header::{ALIGN, Bits, Header, INHERITED_ALIGN, empty, tagged, untagged};
+use super::header::{Bits, Header, empty};
 use crate::concurrent::garbage::{Dropped, first_panic, forget_panic};
 use crate::concurrent::sync::{AtomicPtr, Ordering};
 use crate::raw::bit_ops::{count_ones, each_one, ones, rank, select_ptr};
 use crate::raw::prefetch::prefetch;
-use crate::routes::search::{RouteMatch, search};
 use crate::routes::stride::{COVERS, PrefixIndex, SLOTS};
 
 /// A change of one item of a sequence: `removed` ones, 0 or 1, are replaced by an inserted one.
@@ -83,8 +86,17 @@ impl<V> PartialEq for Block<'_, V> {
 }
 
 impl<'p, V> Block<'p, V> {
-    /// Offset of the values.
+    /// The alignment of headers, and so of allocations.
+    const ALIGN: usize = match (align_of::<Header>(), align_of::<V>()) {
+        (header, value) if header > value => header,
+        (_, value) => value,
+    };
+
+    /// Offset of the values of outer routes, and of that of a shared block.
     const VALUES: usize = size_of::<Header>().next_multiple_of(align_of::<V>());
+
+    /// Offset from the value of a shared block to the length of the route.
+    const LEN: usize = size_of::<V>().next_multiple_of(align_of::<u32>());
 
     /// Returns the block without routes.
     pub(super) fn empty() -> Self {
@@ -102,37 +114,9 @@ impl<'p, V> Block<'p, V> {
         Self { header, value: PhantomData }
     }
 
-    /// Wraps the pointer in a word.
-    ///
-    /// # Safety
-    ///
-    /// As for [`from_ptr`](Self::from_ptr); and the word is from [`word`](Self::word).
-    #[inline(always)]
-    pub(super) unsafe fn from_word(word: *mut Header) -> Self {
-        // SAFETY: words of blocks are not null.
-        let header = unsafe { NonNull::new_unchecked(untagged::<ALIGN, _>(word).0) };
-        // SAFETY: by the contract.
-        unsafe { Self::from_ptr(header) }
-    }
-
     /// Returns the pointer.
     pub(super) const fn as_ptr(self) -> NonNull<Header> {
         self.header
-    }
-
-    /// Returns the word of a slot for the block: its number is the number of values, in eights.
-    pub(super) fn word(self) -> *mut Header {
-        // Zero for shared blocks, whose words are also those of parts.
-        tagged::<ALIGN, _>(self.header.as_ptr(), self.bits().routes() / 8)
-    }
-
-    /// Prefetches the cache line where the value of a slot is most likely, given the word of a
-    /// block: values are ordered by slot, and routes are spread evenly.
-    #[inline(always)]
-    pub(super) fn prefetch_value(word: *mut Header, slot: u32) {
-        let (header, eights) = untagged::<ALIGN, _>(word);
-        let index = (slot as usize * eights) >> 3;
-        prefetch(header.wrapping_byte_add(Self::VALUES).wrapping_byte_add(index * size_of::<V>()));
     }
 
     #[inline(always)]
@@ -142,7 +126,7 @@ impl<'p, V> Block<'p, V> {
     }
 
     #[inline(always)]
-    fn bits(self) -> Bits {
+    pub(super) fn bits(self) -> Bits {
         self.header().bits
     }
 
@@ -157,7 +141,8 @@ impl<'p, V> Block<'p, V> {
         !self.bits().is_empty()
     }
 
-    /// Returns the word for its inherited route.
+    /// Returns the pointer to the value of the inherited route, or null.
+    #[inline(always)]
     pub(super) fn inherited_word(self) -> *mut u8 {
         // Acquire: pairs with the Release in `inherit`, as does each load of it; the value is
         // visible.
@@ -170,21 +155,22 @@ impl<'p, V> Block<'p, V> {
         self.header().inherited.store(other.inherited_word(), Ordering::Release);
     }
 
-    /// Returns the pointer to the value of the inherited route, or null, and its length.
+    /// Returns the pointer to the length of an inherited route, given that to its value.
     #[inline(always)]
-    fn inherited_parts(self) -> (*mut u8, usize) {
-        untagged::<INHERITED_ALIGN, _>(self.inherited_word())
+    pub(super) const fn inherited_len(value: *const V) -> *const u32 {
+        value.wrapping_byte_add(Self::LEN).cast()
     }
 
     /// Returns the length of the inherited route.
     pub(super) fn inherited(self) -> Option<u32> {
-        let (value, len) = self.inherited_parts();
-        (!value.is_null()).then_some(len as u32)
+        let value = NonNull::new(self.inherited_word())?.cast::<V>();
+        // SAFETY: it follows the value in the shared block, which is freed no earlier than this.
+        Some(unsafe { Self::inherited_len(value.as_ptr()).read() })
     }
 
     /// Returns the value of the inherited route.
     pub(super) fn inherited_value(self) -> Option<&'p V> {
-        let value = NonNull::new(self.inherited_parts().0)?.cast::<V>();
+        let value = NonNull::new(self.inherited_word())?.cast::<V>();
         // SAFETY: the shared block of an inherited route is freed no earlier than this one.
         Some(unsafe { value.as_ref() })
     }
@@ -197,55 +183,38 @@ impl<'p, V> Block<'p, V> {
         }
     }
 
+    /// Returns where the inner value of this number is, from 1 on, in the order of their bits, given
+    /// the number of children.
+    #[inline(always)]
+    pub(super) const fn inner_value(self, children: usize, number: usize) -> *const V {
+        let end = self.header.as_ptr().wrapping_byte_sub(Self::children_size(children));
+        end.cast::<V>().wrapping_sub(number)
+    }
+
+    /// Returns where the outer value with an index is, or the value of a shared block.
+    #[inline(always)]
+    pub(super) const fn outer_value(self, index: usize) -> *const V {
+        self.header.as_ptr().wrapping_byte_add(Self::VALUES).cast::<V>().wrapping_add(index)
+    }
+
+    /// Returns where the value with an index is: inner ones come first.
+    fn place(self, index: usize) -> *const V {
+        let inner = count_ones(self.bits().inner) as usize;
+        match index.checked_sub(inner) {
+            Some(index) => self.outer_value(index),
+            None => self.inner_value(self.bits().children(), index + 1),
+        }
+    }
+
     /// Returns the value with an index.
     ///
     /// # Safety
     ///
     /// The index is less than the number of values.
-    #[inline(always)]
-    pub(super) unsafe fn value(self, index: u32) -> &'p V {
-        debug_assert!((index as usize) < self.values());
-        // SAFETY: the values begin at that offset of the allocation.
-        let first = unsafe { Self::first_value(self.header) };
-        // SAFETY: by the contract, within the allocation.
-        let value = unsafe { first.add(index as usize) };
-        // SAFETY: they are initialised, and valid for `'p`.
-        unsafe { value.as_ref() }
-    }
-
-    #[inline(always)]
-    unsafe fn first_value(header: NonNull<Header>) -> NonNull<V> {
-        // SAFETY: within the allocation, or at its end: by the contract of the caller.
-        unsafe { header.byte_add(Self::VALUES) }.cast()
-    }
-
-    /// Returns the length, only if `LEN`, and the value of the longest route for a slot, which may
-    /// be the inherited one. Without branches, but for the result.
-    ///
-    /// # Safety
-    ///
-    /// If `FAST`, the CPU has the instructions of `bit_ops`.
-    #[inline(always)]
-    pub(super) unsafe fn longest<const FAST: bool, const LEN: bool>(
-        self,
-        slot: u32,
-        pos: u32,
-    ) -> Option<(u32, &'p V)> {
-        let Bits { inner, outer, .. } = self.bits();
-        let (inherited, len) = self.inherited_parts();
-        // SAFETY: by the contract of this function.
-        let values = unsafe { ones::<FAST>(inner) } as u32;
-        let none = RouteMatch::new(u32::MAX, len as u32);
-        // SAFETY: as above. There are no flags.
-        let found =
-            unsafe { search::<FAST, LEN, 0>((inner, outer, values), 0, pos, slot, Some(none)) };
-        let offset = (found.value() as usize).wrapping_mul(size_of::<V>());
-        let own = self.header.as_ptr().wrapping_byte_add(Self::VALUES).wrapping_byte_add(offset);
-        let is_own = u64::from(found.value().wrapping_add(1));
-        let value = select_ptr(is_own, own.cast::<V>(), inherited.cast::<V>());
-        // SAFETY: it is that of a route of the block, or of the inherited one, whose shared block
-        // is freed no earlier than this one, or null.
-        Some((found.len(), unsafe { value.as_ref() }?))
+    unsafe fn value(self, index: usize) -> &'p V {
+        debug_assert!(index < self.values());
+        // SAFETY: by the contract, it is initialised, and valid for `'p`.
+        unsafe { &*self.place(index) }
     }
 
     /// Returns whether a route of the block itself covers a slot: then not 0.
@@ -262,6 +231,12 @@ impl<'p, V> Block<'p, V> {
         // SAFETY: both are not null.
         let header = unsafe { NonNull::new_unchecked(header.cast_mut()) };
         Self { header, value: PhantomData }
+    }
+
+    /// Returns whether there is a child in any slot.
+    #[inline(always)]
+    pub(super) fn has_children(self) -> bool {
+        self.bits().branches != 0
     }
 
     /// Returns whether there is a child in a slot.
@@ -345,31 +320,44 @@ impl<'p, V> Block<'p, V> {
         self.has(index).then(|| unsafe { self.value(self.position(index)) })
     }
 
-    /// Returns where the value of a route is, or belongs.
-    fn position(self, index: PrefixIndex) -> u32 {
+    /// Returns the index of the value of a route, or that at which it belongs.
+    fn position(self, index: PrefixIndex) -> usize {
         let Bits { inner, outer, .. } = self.bits();
-        match index.slot() {
+        let position = match index.slot() {
             Some(slot) => count_ones(inner) + rank(outer, slot),
-            // Those with greater indices precede it.
-            None => count_ones(inner) - rank(inner, index.get()) - u32::from(self.has(index)),
-        }
+            None => rank(inner, index.get()),
+        };
+        position as usize
     }
 
     /// Returns the bytes of its allocation.
     pub(super) fn bytes(self) -> usize {
-        if self.is_empty() { 0 } else { Self::layout(self.bits(), self.values()).0.size() }
+        if self.is_empty() { 0 } else { Self::layout(self.bits()).0.size() }
     }
 
-    /// Returns the layout of a block with these bitmaps, and the offset of the header.
-    fn layout(bits: Bits, values: usize) -> (Layout, usize) {
-        let align = if bits.is_empty() { INHERITED_ALIGN } else { ALIGN }.max(align_of::<V>());
-        let header = (bits.children() * size_of::<NonNull<Header>>()).next_multiple_of(align);
+    /// Returns the bytes between the header and the inner values.
+    const fn children_size(children: usize) -> usize {
+        (children * size_of::<NonNull<Header>>()).next_multiple_of(align_of::<V>())
+    }
+
+    /// Returns the layout of a block with these bitmaps, and the offset of the header. Without
+    /// routes and children it is a shared block.
+    fn layout(bits: Bits) -> (Layout, usize) {
         // At most 64 children and 127 values; an array of values of that size is not addressable
         // only if a value is not.
-        let values = size_of::<V>().checked_mul(values);
-        let size = values.map(|values| header + Self::VALUES + values);
-        let layout = size.and_then(|size| Layout::from_size_align(size, align).ok());
-        (layout.expect("127 values fit into the memory"), header)
+        Self::try_layout(bits).expect("127 values fit into the memory")
+    }
+
+    fn try_layout(bits: Bits) -> Option<(Layout, usize)> {
+        let values = |ones| size_of::<V>().checked_mul(count_ones(ones) as usize);
+        let before = values(bits.inner)?.checked_add(Self::children_size(bits.children()))?;
+        let header = before.checked_next_multiple_of(Self::ALIGN)?;
+        let after = match bits.is_empty() {
+            true => Self::LEN + size_of::<u32>(),
+            false => values(bits.outer)?,
+        };
+        let size = header.checked_add(Self::VALUES)?.checked_add(after)?;
+        Some((Layout::from_size_align(size, Self::ALIGN).ok()?, header))
     }
 }
 
@@ -384,21 +372,20 @@ pub(super) struct NewBlock<V> {
 impl<V> NewBlock<V> {
     /// Creates a block with an inherited route only, which slots share.
     pub(super) fn shared(len: u32, value: V) -> Self {
-        // Its blocks have this alignment, and the offset of their value must have it, too.
-        const { assert!(Block::<V>::VALUES % INHERITED_ALIGN == 0) };
-        let mut block = Self::allocate(Bits::NONE, 1);
-        // SAFETY: the allocation has memory for one value.
-        let at = unsafe { Block::<V>::first_value(block.header) };
-        let word = tagged::<INHERITED_ALIGN, _>(at.as_ptr().cast(), len as usize);
+        let mut block = Self::allocate(Bits::NONE);
+        let at = block.as_block().outer_value(0);
+        // SAFETY: the allocation has memory for a value and a length.
+        unsafe { Block::inherited_len(at).cast_mut().write(len) };
         // Relaxed: published with the block.
-        block.as_block().header().inherited.store(word, Ordering::Relaxed);
+        let inherited = &block.as_block().header().inherited;
+        inherited.store(at.cast_mut().cast(), Ordering::Relaxed);
         block.push(value);
         block
     }
 
     /// Allocates a block whose values and children are not initialised.
-    fn allocate(bits: Bits, values: usize) -> Self {
-        let (layout, offset) = Block::<V>::layout(bits, values);
+    fn allocate(bits: Bits) -> Self {
+        let (layout, offset) = Block::<V>::layout(bits);
         // SAFETY: the layout has the size of the header at least.
         let Some(base) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
         // SAFETY: within the allocation.
@@ -410,11 +397,8 @@ impl<V> NewBlock<V> {
 
     /// Initialises the next value.
     fn push(&mut self, value: V) {
-        // SAFETY: within the allocation, which has memory for all values.
-        let first = unsafe { Block::<V>::first_value(self.header) };
-        // SAFETY: as above.
-        let at = unsafe { first.add(self.filled) };
-        // SAFETY: as above, and aligned.
+        let at = self.as_block().place(self.filled).cast_mut();
+        // SAFETY: the allocation has memory for all values; aligned.
         unsafe { at.write(value) };
         self.filled += 1;
     }
@@ -456,10 +440,7 @@ impl<V> NewBlock<V> {
         let mut result = Ok(());
         while core::mem::needs_drop::<V>() && self.filled > 0 {
             self.filled -= 1;
-            // SAFETY: within the allocation.
-            let first = unsafe { Block::<V>::first_value(self.header) };
-            // SAFETY: as above.
-            let last = unsafe { first.add(self.filled) };
+            let last = self.as_block().place(self.filled).cast_mut();
             // SAFETY: it is initialised, belongs to this, and is not counted any more.
             let drop = || unsafe { last.drop_in_place() };
             result = first_panic(result, catch_unwind(AssertUnwindSafe(drop)));
@@ -492,11 +473,11 @@ impl<V: Clone> NewBlock<V> {
         if bits.is_empty() {
             return None;
         }
-        let mut new = Self::allocate(bits, bits.routes());
+        let mut new = Self::allocate(bits);
         new.as_block().inherit(old);
         new.set_children(old, children);
         // SAFETY: there are as many values.
-        let get = |index| unsafe { old.value(index as u32) }.clone();
+        let get = |index| unsafe { old.value(index) }.clone();
         values.each(routes, get, |value| new.push(value));
         Some(new)
     }
@@ -515,7 +496,7 @@ impl<V: Clone> NewBlock<V> {
                 None => bits.inner ^= 1 << index.get(),
             }
         }
-        let at = old.position(index) as usize;
+        let at = old.position(index);
         let values = Splice { at, removed: usize::from(was), inserted: value };
         Self::copy(old, bits, values, Splice::NONE)
     }
@@ -540,7 +521,7 @@ impl<V> Drop for NewBlock<V> {
         // If there are values left, the clone of one has panicked.
         forget_panic(self.drop_values());
         let block = self.as_block();
-        let (layout, offset) = Block::<V>::layout(block.bits(), block.values());
+        let (layout, offset) = Block::<V>::layout(block.bits());
         // SAFETY: the offset of the header in its allocation.
         let base = unsafe { self.header.cast::<u8>().sub(offset) };
         // SAFETY: allocated with this layout, and not used any more.

@@ -104,7 +104,7 @@ impl<'t, V> Editor<'t, V> {
     /// Returns the block of an address with these first bits.
     pub(super) fn block(&self, word: u64) -> Block<'t, V> {
         // SAFETY: by the contract of `new`.
-        unsafe { self.slots.block(word, false) }
+        unsafe { self.slots.block(word) }
     }
 
     fn cell(&self, word: u64) -> &'t Cell {

@@ -1,32 +1,12 @@
-//! The header of a block, and words with a pointer to one and a number.
+//! The header of a block.
 
 use core::ptr;
 
 use crate::concurrent::sync::AtomicPtr;
 use crate::raw::bit_ops::count_ones;
 
-/// A word with a pointer to a block or to a group, and a number.
+/// A word with a pointer to a block or to a group.
 pub(super) type Cell = AtomicPtr<Header>;
-
-/// The alignment of headers: pointers to them have four bits for a number. Not more than that of
-/// `malloc`: blocks that were aligned to cache lines were on twice as many pages, since glibc does
-/// not use small free blocks again for aligned ones.
-pub(super) const ALIGN: usize = 16;
-
-/// The alignment of inherited values, whose length needs five bits.
-pub(super) const INHERITED_ALIGN: usize = 32;
-
-/// Returns the word of a pointer with this alignment and a number.
-pub(super) fn tagged<const ALIGN: usize, T>(pointer: *mut T, tag: usize) -> *mut T {
-    debug_assert!(tag < ALIGN && pointer.addr() % ALIGN == 0);
-    pointer.map_addr(|address| address | tag)
-}
-
-/// Returns the pointer and the number of a word.
-#[inline(always)]
-pub(super) fn untagged<const ALIGN: usize, T>(word: *mut T) -> (*mut T, usize) {
-    (word.map_addr(|address| address & !(ALIGN - 1)), word.addr() % ALIGN)
-}
 
 /// The bitmaps of a block.
 #[derive(Clone, Copy)]
@@ -57,12 +37,12 @@ impl Bits {
     }
 }
 
-/// What all blocks begin with.
-#[repr(C, align(16))]
+/// What all blocks have, between the items on both sides of it. Not aligned to more than `malloc`
+/// does: it takes more memory for each block that is, on more pages.
+#[repr(C, align(8))]
 pub(super) struct Header {
     pub(super) bits: Bits,
-    /// The value of the inherited route, which is in its shared block, with its length as the
-    /// number; or null.
+    /// The value of the inherited route, which is in its shared block, or null.
     pub(super) inherited: AtomicPtr<u8>,
 }
 

@@ -122,7 +122,7 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
             return unsafe { shared.block() }.inherited_value();
         }
         // SAFETY: the pin is held as long as `self` is borrowed.
-        let mut block: Block<'_, V> = unsafe { self.routes.slots.block(word, false) };
+        let mut block: Block<'_, V> = unsafe { self.routes.slots.block(word) };
         for pos in (END..node_pos(len)).step_by(STRIDE as usize) {
             block = block.child(slot_of(&address, pos))?;
         }

@@ -91,7 +91,7 @@ impl<'p, V> Descent<'p, V> {
         while unsafe { self.step::<A, FAST, false>(address) } {}
         let (pos, slot) = ((self.best_at >> 32) as u32, self.best_at as u32);
         // SAFETY: by the contract of this function.
-        unsafe { self.best.longest::<FAST, LEN>(slot, pos) }
+        unsafe { self.best.longest::<FAST, LEN, true>(slot, pos) }
     }
 }
 
@@ -113,15 +113,15 @@ impl<'p, V> Block<'p, V> {
             // SAFETY: by the contract of this function.
             return unsafe { Descent::new(self, word).finish::<A, FAST, LEN>(address) };
         }
-        if self.has_child(slot) {
+        if self.has_children() {
             // SAFETY: as above.
             return unsafe { self.find_below::<A, FAST, LEN>(address) };
         }
         // SAFETY: as above.
-        unsafe { self.longest::<FAST, LEN>(slot, END) }
+        unsafe { self.longest::<FAST, LEN, false>(slot, END) }
     }
 
-    /// [`find`](Self::find) if there may be longer routes than in the block: few of IPv4.
+    /// [`find`](Self::find) in a block with children: few of IPv4.
     ///
     /// # Safety
     ///
@@ -138,17 +138,15 @@ impl<'p, V> Block<'p, V> {
 
 impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
     #[inline(always)]
-    fn block(&self, address: &A, prefetches: bool) -> Block<'_, V> {
+    fn block(&self, address: &A) -> Block<'_, V> {
         // SAFETY: the pin is held as long as `self` is borrowed.
-        unsafe { self.routes.slots.block(address.window(0), prefetches) }
+        unsafe { self.routes.slots.block(address.window(0)) }
     }
 
     /// See [`PinnedRoutes::lookup`].
     #[inline(always)]
     pub(super) fn longest(&self, address: &A) -> Option<(Prefix<A>, &V)> {
-        // Of IPv6, most routes are further below. In a burst, other addresses are looked up until
-        // the header is read.
-        let block = self.block(address, A::BITS <= 32);
+        let block = self.block(address);
         let found = if self.routes.is_fast {
             // SAFETY: the CPU has the instructions.
             unsafe { block.find::<A, true, true>(address) }
@@ -204,7 +202,7 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
         };
         let mut blocks = [Block::empty(); BURST];
         for (block, address) in blocks.iter_mut().zip(addresses) {
-            *block = self.block(address, false);
+            *block = self.block(address);
             block.prefetch();
         }
         if A::BITS <= 32 {

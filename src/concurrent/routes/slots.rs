@@ -9,9 +9,8 @@
 //!            block
 //! ```
 //!
-//! The word of a slot is the pointer to its block, with the number of its values in eights
-//! (`Block::word`). The word of a part is the pointer to its block, or that to its group with the
-//! lowest bit set.
+//! The word of a slot is the pointer to its block. The word of a part is the pointer to its block,
+//! or that to its group with the lowest bit set.
 //!
 //! A group that is made has the block of the part in all of its slots, and one whose slots have all
 //! the same block is replaced by that: neither changes any answer. A group that has been replaced
@@ -124,7 +123,7 @@ pub(super) struct Slots<V> {
 
 impl<V> Slots<V> {
     pub(super) fn new() -> Self {
-        let empty = || Cell::new(Block::<V>::empty().word());
+        let empty = || Cell::new(Block::<V>::empty().as_ptr().as_ptr());
         Self { parts: core::array::from_fn(|_| empty()), values: PhantomData }
     }
 
@@ -153,14 +152,13 @@ impl<V> Slots<V> {
         prefetch(named.cast::<Cell>().wrapping_add(index));
     }
 
-    /// Returns the block of an address with these first bits. If `prefetches`, prefetches where its
-    /// value is most likely.
+    /// Returns the block of an address with these first bits.
     ///
     /// # Safety
     ///
     /// A pin, the lock of the writers or the only reference is held as long as the result is used.
     #[inline(always)]
-    pub(super) unsafe fn block(&self, word: u64, prefetches: bool) -> Block<'_, V> {
+    pub(super) unsafe fn block(&self, word: u64) -> Block<'_, V> {
         // Acquire: pairs with the Release in `store`; the slots of the group are visible.
         let named = self.parts[first_slot(word) as usize].load(Ordering::Acquire);
         match Part::of(named) {
@@ -169,13 +167,8 @@ impl<V> Slots<V> {
             Part::Group(group) => {
                 // SAFETY: by the contract.
                 let slot = unsafe { group.slot(word) };
-                // Acquire: as in `load`.
-                let word_of_block = slot.load(Ordering::Acquire);
-                if prefetches {
-                    Block::<V>::prefetch_value(word_of_block, first_slot(word << END));
-                }
                 // SAFETY: by the invariant, and the contract.
-                unsafe { Block::from_word(word_of_block) }
+                unsafe { load(slot) }
             }
         }
     }
@@ -231,12 +224,14 @@ impl<V> Slots<V> {
 pub(super) unsafe fn load<'p, V>(cell: &Cell) -> Block<'p, V> {
     // Acquire: pairs with the Release in `store`; the contents of the block are visible.
     let word = cell.load(Ordering::Acquire);
+    // SAFETY: words are never null.
+    let block = unsafe { NonNull::new_unchecked(word) };
     // SAFETY: by the contract.
-    unsafe { Block::from_word(word) }
+    unsafe { Block::from_ptr(block) }
 }
 
 /// Publishes a block in the slots of a word.
 pub(super) fn store<V>(cell: &Cell, block: Block<'_, V>) {
     // Release: pairs with the Acquire in `load`; publishes the contents of the block.
-    cell.store(block.word(), Ordering::Release);
+    cell.store(block.as_ptr().as_ptr(), Ordering::Release);
 }

@@ -1,0 +1,92 @@
+//! The longest route of a block, in some thirty instructions without a branch.
+//!
+//! ```text
+//!     routes of level 6 of the block  ─┐
+//!     others of the block that cover  ─┼→ pointer to the value, pointer to the length
+//!     the inherited one, or none      ─┘
+//! ```
+//!
+//! Which of them has the longest route depends on the address of a packet, so a branch would be
+//! mispredicted. Lookups of several addresses wait for memory at the same time, and the fewer
+//! instructions each of them has, the more of them are in the CPU at once.
+#![allow(unsafe_code)]
+
+use super::block::Block;
+use super::slots::END;
+use crate::raw::bit_ops::{
+    leading_zeros, ones, select, select_ptrs, select_ptrs_by_sign, shift_left,
+};
+use crate::routes::stride::{COVERS, SLOTS, STRIDE};
+
+/// Where the length of outer routes is in a table of lengths.
+const OUTER: usize = 65;
+
+/// The lengths of the routes of a block at `pos`: of an inner route by the zeros before its bit,
+/// and then that of outer ones.
+const fn lengths(pos: u32) -> [u32; OUTER + 1] {
+    let mut lengths = [pos + STRIDE; OUTER + 1];
+    let mut zeros = 0;
+    while zeros < 63 {
+        lengths[zeros] = pos + (63 - zeros).ilog2();
+        zeros += 1;
+    }
+    lengths
+}
+
+/// The lengths in the block of a slot.
+static AT_SLOT: [u32; OUTER + 1] = lengths(END);
+
+/// The lengths in a block below, relative to its position.
+static BELOW: [u32; OUTER + 1] = lengths(0);
+
+impl<'p, V> Block<'p, V> {
+    /// Returns the length, only if `LEN`, and the value of the longest route for a slot, which may
+    /// be the inherited one. Without branches, but for the result.
+    ///
+    /// If not `DEEP`, it is the block of a slot, and has no children.
+    ///
+    /// # Safety
+    ///
+    /// If `FAST`, the CPU has the instructions of `bit_ops`.
+    #[inline(always)]
+    pub(super) unsafe fn longest<const FAST: bool, const LEN: bool, const DEEP: bool>(
+        self,
+        slot: u32,
+        pos: u32,
+    ) -> Option<(u32, &'p V)> {
+        debug_assert!(DEEP || !self.has_children() && pos == END);
+        let bits = self.bits();
+        let covering = bits.inner & COVERS[slot as usize];
+        // SAFETY: by the contract of this function; and so for the calls below.
+        let zeros = unsafe { leading_zeros::<FAST>(covering) };
+        // SAFETY: as above. The ones up to that of the longest route.
+        let up_to = unsafe { shift_left::<FAST>(bits.inner, zeros) };
+        // SAFETY: as above.
+        let below = unsafe { ones::<FAST>(up_to) } as usize;
+        // SAFETY: as above. The bit of the slot is the top one.
+        let up_to = unsafe { shift_left::<FAST>(bits.outer, u64::from(slot ^ (SLOTS - 1))) };
+        // SAFETY: as above.
+        let before = unsafe { ones::<FAST>(up_to) } as usize;
+        // SAFETY: as above.
+        let children = || unsafe { ones::<FAST>(bits.branches) };
+        let children = if DEEP { children() as usize } else { 0 };
+        // Of those that do not exist, the address is of no use.
+        let lengths = if DEEP { BELOW.as_ptr() } else { AT_SLOT.as_ptr() };
+        let inner = (self.inner_value(children, below), lengths.wrapping_add(zeros as usize));
+        let outer = (self.outer_value(before).wrapping_sub(1), lengths.wrapping_add(OUTER));
+        let inherited = self.inherited_word().cast::<V>().cast_const();
+        let inherited = (inherited, Self::inherited_len(inherited));
+        let found = select_ptrs(covering, inner, inherited);
+        let (value, len) = select_ptrs_by_sign(up_to, outer, found);
+        // SAFETY: it is that of a route of the block, or of the inherited one, whose shared block
+        // is freed no earlier than this one, or null.
+        let value: &'p V = unsafe { value.as_ref() }?;
+        if !LEN {
+            return Some((0, value));
+        }
+        // SAFETY: the length is that of the same route, in a table or in the shared block.
+        let len = unsafe { len.read() };
+        let above = if DEEP { select(covering | up_to >> 63, pos.into(), 0) as u32 } else { 0 };
+        Some((above + len, value))
+    }
+}
