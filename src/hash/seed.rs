@@ -28,6 +28,8 @@ pub(super) fn draw() -> [u64; 4] {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use super::draw;
 
     #[test]
