@@ -23,9 +23,16 @@ for profile in dev release; do
     fi
 done
 
+# add TARGET installs a target, unless it is there. One at a time: two rustup lose a line of the list
+# of components, and the target whose line it is can never be installed again.
+add() {
+    ls "$(rustc --print target-libdir --target "$1")"/libcore-*.rlib >/dev/null 2>&1 ||
+        flock Cargo.toml timeout 300 rustup target add "$1"
+}
+
 # bare TARGET builds for a target without an operating system.
 bare() {
-    if ! timeout 300 rustup target add "$1"; then
+    if ! add "$1"; then
         skip "bare metal, because the target $1 could not be installed"
         return
     fi
@@ -41,7 +48,7 @@ bare() {
 microcontroller() {
     bare thumbv7em-none-eabi
     # Tags are compared by NEON there.
-    if timeout 300 rustup target add aarch64-unknown-none; then
+    if add aarch64-unknown-none; then
         CARGO_TARGET_DIR=$target/aarch64 \
             cargo check --locked --target aarch64-unknown-none || exit 1
     else

@@ -204,9 +204,11 @@ pub(crate) fn select_by_sign(condition: u64, one: u64, other: u64) -> u64 {
 }
 
 /// Two pointers that are selected together.
+#[cfg(feature = "concurrent")]
 type Pointers<T, U> = (*const T, *const U);
 
 /// Returns `one` if `condition` is not zero, otherwise `other`, like [`select`].
+#[cfg(feature = "concurrent")]
 #[inline(always)]
 pub(crate) fn select_ptrs<T, U>(
     condition: u64,
@@ -237,6 +239,7 @@ pub(crate) fn select_ptrs<T, U>(
 }
 
 /// Returns `one` if the top bit of `condition` is set, otherwise `other`, like [`select`].
+#[cfg(feature = "concurrent")]
 #[inline(always)]
 pub(crate) fn select_ptrs_by_sign<T, U>(
     condition: u64,
