@@ -290,14 +290,6 @@ mod tests {
             assert_eq!(select(word, 1, 2), if word != 0 { 1 } else { 2 });
             assert_eq!(select_ref(word, &1, &2), if word != 0 { &1 } else { &2 });
             assert_eq!(select_by_sign(word, 1, 2), if word >> 63 != 0 { 1 } else { 2 });
-            let (words, chars) = ([1, 2], ['a', 'b']);
-            let (one, other) = (
-                (&raw const words[0], &raw const chars[0]),
-                (&raw const words[1], &raw const chars[1]),
-            );
-            assert_eq!(select_ptrs(word, one, other), if word != 0 { one } else { other });
-            let selected = select_ptrs_by_sign(word, one, other);
-            assert_eq!(selected, if word >> 63 != 0 { one } else { other });
         }
     }
 
@@ -306,6 +298,18 @@ mod tests {
         agree::<false>();
         if detect() {
             agree::<true>();
+        }
+    }
+
+    #[cfg(feature = "concurrent")]
+    #[test]
+    fn pointers_are_selected_together() {
+        let (words, chars) = ([1, 2], ['a', 'b']);
+        let [one, other] = [0, 1].map(|at| (&raw const words[at], &raw const chars[at]));
+        for word in (0..64).map(|bit| 1 << bit).chain([0, u64::MAX]) {
+            assert_eq!(select_ptrs(word, one, other), if word != 0 { one } else { other });
+            let selected = select_ptrs_by_sign(word, one, other);
+            assert_eq!(selected, if word >> 63 != 0 { one } else { other });
         }
     }
 }
