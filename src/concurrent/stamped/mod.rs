@@ -78,7 +78,6 @@ mod cells;
 mod loom_models;
 mod pinned;
 mod update;
-mod write;
 
 use std::sync::PoisonError;
 
@@ -95,7 +94,8 @@ pub use pinned::PinnedStampedRoutes;
 
 /// A concurrent route table that tells which of the decisions made by it are stale.
 ///
-/// See [the guarantees](self).
+/// A stamp is what a decision remembers of its route: it is current until the route of the address
+/// changes. The [module](self) has the guarantees.
 ///
 /// | method | cost |
 /// |---|---|
@@ -345,3 +345,6 @@ impl<A: Address, V> ConcurrentStampedRoutes<A, V> {
         self.numbers().check(&&self.cells, begun.into_iter())
     }
 }
+
+// Last, so that the documentation of the type begins with the methods above.
+mod write;

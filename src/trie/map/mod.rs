@@ -10,7 +10,6 @@
 //! hashes.
 
 mod entry;
-mod extract;
 mod iter;
 
 use core::fmt;
@@ -468,3 +467,6 @@ impl<'a, K: BitString, V> IntoIterator for &'a mut LcTrieMap<K, V> {
         self.iter_mut()
     }
 }
+
+// Last, so that the documentation of the type begins with the methods above.
+mod extract;
