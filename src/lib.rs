@@ -108,9 +108,9 @@
 //! - **A table without pauses has a directory.** A [`TrashMap`] loads a directory entry where a
 //!   Swiss table has a mask: single lookups take up to 1.3 times as long with the same hash; bursts
 //!   of 32 take less time in tables beyond the L2 cache.
-//! - **Flow state costs time.** For ten thousand flows, a [`FlowCache`] takes up to 1.4 times as long
-//!   for a packet as a hash table with an LRU list; from a hundred thousand on about as long, and in
-//!   bursts half as long.
+//! - **Flow state costs time.** For ten thousand flows, a [`FlowCache`] takes up to 1.4 times as
+//!   long for a packet as a hash table with an LRU list; from a hundred thousand on about as long,
+//!   and in bursts half as long.
 //! - **A trie follows pointers.** A lookup in an [`LcTrieMap`] takes 2 to 5 times as long as in a
 //!   Swiss table. An insertion may double the root and then visits all keys: tens of milliseconds
 //!   at a million keys.
