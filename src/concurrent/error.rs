@@ -11,13 +11,13 @@ use core::fmt;
 /// # Example
 ///
 /// ```
-/// let map = flowtable::ConcurrentMap::new().with_garbage_limit(4096, 0);
+/// let map = flowtable::ConcurrentMap::new().with_garbage_limit(1 << 16, 0);
 /// let reader = map.pin();
 /// // While this reader holds its pin, nothing that it may access is freed.
 /// let error = (0..).find_map(|value| map.pin().insert("key", value).err()).unwrap();
 /// assert_eq!(reader.get("key"), Some(&(error.refused.1 - 1)));
 /// // One key is in one shard, whose limit is an eighth.
-/// assert!(error.limit == 512 && error.retired > 512);
+/// assert!(error.limit == 8192 && error.retired > 8192);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
