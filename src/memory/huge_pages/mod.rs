@@ -93,7 +93,7 @@ impl core::error::Error for HugePagesError {}
 ///
 /// | method | cost |
 /// |---|---|
-/// | `allocate`, `deallocate` of [`Allocator`](super::Allocator) | a lock and O(areas), of which there are some 40 for a GiB; at times a system call, which maps an area |
+/// | `allocate`, `deallocate` of [`Allocator`] | a lock and O(areas), of which there are some 40 for a GiB; at times a system call, which maps an area |
 /// | `mapped_bytes`, `allocated_bytes` | a lock and O(areas) |
 /// | `huge_bytes` | reads the list of mappings of the process |
 ///
