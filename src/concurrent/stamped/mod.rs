@@ -78,6 +78,7 @@ mod cells;
 mod loom_models;
 mod pinned;
 mod update;
+mod write;
 
 use std::sync::PoisonError;
 
@@ -345,6 +346,3 @@ impl<A: Address, V> ConcurrentStampedRoutes<A, V> {
         self.numbers().check(&&self.cells, begun.into_iter())
     }
 }
-
-// Last, so that the documentation of the type begins with the methods above.
-mod write;

@@ -10,6 +10,7 @@
 //! hashes.
 
 mod entry;
+mod extract;
 mod iter;
 
 use core::fmt;
@@ -467,6 +468,3 @@ impl<'a, K: BitString, V> IntoIterator for &'a mut LcTrieMap<K, V> {
         self.iter_mut()
     }
 }
-
-// Last, so that the documentation of the type begins with the methods above.
-mod extract;
