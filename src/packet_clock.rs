@@ -163,7 +163,17 @@ impl Witnesses {
     }
 }
 
-/// A clock that runs by the timestamps of packets: see the [module](self).
+/// A clock that runs by the timestamps of packets, and is not moved by wrong ones.
+///
+/// Packets are [pushed](Self::push) in the order in which they arrive, and [popped](Self::pop) in
+/// the same order with the time at which they are to be processed. The [module](self) has the
+/// guarantees.
+///
+/// | method | cost |
+/// |---|---|
+/// | `accept`, `now`, `is_empty`, `pass` | O(1) |
+/// | `push` | O(1), and an allocation if packets wait |
+/// | `pop`, `flush` | O(1) if the oldest packet is near; else O(flows × packets) of the [rule](ClockRule::with_witnesses) |
 ///
 /// # Example
 ///

@@ -11,21 +11,23 @@ use core::fmt;
 /// # Example
 ///
 /// ```
-/// let map = flowtable::ConcurrentMap::new().with_garbage_limit(4096, 0);
+/// let map = flowtable::ConcurrentMap::new().with_garbage_limit(1 << 16, 0);
 /// let reader = map.pin();
 /// // While this reader holds its pin, nothing that it may access is freed.
 /// let error = (0..).find_map(|value| map.pin().insert("key", value).err()).unwrap();
-/// assert_eq!((error.refused.0, error.limit), ("key", 4096));
 /// assert_eq!(reader.get("key"), Some(&(error.refused.1 - 1)));
+/// // One key is in one shard, whose limit is an eighth.
+/// assert!(error.limit == 8192 && error.retired > 8192);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WouldExceed<T> {
     /// What was not inserted.
     pub refused: T,
-    /// Bytes that are retired and not freed yet.
+    /// Bytes that are retired and not freed yet: those of the structure, or of a shard.
     pub retired: usize,
-    /// The limit, in bytes.
+    /// The limit that they exceed, in bytes: that of the structure, or an eighth of it for a shard
+    /// of [`ConcurrentMap`](crate::ConcurrentMap).
     pub limit: usize,
     /// Whether the reason is that a map has its maximum number of entries, 2^31, with the removed
     /// ones that are not freed yet.

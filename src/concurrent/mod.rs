@@ -107,5 +107,5 @@ pub use map::{Compute, Computed, ConcurrentMap, Iter, Pinned};
 pub use routes::{ConcurrentRoutes, PinnedRoutes};
 pub use snapshot::{PinnedSnapshot, Publication, SnapshotRoutes};
 pub use stamped::{ConcurrentStampedRoutes, PinnedStampedRoutes};
-pub use table::{ConcurrentTable, NoUninit, PinnedTable, Refused, TableIter};
+pub use table::{ConcurrentTable, Integer, NoUninit, PinnedTable, Refused, TableIter};
 pub use trie::{ConcurrentLcTrie, PinnedTrie, TrieIter};

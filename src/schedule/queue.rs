@@ -5,7 +5,11 @@ use alloc::collections::VecDeque;
 use super::ScheduleError;
 
 /// A bounded first-in-first-out queue of packets. Counts rejected packets and the maximum length.
-/// O(1) each.
+///
+/// | method | cost |
+/// |---|---|
+/// | `new` | O(capacity): the only allocation |
+/// | all others | O(1) |
 ///
 /// Paper: Qie et al., section 2.1.
 ///

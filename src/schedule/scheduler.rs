@@ -52,11 +52,18 @@ impl From<ForeignTurn> for ScheduleError {
 
 /// A scheduler of threads by shares, thresholds and timeouts.
 ///
-/// See the [module](crate::schedule) for the states of a thread. The caller owns the queues and the
-/// clock: it [sets the occupancy](Self::set_occupancy) of queues when packets are added or removed,
-/// requests the [next](Self::next) turn, runs it, and [finishes](Self::finish) it with the time
-/// that it took. The switch before a turn is charged to no thread. Operations are O(1) unless
-/// stated otherwise.
+/// The caller owns the queues and the clock: it [sets the occupancy](Self::set_occupancy) of queues
+/// when packets are added or removed, requests the [next](Self::next) turn, runs it, and
+/// [finishes](Self::finish) it with the time that it took. The switch before a turn is charged to
+/// no thread. The [module](crate::schedule) has the states of a thread.
+///
+/// | method | cost, for n threads |
+/// |---|---|
+/// | `set_occupancy`, `finish`, `abandon`, `remove`, `set_timeout`, `set_cost` | O(log n) |
+/// | `next` | O(log n) on average |
+/// | `set_policy` | O(n log n) |
+/// | `new`, `with_order` | O(n); they allocate all of the memory |
+/// | `add`, `state`, `threshold`, `account`, `wake_at` | O(1) |
 ///
 /// Paper: Qie et al., sections 3.1 and 4.2, and figure 9.
 ///

@@ -460,3 +460,12 @@ fn panicking_payloads_do_not_affect_other_calls() {
     std::mem::forget(panic);
     assert_eq!(DROPPED.load(Ordering::Relaxed) as u64, 2 * many);
 }
+
+#[test]
+fn a_capacity_of_more_than_the_most_entries_panics_at_once() {
+    for capacity in [(1 << 31) + 1, usize::MAX] {
+        assert!(fails(|| drop(ConcurrentMap::<u64, u64>::with_capacity(capacity))));
+        let hasher = Weak::Mixed;
+        assert!(fails(|| drop(Map::<u64, u64>::with_capacity_and_hasher(capacity, hasher))));
+    }
+}

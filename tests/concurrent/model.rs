@@ -319,6 +319,7 @@ impl<K: Part, V: Part, S: BuildHasher + Clone> Pair<'_, K, V, S> {
     fn compare(&self, after: &str) {
         let (pin, model) = (self.ours.pin(), &*self.model);
         assert_eq!((pin.len(), pin.is_empty()), (model.len(), model.is_empty()), "after {after}");
+        assert_eq!(pin.allocation_size(), self.ours.allocation_size(), "after {after}");
         assert_eq!(self.ours.len(), model.len());
         let collected: HashSet<&K> = pin.keys().collect();
         assert_eq!(

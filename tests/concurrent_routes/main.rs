@@ -6,6 +6,7 @@
 
 mod forgotten;
 mod guarantees;
+mod guards;
 mod model;
 mod panics;
 mod random;

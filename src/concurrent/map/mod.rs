@@ -214,6 +214,7 @@ use crate::hash::DefaultHashBuilder;
 use garbage::free_all;
 use index::Index;
 use shard::{Shard, Writer};
+use store::MAX_ENTRIES;
 
 pub use iter::Iter;
 pub use pinned::Pinned;
@@ -286,6 +287,10 @@ impl<K, V> ConcurrentMap<K, V> {
     /// Creates an empty map with capacity for at least `capacity` entries, below which it does not
     /// shrink. O(capacity).
     ///
+    /// # Panics
+    ///
+    /// If `capacity` is greater than 2^31, the maximum number of entries.
+    ///
     /// # Example
     ///
     /// ```
@@ -325,6 +330,10 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
     /// Creates an empty map with a hasher and capacity for at least `capacity` entries.
     /// O(capacity).
     ///
+    /// # Panics
+    ///
+    /// If `capacity` is greater than 2^31, the maximum number of entries.
+    ///
     /// # Example
     ///
     /// ```
@@ -339,6 +348,7 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
     #[must_use]
     #[allow(unsafe_code)]
     pub fn with_capacity_and_hasher(capacity: usize, hasher: S) -> Self {
+        assert!(capacity <= MAX_ENTRIES, "capacity overflow");
         let map = Self::with_hasher(hasher);
         let pin = crossbeam_epoch::pin();
         if capacity > 0 {
@@ -363,6 +373,8 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
     /// yields and helps again, `patience` times; then it returns
     /// [`WouldExceed`](super::WouldExceed). With patience zero it returns at once. It never waits
     /// without bound: the reader that delays the collector may be the thread itself.
+    ///
+    /// A shard of 64 may have an eighth of the limit: writes to few keys are refused above that.
     ///
     /// # Example
     ///

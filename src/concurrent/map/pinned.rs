@@ -95,6 +95,18 @@ impl<'m, K, V, S, G: Borrow<Guard>> Pinned<'m, K, V, S, G> {
     pub fn is_empty(&self) -> bool {
         self.map.is_empty()
     }
+
+    /// Returns the bytes that are retired and not freed yet: see [`ConcurrentMap::garbage`].
+    #[must_use]
+    pub fn garbage(&self) -> usize {
+        self.map.garbage()
+    }
+
+    /// Returns the number of allocated bytes: see [`ConcurrentMap::allocation_size`].
+    #[must_use]
+    pub fn allocation_size(&self) -> usize {
+        self.map.allocation_size()
+    }
 }
 
 impl<K: Eq + Hash, V, S: BuildHasher, G: Borrow<Guard>> Pinned<'_, K, V, S, G> {

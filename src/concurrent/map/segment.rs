@@ -18,8 +18,8 @@
 //! - **S2** A segment that is split or merged is copied, and the copies are published; the old one
 //!   is not written any more. So its readers find its entries of that time.
 //! - **S3** An insertion writes the slot first and increments the overflow counts then; a removal
-//!   clears the slot first and decrements then. So a count is never less than the number of
-//!   overflowed entries.
+//!   clears the slot first and decrements then. So while no writer works, a count is never less
+//!   than the number of overflowed entries; meanwhile a reader may miss what is being inserted.
 //! - **S4** The note of an entry has its distance from its home, and the bits of its mixed hash
 //!   that follow those in which the segment agrees, up to a multiple of 12. So a split hashes no
 //!   key, except at these depths, and of entries with a greater distance than a note can store.

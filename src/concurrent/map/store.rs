@@ -44,7 +44,7 @@ const CHUNK_BYTES: usize = 32 << 10;
 const RUN: usize = 16;
 
 /// Maximum number of ids.
-const MAX_ENTRIES: usize = 1 << 31;
+pub(super) const MAX_ENTRIES: usize = 1 << 31;
 
 /// Length of the first table.
 const FIRST_TABLE: usize = 16;

@@ -14,7 +14,7 @@ use super::index::Entry;
 use super::pinned::Pinned;
 use super::shard::{Expected, Insertion, Writer};
 use crate::concurrent::error::WouldExceed;
-use crate::concurrent::garbage::help;
+use crate::concurrent::garbage::{Garbage, help};
 use crate::concurrent::guard::Guard;
 use crate::concurrent::policy::{mix, shard_of};
 
@@ -462,19 +462,23 @@ where
     /// Admits an insertion under a hash, unless there is too much garbage.
     fn admit<T>(&self, hash: u64, refused: T) -> Result<T, WouldExceed<T>> {
         let shard = shard_of(mix(hash));
-        let has_too_much = || self.has_too_much(shard);
-        if has_too_much() && !self.map.garbage.reduce(self.epoch(), has_too_much) {
-            let (retired, limit) = (self.map.garbage(), self.map.garbage.limit);
-            return Err(WouldExceed { refused, retired, limit, is_full: false });
+        let has_too_much = || self.excess(shard).is_some();
+        if !has_too_much() || self.map.garbage.reduce(self.epoch(), has_too_much) {
+            return Ok(refused);
         }
-        Ok(refused)
+        match self.excess(shard) {
+            Some((retired, limit)) => Err(WouldExceed { refused, retired, limit, is_full: false }),
+            None => Ok(refused),
+        }
     }
 
-    /// Returns whether the map has more garbage than the limit, or a shard more than its share.
+    /// Returns the garbage of the map and its limit, or those of a shard, if it is above the limit.
     /// Slots of entries are reused by the same shard only: one after the other, each shard could
     /// allocate slots for the limit.
-    fn has_too_much(&self, shard: usize) -> bool {
-        let garbage = &self.map.garbage;
-        garbage.is_above_limit() || self.map.index.store.retired(shard) > garbage.limit / SHARE
+    fn excess(&self, shard: usize) -> Option<(usize, usize)> {
+        let Garbage { limit, .. } = self.map.garbage;
+        let of_map = (self.map.garbage(), limit);
+        let of_shard = (self.map.index.store.retired(shard), limit / SHARE);
+        [of_map, of_shard].into_iter().find(|(retired, limit)| retired > limit)
     }
 }

@@ -230,8 +230,8 @@ impl<A: Address, V, M: Allocator + Clone> SnapshotRoutes<A, V, M> {
 
     /// Pins the visible routes: returns a snapshot, until it is dropped or repinned.
     ///
-    /// A pin delays writers: while there is one, no more than one update becomes visible. A repin
-    /// advances the collector by one of three steps.
+    /// A pin delays writers: while there is one, no more than one update becomes visible. Three
+    /// repins are worth its end: the collector needs three steps, and each repin allows one.
     ///
     /// # Example
     ///
@@ -513,6 +513,10 @@ impl<A: Address, V: Clone, M: Allocator + Clone> SnapshotRoutes<A, V, M> {
 
     /// Publishes pending updates, and brings the spare copy up to date, which drops replaced
     /// values; as far as readers permit. Returns `Visible` if no update is pending any more.
+    ///
+    /// The readers are all pins of all structures of this module. So a thread that polls this
+    /// method, and holds several guards, has to repin *each* of them before the next call: those of
+    /// other structures as well.
     ///
     /// # Example
     ///

@@ -95,7 +95,8 @@ pub use pinned::PinnedStampedRoutes;
 
 /// A concurrent route table that tells which of the decisions made by it are stale.
 ///
-/// See [the guarantees](self).
+/// A stamp is what a decision remembers of its route: it is current until the route of the address
+/// changes. The [module](self) has the guarantees.
 ///
 /// | method | cost |
 /// |---|---|

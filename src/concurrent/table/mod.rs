@@ -243,6 +243,7 @@ pub use bytemuck::NoUninit;
 pub use error::Refused;
 pub use iter::TableIter;
 pub use pinned::PinnedTable;
+pub use plain::Integer;
 
 /// A concurrent hash table of plain data, with wait-free readers.
 ///

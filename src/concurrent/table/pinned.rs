@@ -92,6 +92,18 @@ impl<'t, K, V, S, G: Borrow<Guard>> PinnedTable<'t, K, V, S, G> {
         self.table.is_empty()
     }
 
+    /// Returns the bytes that are retired and not freed yet: see [`ConcurrentTable::garbage`].
+    #[must_use]
+    pub fn garbage(&self) -> usize {
+        self.table.garbage()
+    }
+
+    /// Returns the number of allocated bytes: see [`ConcurrentTable::allocation_size`].
+    #[must_use]
+    pub fn allocation_size(&self) -> usize {
+        self.table.allocation_size()
+    }
+
     #[inline(always)]
     #[allow(unsafe_code)]
     fn directory(&self, mixed: u64) -> Directory<'_, K, V> {

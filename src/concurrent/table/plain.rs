@@ -50,6 +50,38 @@ pub(super) unsafe fn assemble<T: NoUninit>(load: impl Fn(usize) -> u64) -> T {
     unsafe { value.assume_init() }
 }
 
+mod sealed {
+    #[expect(unnameable_types, reason = "so that no other type implements it")]
+    pub trait Sealed {}
+}
+
+/// Integers of at most eight bytes, the values of
+/// [`fetch_add`](super::PinnedTable::fetch_add): `u8` to `u64`, `i8` to `i64`, `usize` and `isize`.
+/// All words are values of them.
+pub trait Integer: NoUninit + sealed::Sealed {}
+
+impl<T: sealed::Sealed + NoUninit> Integer for T {}
+
+impl sealed::Sealed for u8 {}
+impl sealed::Sealed for u16 {}
+impl sealed::Sealed for u32 {}
+impl sealed::Sealed for u64 {}
+impl sealed::Sealed for usize {}
+impl sealed::Sealed for i8 {}
+impl sealed::Sealed for i16 {}
+impl sealed::Sealed for i32 {}
+impl sealed::Sealed for i64 {}
+impl sealed::Sealed for isize {}
+
+/// Adds integers, wrapping around.
+pub(super) fn wrapping_add<T: Integer>(one: T, other: T) -> T {
+    // As words: the carry out of a shorter integer is in the bytes that are not copied, or, if the
+    // most significant byte is the first one, beyond the word.
+    let sum = |index| word(&one, index).wrapping_add(word(&other, index));
+    // SAFETY: all bytes of an integer are initialised, whatever they are.
+    unsafe { assemble(sum) }
+}
+
 /// Returns whether two values have the same bytes.
 pub(super) fn is_same<T: NoUninit>(one: &T, other: &T) -> bool {
     bytes_of(one) == bytes_of(other)
@@ -79,5 +111,20 @@ mod tests {
         check([3_u32; 5], 3);
         check(core::num::NonZero::new(9_u16).unwrap(), 1);
         assert!(!is_same(&1, &2));
+    }
+
+    #[test]
+    fn integers_are_added_as_by_wrapping_add() {
+        assert_eq!(wrapping_add(200_u8, 100), 44);
+        assert_eq!(wrapping_add(u16::MAX, 2), 1);
+        assert_eq!(wrapping_add(7_u32, 8), 15);
+        assert_eq!(wrapping_add(u32::MAX, u32::MAX), u32::MAX - 1);
+        assert_eq!(wrapping_add(u64::MAX, 1), 0);
+        assert_eq!(wrapping_add(usize::MAX, 3), 2);
+        assert_eq!(wrapping_add(5_i8, -7), -2);
+        assert_eq!(wrapping_add(i16::MAX, 1), i16::MIN);
+        assert_eq!(wrapping_add(-1_i32, 1), 0);
+        assert_eq!(wrapping_add(i64::MIN, -1), i64::MAX);
+        assert_eq!(wrapping_add(-5_isize, 2), -3);
     }
 }

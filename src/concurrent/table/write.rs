@@ -11,6 +11,7 @@ use bytemuck::NoUninit;
 
 use super::error::Refused;
 use super::pinned::PinnedTable;
+use super::plain::{Integer, wrapping_add};
 use super::retired::Retired;
 use super::segment::SegmentPtr;
 use super::shard::{Expected, Outcome, Writer};
@@ -353,7 +354,7 @@ impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher, G: Borrow<Guard>>
     }
 }
 
-impl<K: NoUninit + Hash, S: BuildHasher, G: Borrow<Guard>> PinnedTable<'_, K, u64, S, G> {
+impl<K: NoUninit + Hash, V: Integer, S: BuildHasher, G: Borrow<Guard>> PinnedTable<'_, K, V, S, G> {
     /// Adds `number` to the value of `key`, wrapping around, and returns the former value, or
     /// `None` if the key is absent. Like that of an atomic, but for the lock of the shard.
     ///
@@ -368,8 +369,8 @@ impl<K: NoUninit + Hash, S: BuildHasher, G: Borrow<Guard>> PinnedTable<'_, K, u6
     /// });
     /// assert_eq!(bytes.pin().get(&1), Some(3000));
     /// ```
-    pub fn fetch_add(&self, key: &K, number: u64) -> Option<u64> {
+    pub fn fetch_add(&self, key: &K, number: V) -> Option<V> {
         let hash = self.hash_of(key);
-        self.writer(hash).change(hash, key, |value| value.wrapping_add(number))
+        self.writer(hash).change(hash, key, |value| wrapping_add(value, number))
     }
 }

@@ -107,6 +107,24 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
         self.get(key).is_some()
     }
 
+    /// Returns the number of entries.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.trie.len()
+    }
+
+    /// Returns whether there is no entry.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.trie.is_empty()
+    }
+
+    /// Returns the bytes that are retired and not freed yet.
+    #[must_use]
+    pub fn garbage(&self) -> usize {
+        self.trie.garbage()
+    }
+
     /// Returns the first entry whose key is greater than `key`: one step of an iteration (T3).
     ///
     /// # Example

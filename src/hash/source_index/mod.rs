@@ -78,7 +78,11 @@ pub use assign::{HardwareAddress, RandomIndices};
 pub use flow_id::{FlowId, FlowIds};
 pub use toeplitz::Toeplitz;
 
-/// The index in the packets of a flow, chosen by its source. See the [module](self).
+/// The index in the packets of a flow, chosen by its source: a hint where its state is.
+///
+/// It is from a flow label, the hash of a network card, a connection ID, or the key itself. Flows
+/// may share an index, and their sources choose it: so a table that uses one compares keys, too.
+/// Methods take O(1), or O(length) of what they hash.
 ///
 /// # Example
 ///

@@ -375,7 +375,7 @@ fn d1_memory_is_freed_when_pins_have_ended() {
     assert!(table.is_empty());
     eventually("garbage is freed", || {
         table.pin().flush();
-        table.garbage() == 0
+        table.pin().garbage() == 0
     });
     table.pin().shrink_to_fit();
     let empty: Table<[u64; 4]> = super::table(Weak::Mixed);

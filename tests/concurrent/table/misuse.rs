@@ -5,7 +5,7 @@ use core::hash::Hash;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use flowtable::ConcurrentTable;
-use flowtable::concurrent::{NoUninit, Refused};
+use flowtable::concurrent::{Integer, NoUninit, Refused};
 
 use super::model_crate::hashers::{Weak, mix};
 use super::model_crate::threads::{on_other_thread, run_concurrently, while_held};
@@ -181,4 +181,27 @@ fn errors_say_what_was_wrong() {
     let garbage = Refused::Garbage { retired: 7, limit: 5 };
     assert!(garbage.to_string().contains("7 bytes") && garbage.to_string().contains('5'));
     assert!(Refused::Collisions.to_string().contains("hash"));
+}
+
+/// Values of a width less than a word, and signed ones.
+#[test]
+fn integers_of_all_types_are_added_and_wrap_around() {
+    fn check<V: Integer + Debug + PartialEq>(first: V, number: V, sum: V) {
+        let table: Table<V> = table(Weak::Mixed);
+        let pin = table.pin();
+        assert_eq!(pin.fetch_add(&7, number), None);
+        (0..20).for_each(|key| _ = pin.insert(key, first).unwrap());
+        assert_eq!(pin.fetch_add(&7, number), Some(first));
+        assert_eq!((pin.get(&7), pin.get(&8)), (Some(sum), Some(first)));
+    }
+    check(250_u8, 10, 4);
+    check(u16::MAX, 1, 0);
+    check(u32::MAX, u32::MAX, u32::MAX - 1);
+    check(u64::MAX, 2, 1);
+    check(usize::MAX, 2, 1);
+    check(-3_i8, 1, -2);
+    check(i16::MAX, 1, i16::MIN);
+    check(5_i32, -7, -2);
+    check(i64::MIN, -1, i64::MAX);
+    check(-1_isize, 1, 0);
 }

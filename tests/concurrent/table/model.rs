@@ -235,6 +235,7 @@ impl<K: Part, V: Part, S: BuildHasher> Pair<'_, K, V, S> {
     fn compare(&self, after: &str) {
         let (pin, model) = (&self.pin, &*self.model);
         assert_eq!((pin.len(), pin.is_empty()), (model.len(), model.is_empty()), "after {after}");
+        assert_eq!(pin.allocation_size(), pin.table().allocation_size(), "after {after}");
         let collected: HashMap<K, V> = pin.iter().collect();
         assert_eq!((pin.iter().count(), &collected), (model.len(), model), "after {after}");
         assert!(pin.keys().zip(pin.values()).eq(pin), "all iterators have one order");

@@ -88,6 +88,8 @@ fn run(ops: Vec<Op>, tuning: Tuning) {
         }
         trie.validate().unwrap();
         assert_eq!(trie.len(), model.len());
+        let pin = trie.pin();
+        assert_eq!((pin.len(), pin.is_empty()), (model.len(), model.is_empty()));
     }
     let pinned = trie.pin();
     assert!(pinned.iter().eq(model.iter().map(|(&key, value)| (key, value))));
@@ -141,7 +143,7 @@ fn values_are_dropped_once() {
     }
     assert!(pinned.iter().all(|(_, value)| value.is_alive()));
     drop(pinned);
-    flush_until(|| trie.garbage() == 0 && DROPS.alive() == trie.len());
+    flush_until(|| trie.garbage() + trie.pin().garbage() == 0 && DROPS.alive() == trie.len());
     drop(trie);
     assert_eq!(DROPS.alive(), 0);
 }
