@@ -54,11 +54,12 @@
 //! # Hostile packets
 //!
 //! Keys are hashed with a seed. Floods, answered or not, evict no [assured](state) flows while
-//! these fill less than seven eighths of the cache. A flood of complete handshakes makes
-//! established flows and evicts those first that were idle for longest; a
-//! [share](FlowCache::set_share) bounds the flows of a tenant. The costliest packet creates a flow:
-//! a removal, an insertion, and some links; the first one with a [`Tenant`] also allocates 4 bytes
-//! for each place that has been used. Sequence numbers are not checked.
+//! these fill less than seven eighths of the cache. A flood of complete handshakes, or of answered
+//! datagrams that are enough for an [`Assurance`], makes established flows and evicts those first
+//! that were idle for longest; a [share](FlowCache::set_share) bounds the flows of a tenant. The
+//! costliest packet creates a flow: a removal, an insertion, and some links; the first one with a
+//! [`Tenant`] also allocates 4 bytes for each place that has been used. Sequence numbers are not
+//! checked.
 //!
 //! # Cost
 //!
@@ -205,7 +206,7 @@ pub use timeouts::{TimeoutError, Timeouts};
 /// assert_eq!(report, [(key, 2, 1)]);
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
-#[doc(alias("conntrack", "connection tracking", "flow table", "ipfix", "nat", "netflow"))]
+#[doc(alias("conntrack", "connection tracking", "flow table", "ipfix", "lru", "nat", "netflow"))]
 #[derive(Clone)]
 pub struct FlowCache<K, V, P = ByClass, S = DefaultHashBuilder, A = Global>
 where

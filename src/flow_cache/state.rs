@@ -26,7 +26,8 @@
 //!   some time: [`Assurance`]. An exchange of a query and its answer stays new.
 //!
 //! So answers of a server do not make its attacker's flows established: a flood of SYNs that are
-//! answered or refused, of stray ACKs answered by RSTs, or of answered datagrams evicts itself.
+//! answered or refused, of stray ACKs answered by RSTs, or of datagrams that are answered once
+//! evicts itself.
 //!
 //! Flows of other protocols than TCP begin as unreplied, and so does a connection whose beginning
 //! was not observed. The sender of the first packet is the initiator, unless the packet is a SYN

@@ -73,6 +73,9 @@ impl<V> Drop for Unshared<V> {
 impl<A: Address, V: Clone + Send + 'static> ConcurrentRoutes<A, V> {
     /// Announces a route, or replaces its value. Returns whether it is new.
     ///
+    /// A route of up to 18 bits is announced to all blocks below it: with the routes of the
+    /// Internet, a default route takes milliseconds, for which other writers wait, but no reader.
+    ///
     /// # Errors
     ///
     /// If readers delay the reclamation of more garbage than the limit. Nothing has changed. A
