@@ -183,8 +183,8 @@ impl<'p, V> Block<'p, V> {
         }
     }
 
-    /// Returns where the inner value of this number is, from 1 on, in the order of their bits, given
-    /// the number of children.
+    /// Returns where the inner value of this number is, from 1 on, in the order of their bits,
+    /// given the number of children.
     #[inline(always)]
     pub(super) const fn inner_value(self, children: usize, number: usize) -> *const V {
         let end = self.header.as_ptr().wrapping_byte_sub(Self::children_size(children));
