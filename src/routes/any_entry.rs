@@ -60,6 +60,10 @@ impl<'t, V, M: Allocator + Clone> AnyEntry<'t, V, M> {
     }
 
     /// Inserts a route with this value if there is none. Returns its value.
+    ///
+    /// This, [`or_insert_with`](Self::or_insert_with) and [`or_default`](Self::or_default) abort
+    /// like other collections if there is no memory: see
+    /// [`VacantEntry::try_insert`](super::VacantEntry::try_insert).
     pub fn or_insert(self, value: V) -> &'t mut V {
         self.or_insert_with(|| value)
     }

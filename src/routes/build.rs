@@ -26,7 +26,7 @@ use super::node::{Node, Path};
 use super::pool::Exhausted;
 use super::store::{ROOT, Store, exhausted};
 use super::stride::{PrefixIndex, STRIDE, first_slot, node_pos};
-use super::update::Shortcuts;
+use super::update::{RouteCounts, Shortcuts};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::memory::Allocator;
@@ -187,9 +187,13 @@ impl<A: Address, V> RouteTable<A, V> {
             });
             built.unwrap_or_else(|Exhausted| exhausted());
         }
-        let long = items.iter().filter(|item| Self::HAS_LEVELS && item.len > FIRST).count();
+        let mut counts = RouteCounts::NONE;
+        for item in items.iter().filter(|item| item.len > STRIDE) {
+            counts.by_first[first_slot(item.bits) as usize] += 1;
+            counts.long += usize::from(Self::HAS_LEVELS && item.len > FIRST);
+        }
         drop(items);
-        table.shortcuts = Shortcuts::without(long).computed(&table.store, table.len);
+        table.shortcuts = Shortcuts::without(counts).computed(&table.store, table.len);
         table.extend(routes.into_iter().chain(beyond).flatten());
         table
     }

@@ -137,9 +137,9 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// ```
     pub fn shrink_to_fit(&mut self) {
         // Detached while indices refer to blocks that move.
-        let long = mem::replace(&mut self.shortcuts, Shortcuts::EMPTY).long;
+        let counts = mem::replace(&mut self.shortcuts, Shortcuts::EMPTY).counts;
         self.store.compact();
-        self.shortcuts = Shortcuts::without(long).computed(&self.store, self.len);
+        self.shortcuts = Shortcuts::without(counts).computed(&self.store, self.len);
     }
 
     /// Returns the bytes that the table has allocated, free ones included; without what values own.

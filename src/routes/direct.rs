@@ -22,7 +22,8 @@
 //! A table of 128 KiB is allocated when there are [`MAKE_AT`] routes below its six bits and
 //! released when there are fewer than [`DROP_BELOW`]. It is computed in steps, some groups of 64
 //! slots with each update; a slot that is not computed yet refers lookups to the trie. A table of
-//! routes that are collected, cloned or compacted is computed at once.
+//! routes that are collected, cloned or compacted is computed at once. If there is no memory for a
+//! table, the next insertion below its six bits tries again.
 //!
 //! # Cost
 //!
@@ -58,6 +59,9 @@ const DROP_BELOW: u32 = MAKE_AT / 4;
 /// Groups of slots that one update computes of a new table: some microseconds.
 const GROUPS_AT_ONCE: u32 = 4;
 
+/// Numbers of routes of more than six bits, by the first six bits.
+pub(super) type RoutesByFirst = [u32; SLOTS as usize];
+
 /// The direct tables, by the first six bits of an address.
 ///
 /// # Invariant
@@ -68,12 +72,12 @@ pub(super) struct Direct<M: Allocator + Clone> {
     tables: [SlotTable; SLOTS as usize],
     /// The longest route of up to six bits.
     short: [RouteMatch; SLOTS as usize],
-    /// Numbers of routes of more than six bits.
-    routes: [u32; SLOTS as usize],
     /// Numbers of computed groups of slots.
     computed: [u8; SLOTS as usize],
     /// The tables with groups that are not computed yet, as a bitmap.
     unfinished: u64,
+    /// Tables that pay, and were not tried to be allocated yet, as a bitmap.
+    wanted: u64,
     /// Whether the CPU has the instructions of `bit_ops`.
     is_fast: bool,
     memory: M,
@@ -84,9 +88,9 @@ impl<M: Allocator + Clone> Direct<M> {
         let mut direct = Self {
             tables: [const { SlotTable::one(&Slot::NO_ROUTES) }; SLOTS as usize],
             short: [RouteMatch::NONE; SLOTS as usize],
-            routes: [0; SLOTS as usize],
             computed: [0; SLOTS as usize],
             unfinished: 0,
+            wanted: 0,
             is_fast: detect(),
             memory: store.memory().clone(),
         };
@@ -94,14 +98,16 @@ impl<M: Allocator + Clone> Direct<M> {
         direct
     }
 
-    /// Creates direct tables, of which none is computed yet, for the routes of a store.
-    pub(super) fn of<V>(store: &Store<V, M>) -> Result<Box<Self, M>, Exhausted> {
+    /// Prepares direct tables, of which none is allocated yet, for the routes of a store.
+    pub(super) fn of<V>(
+        store: &Store<V, M>,
+        routes: &RoutesByFirst,
+    ) -> Result<Box<Self, M>, Exhausted> {
         let direct = Box::try_new_in(Self::new(store), store.memory().clone());
         let mut direct = direct.map_err(|_| Exhausted)?;
-        store.count_routes(&mut direct.routes)?;
-        for first in 0..SLOTS {
-            let slot = Slot::without_table(direct.routes[first as usize]);
-            direct.set_table(first, SlotTable::one(slot));
+        for (first, &routes) in (0..).zip(routes) {
+            direct.set_table(first, SlotTable::one(Slot::without_table(routes)));
+            direct.wanted |= u64::from(pays(routes)) << first;
         }
         Ok(direct)
     }
@@ -110,11 +116,12 @@ impl<M: Allocator + Clone> Direct<M> {
     /// pay, and those that `old` has.
     pub(super) fn computed<V>(
         store: &Store<V, M>,
+        routes: &RoutesByFirst,
         old: Option<&Self>,
     ) -> Result<Box<Self, M>, Exhausted> {
-        let mut direct = Self::of(store)?;
+        let mut direct = Self::of(store, routes)?;
         for first in 0..SLOTS {
-            if direct.pays(first) || old.is_some_and(|old| old.has_table(first)) {
+            if direct.wanted >> first & 1 != 0 || old.is_some_and(|old| old.has_table(first)) {
                 direct.make_table(first);
             }
         }
@@ -122,10 +129,6 @@ impl<M: Allocator + Clone> Direct<M> {
             direct.proceed(store);
         }
         Ok(direct)
-    }
-
-    fn pays(&self, first: u32) -> bool {
-        self.routes[first as usize] >= MAKE_AT
     }
 
     /// Replaces a table, which is freed.
@@ -137,6 +140,7 @@ impl<M: Allocator + Clone> Direct<M> {
 
     /// Allocates a table, if there is memory.
     fn make_table(&mut self, first: u32) {
+        self.wanted &= !(1 << first);
         if let Some(table) = SlotTable::try_new_in(&self.memory) {
             self.set_table(first, table);
             self.computed[first as usize] = 0;
@@ -163,34 +167,34 @@ impl<M: Allocator + Clone> Direct<M> {
         self.short[first_slot(word) as usize]
     }
 
-    /// Counts a new route of more than six bits; allocates the table if it pays and there is
-    /// memory.
-    pub(super) fn add_route(&mut self, first: u32) {
-        self.routes[first as usize] += 1;
+    /// Allocates the table if it pays and there is memory, after the insertion of one of that many
+    /// routes of more than six bits.
+    pub(super) fn add_route(&mut self, first: u32, routes: u32) {
         if !self.has_table(first) {
             self.set_table(first, SlotTable::one(&Slot::EMPTY));
-            if self.pays(first) {
+            if pays(routes) {
                 self.make_table(first);
             }
         }
     }
 
-    /// Counts a removed route; releases the table if it no longer pays.
-    pub(super) fn remove_route(&mut self, first: u32) {
-        // Saturates, in case an inconsistent address type returns other first bits than before.
-        let count = self.routes[first as usize].saturating_sub(1);
-        self.routes[first as usize] = count;
-        if count < DROP_BELOW {
-            self.set_table(first, SlotTable::one(Slot::without_table(count)));
+    /// Releases the table if it no longer pays, after the removal of a route of more than six bits,
+    /// of which that many are left.
+    pub(super) fn remove_route(&mut self, first: u32, routes: u32) {
+        if routes < DROP_BELOW {
+            self.set_table(first, SlotTable::one(Slot::without_table(routes)));
             self.unfinished &= !(1 << first);
+            self.wanted &= !(1 << first);
         }
     }
 
-    /// Computes some more groups of an unfinished table.
+    /// Computes some more groups of an unfinished table, or allocates a wanted one.
     #[inline]
     pub(super) fn proceed<V>(&mut self, store: &Store<V, M>) {
         if self.unfinished != 0 {
             self.compute_groups(store, self.unfinished.trailing_zeros());
+        } else if self.wanted != 0 {
+            self.make_table(self.wanted.trailing_zeros());
         }
     }
 
@@ -368,13 +372,8 @@ impl<M: Allocator + Clone> Direct<M> {
         self.tables[first as usize].slots().is_some()
     }
 
-    /// Returns whether counters and slots agree with the nodes, given the number of routes by the
-    /// first six bits.
-    pub(super) fn is_consistent<V>(
-        &self,
-        store: &Store<V, M>,
-        routes: &[u32; SLOTS as usize],
-    ) -> bool {
+    /// Returns whether the slots agree with the nodes.
+    pub(super) fn is_consistent<V>(&self, store: &Store<V, M>, routes: &RoutesByFirst) -> bool {
         let expected = Self::new(store);
         let is_table_consistent = |first: u32, table: &[Slot; WIDTH]| {
             let computed = u32::from(self.computed[first as usize]);
@@ -389,13 +388,14 @@ impl<M: Allocator + Clone> Direct<M> {
                 })
         };
         let tables = || (0..).zip(&self.tables);
-        self.routes == *routes
-            && self.short == expected.short
-            && tables().all(|(first, table)| match table.slots() {
-                Some(table) => {
-                    routes[first as usize] >= DROP_BELOW && is_table_consistent(first, table)
+        self.short == expected.short
+            && tables().zip(routes).all(|((first, table), &routes)| match table.slots() {
+                Some(table) => routes >= DROP_BELOW && is_table_consistent(first, table),
+                // Also of many routes, if there was no memory.
+                None => {
+                    self.unfinished >> first & 1 == 0
+                        && table.slot(0) == Slot::without_table(routes)
                 }
-                None => routes[first as usize] < MAKE_AT && self.unfinished >> first & 1 == 0,
             })
     }
 }
@@ -404,6 +404,11 @@ impl<M: Allocator + Clone> Drop for Direct<M> {
     fn drop(&mut self) {
         (0..SLOTS).for_each(|first| self.set_table(first, SlotTable::one(&Slot::EMPTY)));
     }
+}
+
+/// Returns whether that many routes pay for a table.
+const fn pays(routes: u32) -> bool {
+    routes >= MAKE_AT
 }
 
 /// Returns the longest route of 7 to 12 bits for the slots of a group.

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use super::RouteTable;
+use super::error::NoMemory;
 use super::key::Key;
 use super::store::exhausted;
 use super::stride::{PrefixIndex, node_pos};
@@ -115,6 +116,9 @@ impl<'t, A: Address, V, M: Allocator + Clone> Entry<'t, A, V, M> {
     }
 
     /// Inserts a route with this value if there is none. Returns its value.
+    ///
+    /// This, [`or_insert_with`](Self::or_insert_with) and [`or_default`](Self::or_default) abort
+    /// like other collections if there is no memory: see [`VacantEntry::try_insert`].
     pub fn or_insert(self, value: V) -> &'t mut V {
         self.or_insert_with(|| value)
     }
@@ -181,11 +185,33 @@ impl<'t, A: Address, V, M: Allocator + Clone> VacantEntry<'t, A, V, M> {
     }
 
     /// Inserts the route. Returns a mutable reference to its value.
+    ///
+    /// Aborts like other collections if there is no memory: see [`try_insert`](Self::try_insert).
     pub fn insert(self, value: V) -> &'t mut V {
+        self.try_insert(value).unwrap_or_else(|_| exhausted())
+    }
+
+    /// Inserts the route, if there is memory. Returns a mutable reference to its value.
+    ///
+    /// # Errors
+    ///
+    /// As for [`RouteTable::try_insert`]: the error has the value.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable, routes::Entry};
+    ///
+    /// let mut ports = RouteTable::<u16, char>::new();
+    /// if let Entry::Vacant(entry) = ports.entry(Prefix::new(0, 6)?) {
+    ///     assert_eq!(entry.try_insert('a'), Ok(&mut 'a'));
+    /// }
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn try_insert(self, value: V) -> Result<&'t mut V, NoMemory<V>> {
         let (key, len) = (Key::from(&self.prefix), self.prefix.len());
-        let inserted = self.table.insert_at(&key, len, value);
-        let Ok((node, index, _)) = inserted else { exhausted() };
-        self.table.store.value_mut(node, index).expect("the route exists")
+        let (node, index, _) = self.table.insert_at(&key, len, value)?;
+        Ok(self.table.store.value_mut(node, index).expect("the route exists"))
     }
 }
 

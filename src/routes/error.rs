@@ -19,7 +19,7 @@ use core::fmt;
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NoMemory<V> {
-    /// The value that has not been inserted.
+    /// The value that has not been inserted; of a set, the prefix.
     pub refused: V,
 }
 

@@ -91,6 +91,12 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// If there is no memory for a new route, or if there are nearly 2^32 nodes or values. The
     /// routes remain as they were, and the error has the value.
     ///
+    /// It is no error if there is no memory for what only makes lookups faster: direct tables and
+    /// levels. Lookups take longer then, which [`shape`](Self::shape) shows. Further insertions
+    /// make them again, in steps: a direct table from the next insertion below its first six bits
+    /// on, levels after a quarter as many insertions as there are routes of more than 24 bits.
+    /// [`shrink_to_fit`](Self::shrink_to_fit) makes them at once.
+    ///
     /// # Example
     ///
     /// ```
@@ -224,6 +230,9 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         if changed.bits.is_empty() && self.store.is_redundant(node) {
             let changed = self.store.remove_path(self.start(key, len), key, len);
             self.after_remove_path(key, len, changed);
+        }
+        if self.shortcuts.making.is_some() {
+            self.make_levels();
         }
         self.release_step();
         value

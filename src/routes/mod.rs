@@ -106,6 +106,7 @@ mod iter;
 mod key;
 mod levels;
 mod lookup;
+mod make_levels;
 mod node;
 mod pool;
 mod release;

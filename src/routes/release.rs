@@ -20,7 +20,7 @@
 //! when a quarter of the rest has been removed.
 
 use super::RouteTable;
-use super::pool::Released;
+use super::pool::{Exhausted, Released};
 use super::store::{ROOT, Store};
 use super::stride::{STRIDE, first_slot};
 use crate::key::bits::Address;
@@ -30,14 +30,14 @@ use crate::memory::{Allocator, Vec};
 const NODES_AT_ONCE: usize = 4;
 
 /// The path of a node from the root: the slots, of six bits each.
-type Slots<M> = Vec<u8, M>;
+pub(super) type Slots<M> = Vec<u8, M>;
 
 /// A node, and its prefix.
-struct Visit {
-    id: u32,
-    pos: u32,
+pub(super) struct Visit {
+    pub(super) id: u32,
+    pub(super) pos: u32,
     /// The first bits of the prefix.
-    word: u64,
+    pub(super) word: u64,
 }
 
 impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
@@ -75,11 +75,17 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
 
     /// Begins the release, if there is memory for the cursor. Returns that.
     fn begin_release(&mut self) -> Option<Slots<M>> {
-        let mut slots = Slots::new_in(self.allocator().clone());
-        slots.try_reserve_exact((A::BITS / STRIDE + 1) as usize).ok()?;
+        let mut slots = self.cursor().ok()?;
         self.store.begin_release();
         self.visit_root(&mut slots);
         Some(slots)
+    }
+
+    /// Returns a cursor before all nodes but the root, with memory for the path of any node.
+    pub(super) fn cursor(&self) -> Result<Slots<M>, Exhausted> {
+        let mut slots = Slots::new_in(self.allocator().clone());
+        slots.try_reserve_exact((A::BITS / STRIDE + 1) as usize).map_err(|_| Exhausted)?;
+        Ok(slots)
     }
 
     /// Visits the root, and sets the cursor to it.
@@ -99,7 +105,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
 
 impl<V, M: Allocator + Clone> Store<V, M> {
     /// Returns the first node whose path follows these slots, and changes them to its path.
-    fn successor(&self, slots: &mut Slots<M>) -> Option<Visit> {
+    pub(super) fn successor(&self, slots: &mut Slots<M>) -> Option<Visit> {
         let (mut id, mut depth) = (ROOT, 0);
         // The last node on the way with a later child: its depth, that slot, and the child.
         let mut later = None;

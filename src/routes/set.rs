@@ -3,7 +3,7 @@
 use core::fmt;
 use core::iter::Map;
 
-use super::{Iter, RouteTable};
+use super::{Iter, NoMemory, RouteTable};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::memory::{Allocator, Global};
@@ -100,8 +100,31 @@ impl<A: Address, M: Allocator + Clone> PrefixSet<A, M> {
     }
 
     /// Inserts a prefix. Returns whether it is new.
+    ///
+    /// Aborts like other collections if there is no memory: see [`try_insert`](Self::try_insert).
     pub fn insert(&mut self, prefix: Prefix<A>) -> bool {
         self.table.insert(prefix, ()).is_none()
+    }
+
+    /// Inserts a prefix, if there is memory. Returns whether it is new.
+    ///
+    /// # Errors
+    ///
+    /// As for [`RouteTable::try_insert`]: the error has the prefix, and the set is as it was.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, routes::PrefixSet};
+    ///
+    /// let mut ports = PrefixSet::<u16>::new();
+    /// assert_eq!(ports.try_insert(Prefix::new(0, 6)?), Ok(true));
+    /// assert_eq!(ports.try_insert(Prefix::new(0, 6)?), Ok(false));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn try_insert(&mut self, prefix: Prefix<A>) -> Result<bool, NoMemory<Prefix<A>>> {
+        let inserted = self.table.try_insert(prefix, ());
+        inserted.map(|old| old.is_none()).map_err(|_| NoMemory { refused: prefix })
     }
 
     /// Removes a prefix. Returns whether the set had it.

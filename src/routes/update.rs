@@ -5,9 +5,10 @@
 
 use super::RouteTable;
 use super::change::{FROM_ROOT, Start};
-use super::direct::Direct;
+use super::direct::{Direct, RoutesByFirst};
 use super::key::Key;
 use super::levels::{FIRST, LAST, Levels, key_of, level_of};
+use super::make_levels::{MAKE_AT, Making};
 use super::node::{Changed, RouteBits};
 use super::pool::Exhausted;
 use super::segment::Entry;
@@ -18,15 +19,15 @@ use crate::key::bits::Address;
 use crate::memory::{Allocator, Box, Vec};
 use crate::raw::prefetch::BURST;
 
-/// Number of routes of more than [`FIRST`] bits at which levels are made: some ten microseconds.
-/// Fewer in fuzzing, whose tables are small.
-const MAKE_AT: usize = if cfg!(fuzzing) { 8 } else { 128 };
-
 /// Number of routes of more than [`FIRST`] bits below which levels are released.
 const DROP_BELOW: usize = MAKE_AT / 4;
 
-/// Number of routes at which direct tables are prepared: some ten microseconds.
+/// Number of routes from which on direct tables are prepared.
 const MAKE_DIRECT_AT: usize = if cfg!(fuzzing) { 32 } else { 512 };
+
+/// Levels for which there was no memory are made again after this fraction of as many insertions as
+/// there are long routes: so all visits of nodes cost an insertion a few of them.
+const WAIT: usize = 4;
 
 /// Number of routes below which that memory is released.
 const DROP_DIRECT_BELOW: usize = MAKE_DIRECT_AT / 4;
@@ -37,23 +38,39 @@ pub(super) struct Shortcuts<M: Allocator + Clone> {
     pub(super) direct: Option<Box<Direct<M>, M>>,
     /// For addresses of more than 32 bits, from [`MAKE_AT`] long routes on.
     pub(super) levels: Option<Levels<M>>,
-    /// The number of routes of more than [`FIRST`] bits.
+    /// Levels that are not complete yet. There are no others then.
+    pub(super) making: Option<Making<M>>,
+    /// Insertions until levels are made again, if there was no memory for them.
+    pub(super) wait: usize,
+    pub(super) counts: RouteCounts,
+}
+
+/// Numbers of routes, which determine the shortcuts that pay.
+#[derive(Clone, Copy)]
+pub(super) struct RouteCounts {
+    /// Of more than [`FIRST`] bits, if there are levels.
     pub(super) long: usize,
+    pub(super) by_first: RoutesByFirst,
+}
+
+impl RouteCounts {
+    pub(super) const NONE: Self = Self { long: 0, by_first: [0; SLOTS as usize] };
 }
 
 impl<M: Allocator + Clone> Shortcuts<M> {
-    pub(super) const EMPTY: Self = Self { direct: None, levels: None, long: 0 };
+    pub(super) const EMPTY: Self = Self::without(RouteCounts::NONE);
 
     /// Returns the allocated bytes: of direct tables, of levels.
     pub(super) fn allocation_size(&self) -> (usize, usize) {
         let direct = |direct: &Direct<M>| direct.allocation_size() + size_of::<Direct<M>>();
         let levels = self.levels.as_ref().map_or(0, Levels::allocation_size);
-        (self.direct.as_deref().map_or(0, direct), levels)
+        let making = self.making.as_ref().map_or(0, Making::allocation_size);
+        (self.direct.as_deref().map_or(0, direct), levels + making)
     }
 
-    /// Returns no shortcuts, for a store with this number of routes of more than [`FIRST`] bits.
-    pub(super) const fn without(long: usize) -> Self {
-        Self { long, ..Self::EMPTY }
+    /// Returns no shortcuts, for a store with these numbers of routes.
+    pub(super) const fn without(counts: RouteCounts) -> Self {
+        Self { direct: None, levels: None, making: None, wait: 0, counts }
     }
 
     /// Computes the shortcuts of a store with `len` routes, as far as there is memory: those that
@@ -61,11 +78,27 @@ impl<M: Allocator + Clone> Shortcuts<M> {
     pub(super) fn computed<V>(&self, store: &Store<V, M>, len: usize) -> Self {
         let old = self.direct.as_deref();
         let has_direct = len >= MAKE_DIRECT_AT || old.is_some();
-        let has_levels = self.long >= MAKE_AT || self.levels.is_some();
+        let has_levels = self.counts.long >= MAKE_AT || self.levels.is_some();
+        let direct = || Direct::computed(store, &self.counts.by_first, old).ok();
         Self {
-            direct: if has_direct { Direct::computed(store, old).ok() } else { None },
+            direct: if has_direct { direct() } else { None },
             levels: if has_levels { store.levels().ok() } else { None },
-            long: self.long,
+            ..Self::without(self.counts)
+        }
+    }
+
+    /// Returns the levels to be updated: entries are those of the nodes, as far as they exist.
+    #[inline]
+    fn levels_mut(&mut self) -> Option<&mut Levels<M>> {
+        self.levels.as_mut().or(self.making.as_mut().map(|making| &mut making.levels))
+    }
+
+    /// Releases the levels if an update of them has failed.
+    #[inline]
+    pub(super) fn keep_levels_if(&mut self, updated: Result<(), Exhausted>) {
+        if updated.is_err() {
+            (self.levels, self.making) = (None, None);
+            self.wait = self.counts.long / WAIT;
         }
     }
 }
@@ -132,24 +165,27 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         is_found: bool,
     ) {
         let Self { store, shortcuts, .. } = self;
+        let (first, counts) = (first_slot(key.word()), &mut shortcuts.counts);
+        if len > STRIDE {
+            counts.by_first[first as usize] += 1;
+        }
         if let Some(direct) = &mut shortcuts.direct {
             direct.update(store, (key, len), node, changed, is_found);
             if len > STRIDE {
-                direct.add_route(first_slot(key.word()));
+                direct.add_route(first, counts.by_first[first as usize]);
             }
             direct.proceed(store);
-        } else if self.len == MAKE_DIRECT_AT {
-            shortcuts.direct = Direct::of(store).ok();
+        } else if self.len >= MAKE_DIRECT_AT {
+            // The first time, or again, if there was no memory.
+            shortcuts.direct = Direct::of(store, &counts.by_first).ok();
         }
         if Self::HAS_LEVELS && len > FIRST {
-            shortcuts.long += 1;
+            counts.long += 1;
             match is_found {
                 true => self.update_level_routes(key, len, (node, changed.bits)),
                 false => self.update_level(key, len, Some(node)),
             }
-            if self.shortcuts.long == MAKE_AT {
-                self.shortcuts.levels = self.store.levels().ok();
-            }
+            self.make_levels_if_missing();
         }
     }
 
@@ -157,10 +193,16 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     #[inline(always)]
     pub(super) fn after_remove(&mut self, (key, len): (&Key<A>, u32), node: u32, changed: Changed) {
         let Self { store, shortcuts, .. } = self;
+        let (first, counts) = (first_slot(key.word()), &mut shortcuts.counts);
+        if len > STRIDE {
+            // In case an inconsistent address type returns other first bits than before.
+            let count = &mut counts.by_first[first as usize];
+            *count = count.saturating_sub(1);
+        }
         if let Some(direct) = &mut shortcuts.direct {
             direct.update(store, (key, len), node, changed, true);
             if len > STRIDE {
-                direct.remove_route(first_slot(key.word()));
+                direct.remove_route(first, counts.by_first[first as usize]);
             }
             direct.proceed(store);
             if self.len < DROP_DIRECT_BELOW {
@@ -168,9 +210,9 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
             }
         }
         if Self::HAS_LEVELS && len > FIRST {
-            shortcuts.long -= 1;
-            if shortcuts.long < DROP_BELOW {
-                shortcuts.levels = None;
+            counts.long -= 1;
+            if counts.long < DROP_BELOW {
+                (shortcuts.levels, shortcuts.making) = (None, None);
             }
             self.update_level_routes(key, len, (node, changed.bits));
         }
@@ -203,17 +245,24 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         if let Some(direct) = &mut self.shortcuts.direct {
             direct.update_moved(&self.store, word, pos);
         }
-        let Some(levels) = self.shortcuts.levels.as_mut().filter(|_| values) else { return };
-        if (FIRST..=LAST).contains(&pos) && levels.set(self.store.entry_of(id, word, pos)).is_err()
-        {
-            self.shortcuts.levels = None;
+        if values && (FIRST..=LAST).contains(&pos) {
+            let entry = self.store.entry_of(id, word, pos);
+            self.set_entry(entry);
         }
     }
 
-    /// Sets the routes of a node in its entry, which exists.
+    /// Sets an entry of the levels, if there are any.
+    fn set_entry(&mut self, entry: Entry) {
+        if let Some(levels) = self.shortcuts.levels_mut() {
+            let set = levels.set(entry);
+            self.shortcuts.keep_levels_if(set);
+        }
+    }
+
+    /// Sets the routes of a node in its entry, if that exists.
     #[inline]
     fn update_level_routes(&mut self, key: &Key<A>, len: u32, node: (u32, RouteBits)) {
-        match &mut self.shortcuts.levels {
+        match self.shortcuts.levels_mut() {
             Some(levels) if len <= LAST + STRIDE => levels.set_routes(key.level(), node),
             _ => self.update_level(key, len, Some(node.0)),
         }
@@ -221,34 +270,34 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
 
     /// Sets the entry that depends on the routes of `len` bits, given their node.
     fn update_level(&mut self, key: &Key<A>, len: u32, node: Option<u32>) {
-        let Some(levels) = &mut self.shortcuts.levels else { return };
+        if self.shortcuts.levels_mut().is_none() {
+            return;
+        }
         let entry = match node.filter(|_| len <= LAST + STRIDE) {
             Some(node) => self.store.entry_of(node, key.word(), level_of(len)),
-            None => self.store.last_entry(key),
+            None => self.store.last_entry(key.word()),
         };
-        if levels.set(entry).is_err() {
-            self.shortcuts.levels = None;
-        }
+        self.set_entry(entry);
     }
 }
 
 impl<V, M: Allocator + Clone> Store<V, M> {
     /// Returns the entry of the node at `pos`.
-    fn entry_of(&self, id: u32, word: u64, pos: u32) -> Entry {
+    pub(super) fn entry_of(&self, id: u32, word: u64, pos: u32) -> Entry {
         let node = self.nodes.get(id);
         let deeper = pos == LAST && node.only_child().is_some();
         Entry::new((key_of(word, pos), id), node.routes(), deeper)
     }
 
-    /// Returns the entry for what is at [`LAST`] and below.
-    fn last_entry<A: Address>(&self, key: &Key<A>) -> Entry {
-        let entry = |deeper| Entry::new((key_of(key.word(), LAST), NO_NODE), (0, 0, 0), deeper);
+    /// Returns the entry for what is at [`LAST`] and below, given the first bits.
+    pub(super) fn last_entry(&self, word: u64) -> Entry {
+        let entry = |deeper| Entry::new((key_of(word, LAST), NO_NODE), (0, 0, 0), deeper);
         let (mut id, mut pos) = (ROOT, 0);
         while pos < LAST {
             let node = self.nodes.get(id);
             if let Some(path) = node.as_path() {
                 let strides = (LAST - pos) / STRIDE;
-                if path.common_strides(key.window(pos)) < strides.min(path.strides) {
+                if path.common_strides(word << pos) < strides.min(path.strides) {
                     return entry(false);
                 }
                 if path.strides > strides {
@@ -256,11 +305,11 @@ impl<V, M: Allocator + Clone> Store<V, M> {
                 }
                 (id, pos) = (path.child, pos + path.len());
             } else {
-                let Some(child) = node.child(key.slot(pos)) else { return entry(false) };
+                let Some(child) = node.child(first_slot(word << pos)) else { return entry(false) };
                 (id, pos) = (child, pos + STRIDE);
             }
         }
-        self.entry_of(id, key.word(), LAST)
+        self.entry_of(id, word, LAST)
     }
 
     /// Calls a function with all entries of the levels.
@@ -291,27 +340,6 @@ impl<V, M: Allocator + Clone> Store<V, M> {
                 let bits = |slot| PrefixIndex::covering(slot, STRIDE).bits();
                 let open_child = |(slot, child)| (child, pos + STRIDE, word | bits(slot) >> pos);
                 open.extend(node.children().map(open_child));
-            }
-        }
-        Ok(())
-    }
-
-    /// Counts the routes of more than six bits, by the first six bits.
-    pub(super) fn count_routes(&self, counts: &mut [u32; SLOTS as usize]) -> Result<(), Exhausted> {
-        let mut open = Vec::new_in(self.memory().clone());
-        for first in 0..SLOTS {
-            let child = self.root().child(first);
-            open.try_reserve(1).map_err(|_| Exhausted)?;
-            open.extend(child);
-            while let Some(id) = open.pop() {
-                let node = self.nodes.get(id);
-                let mut children = (node.only_child().unwrap_or(0), 1);
-                if !node.is_path() {
-                    counts[first as usize] += node.values_block().1;
-                    children = node.children_block();
-                }
-                open.try_reserve(SLOTS as usize).map_err(|_| Exhausted)?;
-                open.extend(children.0..children.0 + children.1);
             }
         }
         Ok(())

@@ -20,6 +20,8 @@ mod model;
 #[cfg(feature = "std")]
 mod more;
 #[cfg(feature = "std")]
+mod shortcuts;
+#[cfg(feature = "std")]
 mod stamped;
 
 #[global_allocator]

@@ -3,6 +3,7 @@
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use flowtable::key::bits::Address;
+use flowtable::routes::{Entry, PrefixSet};
 use flowtable::{Prefix, RouteTable};
 use model::alloc;
 use rand::rngs::StdRng;
@@ -455,4 +456,22 @@ fn memory_is_released_during_updates() {
     test::<Ipv4Addr, u32>(|nth| nth as u32);
     test::<Ipv6Addr, Box<u32>>(|nth| Box::new(nth as u32));
     test::<Ipv6Addr, [u64; 9]>(|nth| [nth as u64; 9]);
+}
+
+/// Entries and sets return what they refuse.
+#[test]
+fn insertions_by_entries_and_into_sets_may_fail() {
+    let prefix = Prefix::new(Ipv4Addr::new(10, 0, 0, 0), 8).expect("it is in range");
+    let mut table = RouteTable::<_, u32>::new();
+    let Entry::Vacant(entry) = table.entry(prefix) else { panic!("it is empty") };
+    let refused = alloc::with_allocations(0, || entry.try_insert(7).unwrap_err().refused);
+    assert_eq!((refused, table.len()), (7, 0));
+    let Entry::Vacant(entry) = table.entry(prefix) else { panic!("it is empty") };
+    *entry.try_insert(7).unwrap() += 1;
+    assert_eq!(table.get(&prefix), Some(&8));
+
+    let mut set = PrefixSet::new();
+    let inserted = alloc::with_allocations(0, || set.try_insert(prefix));
+    assert_eq!((inserted.unwrap_err().refused, set.len()), (prefix, 0));
+    assert_eq!((set.try_insert(prefix), set.try_insert(prefix)), (Ok(true), Ok(false)));
 }
