@@ -64,7 +64,8 @@
 //!
 //! The same verbs do the same everywhere. `*_hashed` methods take a hash that the caller has.
 //! `get_batch` looks up a slice of keys with overlapping cache misses, and writes the results to
-//! another one; `get_batch_with` calls a closure for each. `&` and `&mut` are implementations of
+//! another one, or those of another name pass them to a closure; `get_batch_with` calls a closure
+//! for each. `&` and `&mut` are implementations of
 //! `IntoIterator`; `Extend` stands for `FromIterator`, too. Where a structure has the verb by
 //! another name, the table has that; a dash is where it makes no sense, or is missing.
 //!
@@ -100,7 +101,8 @@
 //! - What is shared by threads is used through a pin, such as [`ConcurrentMap::pin`], which has
 //!   the methods that read. It is not compared or cloned, as others may change it meanwhile. A
 //!   [`ConcurrentStore`] hands out values by a closure, under a lock, and its `iter` copies.
-//! - An error that returns something has it in a field `refused`.
+//! - A type of errors that returns something has it in a field `refused`. A value that
+//!   [`EphemeralStore::write`] does not store is its error.
 //! - Keys, prefixes and [`Direction`] implement `Display`.
 //!
 //! # Trade-offs

@@ -4,11 +4,10 @@ use core::hash::BuildHasher;
 use core::net::{IpAddr, SocketAddr};
 use core::ops::RangeInclusive;
 
-use super::listeners::Listener;
+use super::listeners::{Links, Listener};
 use super::{Local, Name, RejectedSocket, Reuse, SocketError, SocketTable, ephemeral};
 use crate::key::flow::FlowKey;
 use crate::memory::Allocator;
-use crate::raw::index::OptIndex;
 
 impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     /// Binds a socket to a local address: it gets the packets that belong to no connection.
@@ -90,8 +89,8 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         reuse: Reuse,
         socket: T,
     ) -> Result<Name, RejectedSocket<T>> {
-        let (id, next) = (self.next_id, OptIndex::NONE);
-        let listener = Listener { local, reuse, id, socket, next };
+        let (id, links) = (self.next_id, Links::NONE);
+        let listener = Listener { local, reuse, id, socket, links };
         let name = listener.name();
         match self.listeners.insert(listener) {
             Ok(()) => {
@@ -197,14 +196,14 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         let Some((index, listener)) = self.listeners.take(local, *id) else {
             return Err(SocketError::NotFound);
         };
-        let Listener { local, reuse, id, socket, next } = listener;
+        let Listener { local, reuse, id, socket, links } = listener;
         match self.connections.insert(&key, socket) {
             Ok(()) => {
-                self.listeners.unlink(&local, reuse, index, next);
+                self.listeners.unlink(&local, reuse, index, links);
                 Ok(Name::Connected(key))
             }
             Err(RejectedSocket { refused: socket, why }) => {
-                self.listeners.put_back(Listener { local, reuse, id, socket, next });
+                self.listeners.put_back(Listener { local, reuse, id, socket, links });
                 Err(why)
             }
         }

@@ -13,7 +13,8 @@
 //! port. So the number of bound sockets does not matter. If there are sockets of all ports, what is
 //! not found is looked up again in the same way.
 //!
-//! - **L1** Each socket is in the list of its local address, and in no other; no list is empty.
+//! - **L1** Each socket is in the list of its local address, and in no other; no list is empty. The
+//!   links of a list are inverse to each other.
 //! - **L2** An entry of `ports` counts the sockets at single addresses, and has sockets.
 //! - **L3** `bound` has the port of each socket at its address, and `narrower` those at single
 //!   addresses, at the address that is any of that version.
@@ -52,8 +53,19 @@ pub(super) struct Listener<T> {
     pub(super) reuse: Reuse,
     pub(super) id: u64,
     pub(super) socket: T,
-    /// The next socket at the same local address.
-    pub(super) next: OptIndex,
+    pub(super) links: Links,
+}
+
+/// The neighbours in the list of sockets at one local address. With both, a socket of a large group
+/// is removed without a search.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Links {
+    before: OptIndex,
+    next: OptIndex,
+}
+
+impl Links {
+    pub(super) const NONE: Self = Self { before: OptIndex::NONE, next: OptIndex::NONE };
 }
 
 impl<T> Listener<T> {
@@ -149,7 +161,7 @@ impl<T, S, A: Allocator + Clone> Listeners<T, S, A> {
     /// it ends after all sockets.
     fn list(&self, first: OptIndex) -> impl Iterator<Item = u32> {
         let next = |index| {
-            self.sockets.get(index).map_or(OptIndex::NONE, |socket: &Listener<T>| socket.next)
+            self.sockets.get(index).map_or(OptIndex::NONE, |socket: &Listener<T>| socket.links.next)
         };
         first.list(next).take(self.len() + 1)
     }
@@ -158,7 +170,7 @@ impl<T, S, A: Allocator + Clone> Listeners<T, S, A> {
     #[inline]
     fn select(&self, first: OptIndex, hash: impl Fn() -> u64) -> Option<u32> {
         let index = first.get()?;
-        if self.sockets.get(index)?.next.is_none() {
+        if self.sockets.get(index)?.links.next.is_none() {
             return Some(index);
         }
         let hash = hash();
@@ -378,9 +390,11 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Listeners<T, S, A> {
         let first = *list;
         match first.get().and_then(|first| self.sockets.get_mut(first)) {
             None => self.first_mut(local).into_iter().for_each(|at| *at = OptIndex::some(index)),
-            Some(first) => {
-                let next = core::mem::replace(&mut first.next, OptIndex::some(index));
-                self.sockets.get_mut(index).into_iter().for_each(|socket| socket.next = next);
+            Some(head) => {
+                let next = core::mem::replace(&mut head.links.next, OptIndex::some(index));
+                self.link_before(next, OptIndex::some(index));
+                let links = Links { before: first, next };
+                self.sockets.get_mut(index).into_iter().for_each(|socket| socket.links = links);
             }
         }
         if any_index(local.scope).is_some() {
@@ -395,11 +409,17 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Listeners<T, S, A> {
         port.exclusive[version] += u32::from(reuse == Reuse::No);
     }
 
+    /// Sets the socket before another one in its list.
+    fn link_before(&mut self, index: OptIndex, before: OptIndex) {
+        let socket = index.get().and_then(|index| self.sockets.get_mut(index));
+        socket.into_iter().for_each(|socket| socket.links.before = before);
+    }
+
     /// Removes a socket and returns it.
     pub(super) fn remove(&mut self, local: &Local, id: u64) -> Option<T> {
         let index = self.index(local, id)?;
         let listener = self.sockets.try_remove(index)?;
-        self.unlink(&listener.local, listener.reuse, index, listener.next);
+        self.unlink(&listener.local, listener.reuse, index, listener.links);
         Some(listener.socket)
     }
 
@@ -419,10 +439,10 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Listeners<T, S, A> {
             let index = *slot;
             *slot += 1;
             let Some(socket) = self.sockets.get_mut(index) else { continue };
-            let (local, reuse, next) = (socket.local, socket.reuse, socket.next);
+            let (local, reuse, links) = (socket.local, socket.reuse, socket.links);
             if picks(socket.name(), &mut socket.socket) {
                 let removed = self.sockets.try_remove(index);
-                self.unlink(&local, reuse, index, next);
+                self.unlink(&local, reuse, index, links);
                 return removed;
             }
         }
@@ -442,17 +462,15 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Listeners<T, S, A> {
     }
 
     /// Removes a slot that is free now from its list.
-    pub(super) fn unlink(&mut self, local: &Local, reuse: Reuse, index: u32, next: OptIndex) {
+    pub(super) fn unlink(&mut self, local: &Local, reuse: Reuse, index: u32, links: Links) {
         self.uncount(local);
         self.all_ports -= usize::from(local.port.is_none());
-        let is_before = |&at: &u32| {
-            self.sockets.get(at).is_some_and(|socket| socket.next == OptIndex::some(index))
-        };
-        let before = self.list(self.first(local)).find(is_before);
-        match before.and_then(|before| self.sockets.get_mut(before)) {
-            Some(before) => before.next = next,
+        let Links { before, next } = links;
+        match before.get().and_then(|before| self.sockets.get_mut(before)) {
+            Some(before) => before.links.next = next,
             None => self.first_mut(local).into_iter().for_each(|first| *first = next),
         }
+        self.link_before(next, before);
         let port = self.ports.get_mut(&port_key(local.port, local.protocol));
         if let (None, Some(port)) = (any_index(local.scope), port) {
             let version = versions(local.scope).start;
@@ -511,14 +529,18 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Listeners<T, S, A> {
             let Some(head) = first.get().and_then(|first| self.sockets.get(first)) else {
                 return Err(InvariantError::new("L1: a list is empty"));
             };
-            let local = head.local;
+            let (local, mut before) = (head.local, OptIndex::NONE);
             ensure(self.first(&local) == first, || format!("L1: {local} has another list"))?;
             for index in self.list(first) {
                 let socket = self.sockets.get(index);
                 ensure(socket.is_some_and(|socket| socket.local == local), || {
                     format!("L1: a socket is not in the list of {local}")
                 })?;
-                let is_shared = head.next.is_some();
+                ensure(socket.is_some_and(|socket| socket.links.before == before), || {
+                    format!("L1: the links of a socket at {local} are not inverse")
+                })?;
+                before = OptIndex::some(index);
+                let is_shared = head.links.next.is_some();
                 ensure(
                     !is_shared || socket.is_some_and(|socket| socket.reuse == Reuse::Port),
                     || format!("two sockets are bound to {local}"),

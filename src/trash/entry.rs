@@ -222,7 +222,7 @@ impl<'a, K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> VacantEntry<'a, 
     /// # Errors
     ///
     /// If memory is needed and cannot be allocated; the map is as it was.
-    pub fn try_insert(self, value: V) -> Result<&'a mut V, TryInsertError<K, V>> {
+    pub fn try_insert(self, value: V) -> Result<&'a mut V, TryInsertError<(K, V)>> {
         let Self { map, hash, key } = self;
         let (table, hasher) = map.current_mut();
         match table.make_room(hash, hasher) {

@@ -192,7 +192,7 @@ where
     /// # Errors
     ///
     /// If memory is needed and cannot be allocated; the map is as it was.
-    pub fn try_insert(self, value: V) -> Result<&'a mut V, TryInsertError<K, V>> {
+    pub fn try_insert(self, value: V) -> Result<&'a mut V, TryInsertError<(K, V)>> {
         self.into_owned().try_insert(value)
     }
 }

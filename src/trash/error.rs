@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::table::error::TryReserveError;
 
-/// An entry for which there is no memory, and the reason.
+/// What was to be inserted, for which there is no memory, and the reason.
 ///
 /// # Example
 ///
@@ -16,20 +16,21 @@ use crate::table::error::TryReserveError;
 /// assert_eq!(done, Ok(None));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TryInsertError<K, V> {
-    /// The key, which is not in the map, and its value.
-    pub refused: (K, V),
+pub struct TryInsertError<T> {
+    /// A key, which is not in the map, and its value; or a key alone, a value of a set, or an entry
+    /// of a table.
+    pub refused: T,
     /// Why there is no room.
     pub error: TryReserveError,
 }
 
-impl<K, V> fmt::Display for TryInsertError<K, V> {
+impl<T> fmt::Display for TryInsertError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no room for the entry: {}", self.error)
+        write!(f, "no room: {}", self.error)
     }
 }
 
-impl<K: fmt::Debug, V: fmt::Debug> core::error::Error for TryInsertError<K, V> {
+impl<T: fmt::Debug> core::error::Error for TryInsertError<T> {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         Some(&self.error)
     }

@@ -6,6 +6,7 @@ use equivalent::Equivalent;
 
 use super::TrashMap;
 use super::entry::{Entry, OccupiedEntry, VacantEntry};
+use super::error::TryInsertError;
 use crate::memory::Allocator;
 use crate::table::Position;
 use crate::table::error::TryReserveError;
@@ -54,7 +55,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
     /// assert_eq!(packets[&443], 1);
     /// ```
     pub fn entry_hashed(&mut self, hash: u64, key: K) -> Entry<'_, K, V, S, A> {
-        self.try_entry_hashed(hash, key).unwrap_or_else(|(_, error)| error.raise())
+        self.try_entry_hashed(hash, key).unwrap_or_else(|failed| failed.error.raise())
     }
 
     /// Returns the entry of `key`, or the key if a reseeding has to move its entry and there
@@ -74,11 +75,11 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
     /// match flows.try_entry("a") {
     ///     Ok(Entry::Vacant(entry)) => assert_eq!(entry.try_insert(1).map(|value| *value), Ok(1)),
     ///     Ok(Entry::Occupied(_)) => unreachable!("the map was empty"),
-    ///     Err((key, error)) => println!("no memory for {key}: {error}"),
+    ///     Err(failed) => println!("no memory for {}: {failed}", failed.refused),
     /// }
     /// assert_eq!(flows["a"], 1);
     /// ```
-    pub fn try_entry(&mut self, key: K) -> Result<Entry<'_, K, V, S, A>, (K, TryReserveError)> {
+    pub fn try_entry(&mut self, key: K) -> Result<Entry<'_, K, V, S, A>, TryInsertError<K>> {
         self.try_entry_hashed(self.hash_of(&key), key)
     }
 
@@ -103,11 +104,11 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         &mut self,
         hash: u64,
         key: K,
-    ) -> Result<Entry<'_, K, V, S, A>, (K, TryReserveError)> {
+    ) -> Result<Entry<'_, K, V, S, A>, TryInsertError<K>> {
         match self.locate_prepared(hash, &key) {
             Ok((_, Some(at))) => Ok(Entry::Occupied(OccupiedEntry { map: self, at })),
             Ok((hash, None)) => Ok(Entry::Vacant(VacantEntry { map: self, hash, key })),
-            Err(error) => Err((key, error)),
+            Err(error) => Err(TryInsertError { refused: key, error }),
         }
     }
 

@@ -329,7 +329,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
     ///     Err(error) => drop(error.refused), // to be stored elsewhere
     /// }
     /// ```
-    pub fn try_insert(&mut self, key: K, value: V) -> Result<Option<V>, TryInsertError<K, V>> {
+    pub fn try_insert(&mut self, key: K, value: V) -> Result<Option<V>, TryInsertError<(K, V)>> {
         self.try_insert_hashed(self.hash_of(&key), key, value)
     }
 
@@ -343,7 +343,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         hash: u64,
         key: K,
         value: V,
-    ) -> Result<Option<V>, TryInsertError<K, V>> {
+    ) -> Result<Option<V>, TryInsertError<(K, V)>> {
         if self.is_unusual() {
             return self.insert_reseeded(hash, key, value);
         }

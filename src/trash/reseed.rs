@@ -81,7 +81,7 @@ pub(super) fn insert<K: Eq, V, A: Allocator + Clone>(
     hash: u64,
     entry: (K, V),
     hasher: impl Fn(&(K, V)) -> u64,
-) -> Result<Option<V>, TryInsertError<K, V>> {
+) -> Result<Option<V>, TryInsertError<(K, V)>> {
     let eq = |own: &(K, V), new: &(K, V)| own.0 == new.0;
     let replace = |own: &mut (K, V), (_, value): (K, V)| mem::replace(&mut own.1, value);
     let inserted = table.insert(hash, entry, eq, replace, hasher);
@@ -193,7 +193,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         hash: u64,
         key: K,
         value: V,
-    ) -> Result<Option<V>, TryInsertError<K, V>> {
+    ) -> Result<Option<V>, TryInsertError<(K, V)>> {
         if let Err(error) = self.prepare(&key) {
             // There is no memory to move its entry.
             let at = self.locate_old(&key);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use flowtable::demux::Demux;
 use flowtable::ephemeral::Full;
-use flowtable::flow_cache::{Config, Packet};
+use flowtable::flow_cache::{Config, Cursor, Packet};
 use flowtable::hash::source_index::SourceIndex;
 use flowtable::routes::{PrefixSet, StampedRoutes};
 use flowtable::sockets::{Local, Reuse};
@@ -133,7 +133,7 @@ fn errors_return_what_they_refused() {
     is_an_error::<Full<u8>>();
     is_an_error::<flowtable::sockets::RejectedSocket<u8>>();
     is_an_error::<flowtable::demux::RejectedPcb<u8>>();
-    is_an_error::<flowtable::trash::TryInsertError<u8, u8>>();
+    is_an_error::<flowtable::trash::TryInsertError<(u8, u8)>>();
     is_an_error::<flowtable::routes::NoMemory<u8>>();
     let mut store: EphemeralStore = EphemeralStore::new(1, Duration::from_secs(1)).unwrap();
     store.find_or_create(1, Timestamp::ZERO, || 1).unwrap();
@@ -149,7 +149,7 @@ fn errors_return_what_they_refused() {
 
 /// Those that need exhausted memory have the field, too.
 fn returned(
-    entry: flowtable::trash::TryInsertError<u8, u8>,
+    entry: flowtable::trash::TryInsertError<(u8, u8)>,
     route: flowtable::routes::NoMemory<u8>,
 ) -> ((u8, u8), u8) {
     (entry.refused, route.refused)
@@ -184,6 +184,7 @@ fn trash_set() {
     iterates_by_reference::<Set>();
     let mut set: Set = (0..10).collect();
     assert!(set.contains_hashed(set.hash_of(&3), &3));
+    set.contains_batch(&[1, 11], |index, is_there| assert_eq!(is_there, index == 0));
     set.retain(|key| key % 2 == 0);
     assert_eq!((set.extract_if(|key| *key > 4).count(), set.iter().count()), (2, 3));
 }
@@ -195,6 +196,14 @@ fn trash_table() {
     has_a_default::<Table>();
     iterates_by_reference::<Table>();
     iterates_by_mutable_reference::<Table>();
+    let (mut table, hash) = (Table::new(), |entry: &u32| u64::from(*entry) << 57);
+    (0..10).for_each(|entry| _ = table.insert_unique(hash(&entry), entry, hash));
+    let is_it = |index: usize, entry: &u32| *entry == [1, 11][index];
+    table.find_batch(&[1, 11].map(|entry| hash(&entry)), is_it, |index, found| {
+        assert_eq!(found.copied(), (index == 0).then_some(1));
+    });
+    table.retain(|entry| *entry % 2 == 0, hash);
+    assert_eq!((table.extract_if(|entry| *entry > 4, hash).count(), table.iter().count()), (2, 3));
 }
 
 #[cfg(feature = "concurrent")]
@@ -304,6 +313,19 @@ fn flow_cache() {
     let mut flows = Cache::new(Config::new(10).unwrap());
     let key = FlowKey::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 1, 2, 17).unwrap();
     _ = flows.observe(&key, Packet::UDP, Timestamp::ZERO).unwrap();
+    let mut hashed = flows.clone();
+    hashed.clear();
+    assert!(hashed.observe_hashed(7, &key, Packet::UDP, Timestamp::ZERO).is_ok());
+    assert!(hashed.find_hashed(7, &key).is_some());
+    let (burst, is_known) = ([(key, Packet::UDP)], |seen: Option<bool>| seen == Some(false));
+    flows.observe_batch(&burst, Timestamp::ZERO, |_, seen| {
+        assert!(is_known(seen.ok().map(|seen| seen.fresh)));
+    });
+    let new = |_| 0;
+    flows.observe_batch_with(&burst, Timestamp::ZERO, new, |_, seen| {
+        assert!(is_known(seen.ok().map(|seen| seen.fresh)));
+    });
+    flows.retain_step(&mut Cursor::new(), 10, |_| true, |_| unreachable!("all are kept"));
     assert_eq!(flows.iter().count(), 1);
     assert_eq!(flows.extract_if(|_| true).count(), 1);
 }
@@ -330,6 +352,10 @@ fn route_tables() {
     iterates_by_reference::<PrefixSet<u32>>();
     is_a_value::<StampedRoutes<u32, u32>>();
     is_collected_from::<StampedRoutes<u32, u32>, (Prefix<u32>, u32)>();
+    let mut stamped: StampedRoutes<u32, u32> =
+        (0..10).map(|host| (Prefix::host(host), host)).collect();
+    stamped.retain(|_, value| *value % 2 == 0);
+    assert_eq!(stamped.iter().count(), 5);
     type Trie = LcRouteTable<u32, u32>;
     is_a_value::<Trie>();
     is_comparable::<Trie>();
@@ -401,6 +427,7 @@ fn caches() {
     let mut found = [None; 2];
     cache.get_batch(&[index; 2], &[1, 2], &mut found);
     assert_eq!(found, [Some(&10), None]);
+    cache.get_batch_mut(&[index; 2], &[1, 2], |at, value| assert_eq!(value.is_some(), at == 0));
     assert_eq!(cache.extract_if(|_, value| *value == 10).collect::<Vec<_>>(), [(1, 10)]);
     cache.retain(|_, _| false);
     assert_eq!(cache.iter().count(), 0);

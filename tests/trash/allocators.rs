@@ -5,7 +5,7 @@ use core::hash::{BuildHasher, Hash};
 use std::collections::HashMap;
 
 use bumpalo::Bump;
-use flowtable::trash::Entry;
+use flowtable::trash::{Entry, TryInsertError};
 use flowtable::{TrashMap, TrashSet, TrashTable};
 use model::hashers::{Weak, mix};
 use model::limited::Limited;
@@ -98,7 +98,7 @@ fn apply<V: Value>(op: &Op, map: &mut Map<'_, V>, model: &mut HashMap<u64, V>) {
                     model.insert(key, V::make(value));
                 }
             }
-            Err((refused, _)) => assert_eq!(refused, key),
+            Err(failed) => assert_eq!(failed.refused, key),
         },
         Op::Update(key, value) => {
             assert_eq!(map.get_mut(&key).map(|own| *own = V::make(value)).is_some(), {
@@ -188,7 +188,7 @@ fn a_table_without_memory_returns_the_entry() {
         memory.fail_each((number % 3) as usize);
         match table.try_insert_unique(hash(&entry), entry, hash) {
             Ok(own) => assert_eq!(own.get(), &entry),
-            Err((own, error)) => {
+            Err(TryInsertError { refused: own, error }) => {
                 assert_eq!((own, error.bytes().is_some()), (entry, true));
                 memory.fail_each(0);
                 drop(table.try_entry(hash(&entry), |own| *own == entry, hash));
@@ -219,7 +219,8 @@ fn blocks_without_bytes_are_freed_as_allocated() {
     let mut table: TrashTable<Aligned, _> = TrashTable::new_in(&memory);
     for number in 0..100 {
         memory.fail_each(number % 3);
-        if let Err((own, _)) = table.try_insert_unique(7, Aligned, hash) {
+        if let Err(TryInsertError { refused: own, .. }) = table.try_insert_unique(7, Aligned, hash)
+        {
             memory.fail_each(0);
             table.insert_unique(7, own, hash);
         }

@@ -370,6 +370,6 @@ fn errors_display_their_reasons() {
         refused: (1, 'a'),
         error: map.try_reserve(usize::MAX / 2).unwrap_err(),
     };
-    assert!(refused.to_string().starts_with("no room for the entry: "), "{refused}");
+    assert!(refused.to_string().starts_with("no room: "), "{refused}");
     assert!(std::error::Error::source(&refused).is_some());
 }

@@ -11,7 +11,7 @@ use crate::invariant::InvariantError;
 use crate::memory::{Allocator, Global};
 use crate::table::Position;
 use crate::table::error::TryReserveError;
-use crate::trash::{IntoIter, IntoKeys, Keys, TableShape, TrashMap};
+use crate::trash::{IntoIter, IntoKeys, Keys, TableShape, TrashMap, TryInsertError};
 
 impl<T> TrashSet<T> {
     /// Creates an empty set. Allocates nothing.
@@ -341,10 +341,12 @@ impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> TrashSet<T, S, A> {
     /// let mut set = flowtable::TrashSet::new();
     /// assert_eq!((set.try_insert(7), set.try_insert(7)), (Ok(true), Ok(false)));
     /// ```
-    pub fn try_insert(&mut self, value: T) -> Result<bool, (T, TryReserveError)> {
+    pub fn try_insert(&mut self, value: T) -> Result<bool, TryInsertError<T>> {
         match self.map.try_insert(value, ()) {
             Ok(replaced) => Ok(replaced.is_none()),
-            Err(failed) => Err((failed.refused.0, failed.error)),
+            Err(TryInsertError { refused: (refused, ()), error }) => {
+                Err(TryInsertError { refused, error })
+            }
         }
     }
 

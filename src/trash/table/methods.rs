@@ -6,6 +6,7 @@ use crate::memory::{Allocator, Global};
 use crate::raw::prefetch::BURST;
 use crate::table::error::TryReserveError;
 use crate::table::{Burst, IntoIter, Iter, IterHash, IterHashMut, IterMut, Table};
+use crate::trash::error::TryInsertError;
 use crate::trash::shape::TableShape;
 
 impl<T> TrashTable<T> {
@@ -176,10 +177,10 @@ impl<T, A: Allocator + Clone> TrashTable<T, A> {
         hash: u64,
         entry: T,
         hasher: impl Fn(&T) -> u64,
-    ) -> Result<OccupiedEntry<'_, T, A>, (T, TryReserveError)> {
+    ) -> Result<OccupiedEntry<'_, T, A>, TryInsertError<T>> {
         match self.table.make_room(hash, hasher) {
             Ok(room) => Ok(VacantEntry::new(hash, room).insert(entry)),
-            Err(error) => Err((entry, error)),
+            Err(error) => Err(TryInsertError { refused: entry, error }),
         }
     }
 
