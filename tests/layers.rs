@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 /// Modules by layer, from the lowest to the highest. `lib.rs` is above all of them.
 const LAYERS: [&[&str]; 7] = [
     &["invariant", "probes", "raw", "timestamp"],
-    &["eviction", "key", "memory", "packet_clock"],
-    &["hash", "table"],
+    &["key", "memory", "packet_clock"],
+    &["eviction", "hash", "table"],
     &["cache", "dml", "routes", "schedule", "trash", "trie"],
     &["demux", "ephemeral", "flow_cache", "threaded"],
     &["concurrent", "sockets"],

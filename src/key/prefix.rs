@@ -92,7 +92,8 @@ impl<A: Address> Prefix<A> {
         self.address
     }
 
-    /// Returns the length in bits.
+    /// Returns the length in bits: a `u32`, as addresses of up to 65,535 bits have prefixes.
+    /// [`AnyPrefix::len`](crate::AnyPrefix::len), of IP addresses, is a `u8`.
     #[inline]
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a prefix of length 0 is not an empty set")]

@@ -27,6 +27,10 @@ enum Op<A> {
     /// Removes the route with this index, if there is one.
     RemoveNth(usize),
     Get(Prefix<A>),
+    /// Changes the value of a route, if there is one.
+    Change(Prefix<A>, u32),
+    /// Changes all values, and retains those that are no multiples of this number.
+    Retain(u32),
     /// Inserts all routes into an empty table, shuffled with this seed.
     Rebuild(u64),
 }
@@ -38,7 +42,9 @@ fn op<A: Address + Debug + 'static>(
         12 => (prefix.clone(), any::<u32>()).prop_map(|(prefix, value)| Op::Insert(prefix, value)),
         3 => prefix.clone().prop_map(Op::Remove),
         6 => (0..40_usize).prop_map(Op::RemoveNth),
-        2 => prefix.prop_map(Op::Get),
+        2 => prefix.clone().prop_map(Op::Get),
+        2 => (prefix, any::<u32>()).prop_map(|(prefix, value)| Op::Change(prefix, value)),
+        1 => (2..9_u32).prop_map(Op::Retain),
         1 => any::<u64>().prop_map(Op::Rebuild),
     ]
 }
@@ -81,6 +87,19 @@ fn step<A: Address + Debug>(
             step(ours, model, Op::Remove(prefix));
         }
         Op::Get(prefix) => assert_eq!(ours.get(&prefix), model.get(&prefix)),
+        Op::Change(prefix, value) => {
+            let before = ours.get_mut(&prefix).map(|own| core::mem::replace(own, value));
+            assert_eq!(before, model.get(&prefix).copied());
+            before.into_iter().for_each(|_| _ = model.insert(prefix, value));
+        }
+        Op::Retain(divisor) => {
+            let keep = |prefix: Prefix<A>, value: &mut u32| {
+                *value = value.wrapping_add(prefix.len());
+                *value % divisor != 0
+            };
+            ours.retain(keep);
+            model.retain(keep);
+        }
         Op::Rebuild(seed) => {
             let mut routes: Vec<_> = ours.iter().map(|(prefix, value)| (prefix, *value)).collect();
             routes.shuffle(&mut StdRng::seed_from_u64(seed));

@@ -35,7 +35,8 @@ IPv4 or IPv6, and optionally a name after white space; a # begins a comment:
     192.0.2.0/24    upstream 1
     2001:db8::/32   upstream 2
 It may also be a table dump of a BGP router or route collector (MRT, type
-TABLE_DUMP_V2): the names are the autonomous systems that announce the prefixes.
+TABLE_DUMP_V2), not compressed with bzip2: the names are the autonomous systems
+that announce the prefixes.
 Without ROUTES, a small table is used. - is standard input: ROUTES if addresses
 follow it, or else addresses, one in each line. Addresses are also read from it
 with ROUTES and no ADDRESS.
