@@ -14,7 +14,8 @@
 //! A bound socket has no destination. So the hash includes an id that differs for each of them, and
 //! the first free port from there on is used.
 //!
-//! The ports in use are bits, 64 in a word: a search examines at most 442 words for 28,232 ports.
+//! The ports in use are bits, 64 in a word: a search examines at most 442 words for 28,232 ports,
+//! and one of them twice.
 
 use core::ops::RangeInclusive;
 
@@ -45,7 +46,7 @@ impl<A: Allocator> Cursors<A> {
     /// The range has passed [`check`]. `random` returns the initial value of each cursor. `taken`
     /// returns the bits of ports in use, of the 64 ports of a word that has this port; `is_free`
     /// returns whether one without a bit is free. One search calls `taken` once for each word, at
-    /// most.
+    /// most, and once more for that of the first port.
     pub(super) fn next(
         &mut self,
         hash: u64,

@@ -45,8 +45,10 @@
 //! find a port in use is a bit for each port at an address, 64 in an entry of 32 bytes, and a count
 //! for those of several connections. Connections from ports of 32,768 or more, and from a range of
 //! ephemeral ports, have one more bit, in an entry of 24 bytes for each remote socket and 64 ports.
-//! Searches for a free port read these words: at most 442 for each set of ports in use, if the
-//! range has 28,232 ports; as many if all are in use.
+//! Searches for a free port read these words: at most 443 for each set of ports in use, if the
+//! range has 28,232 ports; as many if all are in use. So a search in a range without a free port is
+//! some 450 lookups if there are only connections to one remote socket, and up to 3100 for a socket
+//! that is bound to all addresses: tens of microseconds.
 //!
 //! [`TrashMap`]: crate::TrashMap
 

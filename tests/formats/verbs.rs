@@ -362,6 +362,17 @@ fn route_tables() {
     is_collected_from::<Trie, (Prefix<u32>, u32)>();
     is_serializable::<LcRouteTable<std::net::Ipv4Addr, u32>>();
     iterates_by_reference::<Trie>();
+    let mut both: Routes<u32> = Routes::new();
+    let host = AnyPrefix::from(Prefix::host(core::net::Ipv4Addr::LOCALHOST));
+    both.insert(host, 7);
+    let (mut found, addresses) = ([None; 1], [core::net::Ipv4Addr::LOCALHOST.into()]);
+    both.lookup_batch(&addresses, &mut found);
+    assert!(found[0].is_some());
+    both.retain(|_, value| *value == 7);
+    assert_eq!(both.iter().count(), 1);
+    let mut prefixes: PrefixSet<u32> = [1, 2].map(Prefix::host).into_iter().collect();
+    prefixes.retain(|prefix| prefix.address() == 1);
+    assert_eq!(prefixes.len(), 1);
     let mut routes: Table = (0..10).map(|host| (Prefix::host(host), host)).collect();
     let mut found = [None; 2];
     routes.lookup_batch(&[1, 11], &mut found);

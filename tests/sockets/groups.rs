@@ -84,6 +84,26 @@ fn joining_or_leaving_a_group_moves_only_the_flows_of_that_member() {
 }
 
 #[test]
+fn members_leave_a_large_group_from_anywhere() {
+    let mut sockets = SocketTable::with_hasher(1000, DefaultHashBuilder::with_seed(7));
+    let bind = |number| sockets.bind(tcp("0.0.0.0:443"), Reuse::Port, number).unwrap();
+    let names: Vec<Name> = (0..600).map(bind).collect();
+    sockets.retain(|_, number| *number % 3 != 0);
+    sockets.validate().unwrap();
+    assert_eq!(sockets.extract_if(|_, number| *number % 2 == 0).count(), 200);
+    sockets.validate().unwrap();
+    // The first ones and the last ones.
+    for number in [1, 5, 599, 595] {
+        assert_eq!(sockets.remove(&names[number]), Ok(number as u32));
+        sockets.validate().unwrap();
+    }
+    let left: BTreeSet<u32> = sockets.iter().map(|(_, number)| *number).collect();
+    assert!(left.len() == 196 && spread(&sockets, 2000).iter().all(|own| left.contains(own)));
+    sockets.retain(|_, number| *number == 301);
+    assert_eq!((spread(&sockets, 3), sockets.validate()), (vec![301; 3], Ok(())));
+}
+
+#[test]
 fn inserting_and_removing_other_sockets_leaves_a_group_unchanged() {
     let mut sockets = SocketTable::with_hasher(1000, DefaultHashBuilder::with_seed(3));
     (0..4).for_each(|number| _ = sockets.bind(tcp("0.0.0.0:443"), Reuse::Port, number).unwrap());
