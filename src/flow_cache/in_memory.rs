@@ -26,7 +26,7 @@ impl<K: FlowName, V, A: Allocator + Clone> FlowCache<K, V, ByClass<A>, DefaultHa
     /// use flowtable::memory::StaticArea;
     /// use flowtable::{FlowCache, Timestamp};
     ///
-    /// let mut memory = [MaybeUninit::uninit(); 16 << 10];
+    /// let mut memory = [MaybeUninit::uninit(); 20 << 10];
     /// let area = StaticArea::new(&mut memory);
     /// let mut cache: FlowCache<u64, u64, _, _, _> = FlowCache::new_in(Config::new(50)?, &area);
     /// for connection in 0..100 {
