@@ -23,8 +23,8 @@ for profile in dev release; do
     fi
 done
 
-# add TARGET installs a target, unless it is there. One at a time: two rustup lose a line of the list
-# of components, and the target whose line it is can never be installed again.
+# add TARGET installs a target, unless it is there. One at a time: two rustup lose a line of the
+# list of components, and the target whose line it is can never be installed again.
 add() {
     ls "$(rustc --print target-libdir --target "$1")"/libcore-*.rlib >/dev/null 2>&1 ||
         flock Cargo.toml timeout 300 rustup target add "$1"

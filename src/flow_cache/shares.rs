@@ -15,9 +15,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// one of its own. `None`, and tenant 0, is no limit.
     ///
     /// O(1), except for the first share of a tenant: its flows are counted in O(slots), so set
-    /// shares at the beginning. A tenant above its share loses one flow for each new one until timeouts have
-    /// removed the rest. Shares may add up to more than the capacity; a full cache then evicts
-    /// flows of any tenant.
+    /// shares at the beginning. A tenant above its share loses one flow for each new one until
+    /// timeouts have removed the rest. Shares may add up to more than the capacity; a full cache
+    /// then evicts flows of any tenant.
     ///
     /// # Panics
     ///

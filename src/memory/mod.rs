@@ -20,10 +20,10 @@
 //! | `ConcurrentStore` | `with_parts_in` | when it is created |
 //!
 //! `ConcurrentMap`, `ConcurrentTable`, `ConcurrentRoutes`, `ConcurrentStampedRoutes` and
-//! `ConcurrentLcTrie` are in the memory of the program. What a writer has replaced there is freed by
-//! the collector: by any thread, and, if pins delay it, after the end of the structure, when an
-//! allocator that was borrowed may have ended, too. The two
-//! copies of a `SnapshotRoutes` and the shards of a `ConcurrentStore` are freed by their owner.
+//! `ConcurrentLcTrie` are in the memory of the program. What a writer has replaced there is freed
+//! by the collector: by any thread, and, if pins delay it, after the end of the structure, when an
+//! allocator that was borrowed may have ended, too. The two copies of a `SnapshotRoutes` and the
+//! shards of a `ConcurrentStore` are freed by their owner.
 //!
 //! [`TrashMap`]: crate::TrashMap
 //! [`TrashSet`]: crate::TrashSet
