@@ -74,7 +74,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             self.end_due(tick, budget, &mut progress, &mut each);
         }
         self.end_orphans(budget, &mut progress, &mut each);
-        while progress.examined < budget && self.reserved() > self.config.max_bytes {
+        while progress.examined < budget && !self.has_memory_for(0) {
             progress.examined += 1;
             let (victim, before) = (self.victim(None), self.reserved());
             let Some(removed) =
