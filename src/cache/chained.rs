@@ -177,7 +177,7 @@ impl<K, V, P, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A> {
 }
 
 impl<K, V, P: Eviction, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A> {
-    /// Creates a cache as [`with_parts`](ChainedCache::with_parts), whose memory is from `memory`;
+    /// Creates a cache as [`with_parts`](ChainedCache::with_parts), whose memory is from `memory`,
     /// but for that of the policy, which may be.
     ///
     /// # Errors

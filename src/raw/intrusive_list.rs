@@ -21,6 +21,8 @@
 //! operation is O(1) and touches the links of the slot, of both neighbours and of the head: up to
 //! three cache misses with many slots. Links never move: see [`ChunkedVec`].
 
+use alloc::alloc::handle_alloc_error;
+use core::alloc::Layout;
 use core::{fmt, iter, mem};
 
 use allocator_api2::alloc::{AllocError, Allocator, Global};
@@ -73,10 +75,8 @@ impl IntrusiveLists {
     ///
     /// If `lists` is 2^31 or more.
     pub(crate) fn new(lists: usize) -> Self {
-        let mut new = Self::new_in(usize::MAX, Global);
-        new.heads.reserve_exact(lists);
-        (0..lists).for_each(|_| _ = new.add_list());
-        new
+        Self::try_new_in(lists, Global)
+            .unwrap_or_else(|_| handle_alloc_error(Layout::new::<Link>()))
     }
 }
 
@@ -98,7 +98,7 @@ impl<A: Allocator + Clone> IntrusiveLists<A> {
     /// If memory cannot be allocated.
     pub(crate) fn try_new_in(lists: usize, memory: A) -> Result<Self, AllocError> {
         let mut new = Self::new_in(usize::MAX, memory);
-        new.try_reserve(lists, 0)?;
+        new.heads.try_reserve_exact(lists).map_err(|_| AllocError)?;
         (0..lists).for_each(|_| _ = new.add_list());
         Ok(new)
     }
