@@ -425,7 +425,7 @@ mod tests {
 
     #[test]
     fn numbers_are_found_until_they_are_removed() {
-        let steps = if cfg!(miri) { 100 } else { 2000 };
+        let steps = if cfg!(miri) { 40 } else { 2000 };
         for capacity in [1, 2, 8, 16, 64] {
             churn(capacity, steps, |number| random(number.into()));
             churn(capacity, steps, |number| u64::from(random(number.into()) as u32));

@@ -411,7 +411,7 @@ mod tests {
 
     #[test]
     fn entries_are_found_while_segments_split_and_merge() {
-        let count = if cfg!(miri) { 160 } else { 20_000 };
+        let count = if cfg!(miri) { 60 } else { 20_000 };
         let numbers = |step: u64| (0..count).map(move |number| number * step);
         for step in [1, 64, 1 << 20] {
             let mut levels = Levels::with_capacity_in(0, Global).ok().unwrap();

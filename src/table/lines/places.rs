@@ -199,9 +199,9 @@ mod tests {
     use crate::memory::Global;
     use crate::table::lines::{FixedLines, fold};
 
-    const CAPACITY: usize = if cfg!(miri) { 200 } else { 1000 };
+    const CAPACITY: usize = if cfg!(miri) { 60 } else { 1000 };
     const STEPS: usize = if cfg!(miri) { 6 } else { 40 };
-    const MANY: usize = if cfg!(miri) { 500 } else { 100_000 };
+    const MANY: usize = if cfg!(miri) { 150 } else { 100_000 };
 
     /// The hashes of numbers: random, alike in bits that the home or the tag depends on, equal.
     const HASHES: [fn(u32) -> u32; 5] = [
@@ -222,7 +222,7 @@ mod tests {
         fn fixed_lines_have_the_numbers_of_a_set(
             kind in 0..HASHES.len(),
             ops in prop::collection::vec(
-                (any::<bool>(), 0..CAPACITY as u32 + 200, 1..200_u32),
+                (any::<bool>(), 0..CAPACITY as u32 * 6 / 5, 1..CAPACITY as u32 / 5),
                 1..STEPS,
             ),
         ) {
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn fixed_lines_do_not_allocate_up_to_their_capacity() {
-        for entries in [1, 9, 10, 600, CAPACITY, MANY] {
+        for entries in [1, 9, 10, CAPACITY * 3 / 5, CAPACITY, MANY] {
             let mut lines = FixedLines::with_capacity_in(entries, Global).unwrap();
             let bytes = lines.allocation_size();
             let numbers: Vec<u32> = (0..entries as u32).collect();
