@@ -127,14 +127,30 @@ fn keys_and_directions_are_displayed() {
     assert_eq!(directions.map(|direction| direction.to_string()), ["forward", "reverse"]);
 }
 
+/// Errors of the types that have a value of the caller, whether that implements `Debug` or not.
+#[test]
+fn errors_with_any_value_are_errors() {
+    struct Opaque;
+    is_an_error::<Full<Opaque>>();
+    is_an_error::<flowtable::demux::RejectedPcb<Opaque>>();
+    is_an_error::<flowtable::flow_cache::ObserveError<Opaque, std::fmt::Error>>();
+    is_an_error::<flowtable::flow_cache::RefusedFlow<Opaque>>();
+    is_an_error::<flowtable::routes::NoMemory<Opaque>>();
+    is_an_error::<flowtable::sockets::RejectedSocket<Opaque>>();
+    is_an_error::<flowtable::trash::TryInsertError<Opaque>>();
+    #[cfg(feature = "concurrent")]
+    is_an_error::<flowtable::concurrent::WouldExceed<Opaque>>();
+    let boxed: Box<dyn std::error::Error> = Full { refused: Opaque }.into();
+    assert_eq!(format!("{boxed:?}: {boxed}"), "Full { .. }: the store is full of live bindings");
+    let why = flowtable::sockets::SocketError::InUse;
+    let boxed: Box<dyn std::error::Error> =
+        flowtable::sockets::RejectedSocket { refused: Opaque, why }.into();
+    assert_eq!(format!("{boxed:?}"), "RejectedSocket { why: InUse, .. }");
+}
+
 /// What was refused is in the field `refused`.
 #[test]
 fn errors_return_what_they_refused() {
-    is_an_error::<Full<u8>>();
-    is_an_error::<flowtable::sockets::RejectedSocket<u8>>();
-    is_an_error::<flowtable::demux::RejectedPcb<u8>>();
-    is_an_error::<flowtable::trash::TryInsertError<(u8, u8)>>();
-    is_an_error::<flowtable::routes::NoMemory<u8>>();
     let mut store: EphemeralStore = EphemeralStore::new(1, Duration::from_secs(1)).unwrap();
     store.find_or_create(1, Timestamp::ZERO, || 1).unwrap();
     assert_eq!(store.find_or_create(2, Timestamp::ZERO, || 2).unwrap_err().refused, 2);
