@@ -199,7 +199,12 @@ fn trash_set() {
     is_serializable::<Set>();
     iterates_by_reference::<Set>();
     let mut set: Set = (0..10).collect();
-    assert!(set.contains_hashed(set.hash_of(&3), &3));
+    let hash = set.hash_of(&3);
+    assert!(set.contains_hashed(hash, &3) && set.get_hashed(hash, &3).is_some());
+    assert!(set.remove_hashed(hash, &3) && set.insert_hashed(hash, 3));
+    assert_eq!((set.take_hashed(hash, &3), set.try_insert_hashed(hash, 3)), (Some(3), Ok(true)));
+    assert_eq!((set.replace_hashed(hash, 3), *set.get_or_insert_hashed(hash, 3)), (Some(3), 3));
+    set.contains_batch_hashed(&[hash], &[3], |_, is_there| assert!(is_there));
     set.contains_batch(&[1, 11], |index, is_there| assert_eq!(is_there, index == 0));
     set.retain(|key| key % 2 == 0);
     assert_eq!((set.extract_if(|key| *key > 4).count(), set.iter().count()), (2, 3));
