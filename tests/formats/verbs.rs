@@ -135,6 +135,7 @@ fn errors_with_any_value_are_errors() {
     is_an_error::<flowtable::demux::RejectedPcb<Opaque>>();
     is_an_error::<flowtable::flow_cache::ObserveError<Opaque, std::fmt::Error>>();
     is_an_error::<flowtable::flow_cache::RefusedFlow<Opaque>>();
+    is_an_error::<flowtable::flow_cache::RefusedImage<Opaque, Opaque>>();
     is_an_error::<flowtable::routes::NoMemory<Opaque>>();
     is_an_error::<flowtable::sockets::RejectedSocket<Opaque>>();
     is_an_error::<flowtable::trash::TryInsertError<Opaque>>();
