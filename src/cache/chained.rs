@@ -260,7 +260,7 @@ impl<K, V, P: Eviction, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A> {
         })
     }
 
-    /// Removes all entries.
+    /// Removes all entries. If the drop of one panics, those in later slots stay.
     pub fn clear(&mut self) {
         self.retain(|_, _| false);
     }

@@ -401,9 +401,9 @@ impl<V, M: Allocator + Clone> Routes<V, M> {
         self.v6.retain(|prefix, value| keep(prefix.into(), value));
     }
 
-    /// Removes all routes and releases the memory.
+    /// Removes all routes and releases the memory. If the drop of a value panics, both tables are
+    /// empty, and the others are dropped.
     pub fn clear(&mut self) {
-        // At once: if the drop of a value panics, both are empty.
         *self = Self {
             v4: RouteTable::new_in(self.v4.allocator().clone()),
             v6: RouteTable::new_in(self.v6.allocator().clone()),

@@ -165,7 +165,7 @@ impl<T, S, A: Allocator + Clone> TrashSet<T, S, A> {
         self.map.reseeds()
     }
 
-    /// Removes all values and frees their memory.
+    /// Removes all values and frees their memory. If a drop panics: see [`TrashMap::clear`].
     pub fn clear(&mut self) {
         self.map.clear();
     }
@@ -416,7 +416,8 @@ impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> TrashSet<T, S, A> {
         self.map.remove_entry_hashed(hash, value).map(|(value, ())| value)
     }
 
-    /// Keeps the values for which `keep` returns true. O(slots).
+    /// Keeps the values for which `keep` returns true. O(slots). If `keep` or a drop panics: see
+    /// [`TrashMap::retain`].
     pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         self.map.retain(|value, ()| keep(value));
     }

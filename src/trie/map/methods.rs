@@ -179,14 +179,16 @@ impl<K: BitString, V> LcTrieMap<K, V> {
         self.iter().next_back()
     }
 
-    /// Removes all keys and frees their memory. The tuning stays.
+    /// Removes all keys and frees their memory. The tuning stays. If the drop of a value panics,
+    /// the map is empty, and the others are dropped.
     pub fn clear(&mut self) {
         *self = Self::with_tuning(self.tuning());
     }
 
     /// Retains the entries for which `keep` returns true, in the order of the keys.
     ///
-    /// Allocates 4 bytes for each removed key meanwhile. If `keep` panics, no key is removed.
+    /// Allocates 4 bytes for each removed key meanwhile. If `keep` panics, no key is removed; if
+    /// the drop of a value does, some that it has rejected stay.
     ///
     /// # Example
     ///
