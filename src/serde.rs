@@ -17,7 +17,7 @@ use serde::ser::{Serialize, Serializer};
 use crate::eviction::PassiveGc;
 use crate::key::any_prefix::AnyPrefix;
 use crate::key::bits::{Address, BitString};
-use crate::key::prefix::{Prefix, PrefixError};
+use crate::key::prefix::Prefix;
 use crate::memory::Allocator;
 use crate::routes::{PrefixSet, RouteTable, Routes};
 use crate::sockets::Local;
@@ -130,15 +130,11 @@ impl Serialize for AnyPrefix {
 
 impl<'de> Deserialize<'de> for AnyPrefix {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        if deserializer.is_human_readable() {
-            return String::deserialize(deserializer)?.parse().map_err(D::Error::custom);
-        }
-        let (address, len) = <(IpAddr, u8)>::deserialize(deserializer)?;
-        let prefix = Self::new(address, len).map_err(D::Error::custom)?;
-        match prefix.address() == address {
-            true => Ok(prefix),
-            false => Err(D::Error::custom(PrefixError::HostBits { len: len.into() })),
-        }
+        let prefix = match deserializer.is_human_readable() {
+            true => String::deserialize(deserializer)?.parse(),
+            false => <(IpAddr, u8)>::deserialize(deserializer)?.try_into(),
+        };
+        prefix.map_err(D::Error::custom)
     }
 }
 

@@ -36,11 +36,7 @@ impl Seed {
     fn address<A: Address>(self) -> A {
         let first = u64::from(self.family % 4) << 62;
         let flipped = 1_u64.rotate_right(u32::from(self.flipped) % 128);
-        A::from_windows(|pos| {
-            let windows = [first ^ flipped, u64::from(self.flipped), 0];
-            let (word, shift) = ((pos / 64) as usize, pos % 64);
-            windows[word] << shift | windows[word + 1].checked_shr(64 - shift).unwrap_or(0)
-        })
+        flowtable_fuzz::address(u128::from(first ^ flipped) << 64 | u128::from(self.flipped))
     }
 
     fn prefix<A: Address>(self) -> Prefix<A> {

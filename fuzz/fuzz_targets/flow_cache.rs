@@ -434,7 +434,8 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
                 self.record_restored();
             }
             Err(error) => {
-                self.assert_refusal(error, before.flows + count);
+                assert_eq!(error.refused, self.image);
+                self.assert_refusal(error.why, before.flows + count);
                 let mut after = self.cache.metrics();
                 (after.bytes, after.reseeds) = (before.bytes, before.reseeds);
                 assert_eq!(after, before, "nothing changes: {error}");
@@ -475,8 +476,8 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
         let mut next = Self::new(self.setup, self.policy.clone());
         let (count, restored) = (image.len(), next.cache.restore(image, now));
         if let Err(error) = restored {
-            assert!(!matches!(error, ImageError::Names { .. }));
-            next.assert_refusal(error, count);
+            assert!(!matches!(error.why, ImageError::Names { .. }));
+            next.assert_refusal(error.why, count);
             return next.check();
         }
         assert_eq!(restored, Ok(count));

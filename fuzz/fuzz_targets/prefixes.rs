@@ -23,6 +23,10 @@ fuzz_target!(|text: &str| {
     assert!(prefix.contains(prefix.first_address()) && prefix.contains(prefix.last_address()));
     assert_eq!(AnyPrefix::new(prefix.address(), prefix.len()), Ok(prefix));
     assert_eq!(prefix.netmask().is_ipv4(), prefix.is_ipv4());
+    let halves = prefix.halves().into_iter().flatten();
+    assert!(halves.clone().all(|half| half.supernet() == Some(prefix)));
+    let subnets = prefix.subnets(prefix.len().saturating_add(1));
+    assert!(subnets.into_iter().flatten().eq(halves));
 });
 
 /// Returns the prefix that a text is, leniently.
@@ -36,7 +40,7 @@ where
         Some((address, len)) => (address, Some(len)),
         None => (text, None),
     };
-    let is_number = |len: &str| !len.is_empty() && len.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = |len: &str| len.parse().is_ok_and(|number: u32| number.to_string() == len);
     // `None` if the length is none of an address of this family.
     let len = match len {
         None => Some(A::BITS),

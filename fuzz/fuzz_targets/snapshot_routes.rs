@@ -33,11 +33,7 @@ struct Seed {
 impl Seed {
     fn address<A: Address>(self) -> A {
         let first = 0xa5 << 56 ^ 1_u64.rotate_right(u32::from(self.flipped % 64));
-        let windows = [first, u64::from(self.flipped), 0];
-        A::from_windows(|pos| {
-            let (word, shift) = ((pos / 64) as usize, pos % 64);
-            windows[word] << shift | windows[word + 1].checked_shr(64 - shift).unwrap_or(0)
-        })
+        flowtable_fuzz::address(u128::from(first) << 64 | u128::from(self.flipped))
     }
 
     fn prefix<A: Address>(self) -> Prefix<A> {

@@ -1,4 +1,5 @@
-//! One script type for all maps: sequences of operations on keys that share long prefixes.
+//! One script type for all maps: sequences of operations on keys that share long prefixes. And the
+//! addresses of routes.
 //!
 //! Random keys differ in their first bits and reach only the root. These keys are of a few
 //! families; within one they differ in a single bit anywhere, or in the last byte.
@@ -6,7 +7,7 @@
 use std::ops::Bound;
 
 use arbitrary::Arbitrary;
-use flowtable::key::bits::{BitString, Headed};
+use flowtable::key::bits::{Address, BitString, Headed};
 use flowtable::trie::{RebalanceFrom, Thresholds, Tuning};
 use flowtable::{FiveTuple, FlowKey};
 
@@ -192,6 +193,11 @@ impl Key for FlowKey {
         let (src, dst) = (address(1).expect("in range"), address(17).expect("in range"));
         Self::V6(FiveTuple { src, dst, sport: number(33), dport: number(35), protocol })
     }
+}
+
+/// Returns the address of any width whose first bits these are.
+pub fn address<A: Address>(bits: u128) -> A {
+    A::from_windows(|pos| bits.window(pos))
 }
 
 /// Checks that two iterators yield the same, from the front or from the back, selected by the bits.

@@ -6,7 +6,6 @@ use core::mem;
 use equivalent::Equivalent;
 
 use super::entries::Entries;
-use super::iter::Iter;
 use super::{CacheError, Inserted, Statistics};
 use crate::eviction::{Eviction, SecondChance};
 use crate::hash::DefaultHashBuilder;
@@ -59,6 +58,7 @@ const EQUAL_HASHES: usize = 8;
 /// assert_eq!(names.statistics().evictions, 1);
 /// # Ok::<(), flowtable::cache::CacheError>(())
 /// ```
+#[doc(alias("lru"))]
 #[derive(Clone)]
 pub struct ChainedCache<K, V, P = SecondChance, S = DefaultHashBuilder, A = Global>
 where
@@ -144,14 +144,13 @@ impl<K, V, P, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A> {
         self.statistics
     }
 
-    pub(super) fn entries_mut(&mut self) -> &mut Entries<K, V, A> {
-        &mut self.entries
+    #[inline]
+    pub(super) fn entries(&self) -> &Entries<K, V, A> {
+        &self.entries
     }
 
-    /// Iterates over the entries in no particular order.
-    #[must_use]
-    pub fn iter(&self) -> Iter<'_, K, V> {
-        Iter::new(&self.entries)
+    pub(super) fn entries_mut(&mut self) -> &mut Entries<K, V, A> {
+        &mut self.entries
     }
 
     /// Checks the invariants, for tests. O(capacity).
@@ -261,7 +260,7 @@ impl<K, V, P: Eviction, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A> {
         })
     }
 
-    /// Removes all entries.
+    /// Removes all entries. If the drop of one panics, those in later slots stay.
     pub fn clear(&mut self) {
         self.retain(|_, _| false);
     }
@@ -283,11 +282,6 @@ impl<K, V, P: Eviction, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A> {
     pub(super) fn victim(&mut self) -> Option<u32> {
         let Self { policy, entries, .. } = self;
         policy.victim(|slot| entries.examine(slot))
-    }
-
-    #[inline]
-    pub(super) fn entries(&self) -> &Entries<K, V, A> {
-        &self.entries
     }
 
     /// Returns the victim of an insertion with this hash, if it must evict.

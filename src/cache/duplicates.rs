@@ -41,7 +41,15 @@ pub enum CallVerdict {
 /// packets of new senders with [`CallVerdict::Full`], and keeps serving the others. Each packet
 /// removes up to two expired senders, so there are no pauses for cleaning.
 ///
-/// All operations are O(1), as long as few hashes are equal: they are keyed.
+/// | method | cost |
+/// |---|---|
+/// | `accept` | O(1): the cache lines of the index, of the sender and of the oldest sender |
+/// | `accept_indexed` | as `accept`, without computing a hash |
+/// | `clean` | O(1) for each sender that it removes, as in a packet |
+/// | `new`, `with_hasher` | O(capacity) |
+/// | `len`, `allocation_size` | O(1) |
+///
+/// So it is as long as few hashes are equal: they are keyed.
 ///
 /// Paper: Birrell and Nelson 1984, section 3; the table of Chandranmenon and Varghese, section 3.
 /// Theirs are chained; this one has the index of [`ChainedCache`].

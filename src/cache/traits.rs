@@ -1,4 +1,4 @@
-//! Implementations of the traits of `core` for `ChainedCache`, and mutable iteration.
+//! Implementations of the traits of `core` for `ChainedCache`, and iteration.
 
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
@@ -54,6 +54,12 @@ impl<'a, K, V, P, S, A: Allocator + Clone> IntoIterator for &'a ChainedCache<K, 
 }
 
 impl<K, V, P, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A> {
+    /// Iterates over the entries in no particular order. No use is recorded. O(capacity).
+    #[must_use]
+    pub fn iter(&self) -> Iter<'_, K, V> {
+        Iter::new(self.entries())
+    }
+
     /// Iterates over the entries in no particular order, with mutable references to their values.
     /// No use is recorded. O(capacity).
     ///

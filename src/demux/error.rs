@@ -4,12 +4,19 @@ use core::error::Error;
 use core::fmt;
 
 /// The error of [`Demux::insert`](super::Demux::insert): the PCB that was not inserted, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct RejectedPcb<T> {
     /// The PCB, returned.
     pub refused: T,
     /// The reason.
     pub why: DemuxError,
+}
+
+/// Without the PCB, so that `unwrap` and `?` need no `Debug` of it.
+impl<T> fmt::Debug for RejectedPcb<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RejectedPcb").field("why", &self.why).finish_non_exhaustive()
+    }
 }
 
 impl<T> fmt::Display for RejectedPcb<T> {
@@ -18,7 +25,7 @@ impl<T> fmt::Display for RejectedPcb<T> {
     }
 }
 
-impl<T: fmt::Debug> Error for RejectedPcb<T> {}
+impl<T> Error for RejectedPcb<T> {}
 
 /// The reason why a [`Demux`](super::Demux) rejects a PCB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

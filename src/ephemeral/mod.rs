@@ -121,10 +121,17 @@ pub use store::{Binding, EphemeralStore};
 /// The next creation succeeds when the oldest binding has expired; after
 /// [removals](self#removal), up to three sixteenths of a lifetime later. A binding that is created
 /// and removed in one tick of the store leaves its slot to creations of later ticks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Full<T> {
     /// The tag, returned.
     pub refused: T,
+}
+
+/// Without the tag, so that `unwrap` and `?` need no `Debug` of it.
+impl<T> fmt::Debug for Full<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Full").finish_non_exhaustive()
+    }
 }
 
 impl<T> fmt::Display for Full<T> {
@@ -133,7 +140,7 @@ impl<T> fmt::Display for Full<T> {
     }
 }
 
-impl<T: fmt::Debug> Error for Full<T> {}
+impl<T> Error for Full<T> {}
 
 /// The error of the constructors of [`EphemeralStore`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

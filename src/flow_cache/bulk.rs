@@ -138,7 +138,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     }
 
     /// Drops all flows unreported, and releases all memory except that of the policy and, a few
-    /// KiB, of the timer wheel and the tenants. O(slots).
+    /// KiB, of the timer wheel and the tenants. O(slots). If the drop of a key or a value panics,
+    /// the flows in later slots stay.
     ///
     /// # Example
     ///

@@ -108,6 +108,26 @@ impl<K: FlowName, V: Clone> Saved<K, V> {
     }
 }
 
+impl<K, V> Saved<K, V> {
+    /// Replaces the value, and returns the old one.
+    fn with_value<W>(self, value: W) -> (Saved<K, W>, V) {
+        let saved = Saved {
+            key: self.key,
+            value,
+            names: self.names,
+            connection: self.connection,
+            tenant: self.tenant,
+            timeout: self.timeout,
+            is_pinned: self.is_pinned,
+            has_unreported: self.has_unreported,
+            silent: self.silent,
+            unreported: self.unreported,
+            age: self.age,
+        };
+        (saved, self.value)
+    }
+}
+
 /// An empty image.
 impl<K, V> Default for Image<K, V> {
     fn default() -> Self {
@@ -195,59 +215,89 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     ///
     /// If the image is of another format, has more flows than the cache has capacity for, has a key
     /// twice or one that is in the cache, exceeds the share of a tenant, or has invalid ages or
-    /// timeouts. The flows of the cache are unchanged.
-    pub fn restore(&mut self, image: Image<K, V>, now: Timestamp) -> Result<usize, ImageError> {
-        self.check_image(&image)?;
+    /// timeouts. The flows of the cache are unchanged, and the error has the image.
+    pub fn restore(
+        &mut self,
+        mut image: Image<K, V>,
+        now: Timestamp,
+    ) -> Result<usize, RefusedImage<K, V>> {
+        let (flows, mut restored) = (image.len(), Vec::new());
+        let checked = self.check_image(&image).and_then(|()| {
+            let no_memory = |_| ImageError::TooMany { flows, capacity: 0 };
+            restored.try_reserve_exact(flows).map_err(no_memory)
+        });
+        if let Err(why) = checked {
+            return Err(RefusedImage { refused: image, why });
+        }
         self.clock.advance(now);
-        let (flows, last_id) = (image.len(), self.store.last_id());
         let (metrics, is_emergency) = (self.accounting.metrics, self.is_emergency);
         // The most recently active flow is inserted last, and so is the last to be evicted.
-        for (capacity, saved) in image.flows.into_iter().rev().enumerate() {
-            if self.restore_flow(saved).is_err() {
-                // Undo all insertions.
-                for slot in 0..self.store.flows.slot_count() {
-                    if self.store.flows.get(slot).is_some() && self.store.cold(slot).id > last_id {
-                        self.remove_slot(slot, EndReason::Forced);
-                    }
+        while let Some(saved) = image.flows.pop() {
+            match self.restore_flow(saved) {
+                Ok(flow) => restored.push(flow),
+                Err(saved) => {
+                    let why = ImageError::TooMany { flows, capacity: restored.len() };
+                    image.flows.push(saved);
+                    let undone = restored.into_iter().rev();
+                    image.flows.extend(undone.map(|(slot, saved)| self.undo(slot, saved)));
+                    (self.accounting.metrics, self.is_emergency) = (metrics, is_emergency);
+                    return Err(RefusedImage { refused: image, why });
                 }
-                (self.accounting.metrics, self.is_emergency) = (metrics, is_emergency);
-                return Err(ImageError::TooMany { flows, capacity });
             }
         }
         self.accounting.metrics.restored += flows as u64;
         Ok(flows)
     }
 
-    /// Restores a flow, or returns an error if there is no memory for it.
-    fn restore_flow(&mut self, saved: Saved<K, V>) -> Result<(), NameError> {
-        if !self.has_memory_for(self.growth(saved.tenant) + self.index.growth(0)) {
-            return Err(NameError::Memory);
-        }
-        let now = self.clock.now();
+    /// Restores a flow, and returns its slot and what was saved besides its value; or returns it if
+    /// there is no memory for it.
+    fn restore_flow(&mut self, saved: Saved<K, V>) -> Result<(u32, Saved<K, ()>), Saved<K, V>> {
         let (name, initiator) = saved.key.normalized();
+        let growth = self.growth(saved.tenant) + self.index.growth(0);
+        if !self.has_memory_for(growth) {
+            return Err(saved);
+        }
         let hash = self.index_hash(self.index.first_hash(&name), &name);
-        self.reserve_flow(hash, saved.tenant).map_err(|_| NameError::Memory)?;
+        if self.reserve_flow(hash, saved.tenant).is_err() {
+            return Err(saved);
+        }
         let slot = self.store.flows.next_index();
         self.index.insert_reserved(hash, Target::slot(slot));
         self.next_version();
         let mut marks = Marks::new(saved.connection, initiator);
         marks.set(Marks::UNREPORTED, saved.has_unreported);
         marks.set(Marks::PINNED, saved.is_pinned);
-        let (last_seen, version) = (now - saved.silent, self.version);
+        let (now, version) = (self.clock.now(), self.version);
+        let (saved, value) = saved.with_value(());
+        let flow = Flow { name, marks, last_seen: now - saved.silent, version, value };
         let (first_seen, reported) = (now - saved.age, now - saved.unreported);
-        let flow = Flow { name, marks, last_seen, version, value: saved.value };
         let cold = Cold { first_seen, reported, hash, ..Cold::FREE };
         self.insert_flow(flow, cold, saved.tenant);
+        match self.restore_extras(slot, &saved) {
+            Ok(()) => Ok((slot, saved)),
+            Err(_) => Err(self.undo(slot, saved)),
+        }
+    }
+
+    /// Restores the timeout and the aliases of a flow, or returns an error if there is no memory
+    /// for them.
+    fn restore_extras(&mut self, slot: u32, saved: &Saved<K, ()>) -> Result<(), NameError> {
         self.insert_timeout(slot, saved.timeout).map_err(|_| NameError::Memory)?;
         if let Some(state) = self.store.state(slot).filter(|state| state.timeout.is_some()) {
-            self.accounting.arm(slot, state, &self.config, now);
+            self.accounting.arm(slot, state, &self.config, self.clock.now());
         }
-        let mut names = saved.names.into_iter().rev();
+        let mut names = saved.names.iter().rev();
         names.try_for_each(|SavedAlias { key, number }| {
             let name = key.normalized();
             let first = self.index.first_hash(&name.0);
-            self.insert_alias(slot, first, name, number)
+            self.insert_alias(slot, first, name, *number)
         })
+    }
+
+    /// Removes a flow that has just been restored, and returns it as it was saved.
+    fn undo(&mut self, slot: u32, saved: Saved<K, ()>) -> Saved<K, V> {
+        let removed = self.remove_slot(slot, EndReason::Forced);
+        saved.with_value(removed.expect("a restored flow is in its slot").value).0
     }
 
     fn check_image(&self, image: &Image<K, V>) -> Result<(), ImageError> {
@@ -302,7 +352,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     }
 }
 
-/// An error of [`FlowCache::restore`].
+/// The error of [`FlowCache::restore`]: the image that was not restored, and why.
 ///
 /// # Example
 ///
@@ -316,10 +366,37 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
 /// }
 /// let image: Image<_, _> = large.page(&mut Cursor::new(), usize::MAX).collect();
 /// let mut small: FlowCache<u64, ()> = FlowCache::new(Config::new(3)?);
-/// let refused = small.restore(image, Timestamp::ZERO);
-/// assert_eq!(refused, Err(ImageError::TooMany { flows: 10, capacity: 3 }));
+/// let error = small.restore(image, Timestamp::ZERO).unwrap_err();
+/// assert_eq!(error.why, ImageError::TooMany { flows: 10, capacity: 3 });
+/// let mut image = error.refused;
+/// image.truncate(3);
+/// assert_eq!(small.restore(image, Timestamp::ZERO)?, 3);
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct RefusedImage<K, V> {
+    /// The image, returned.
+    pub refused: Image<K, V>,
+    /// The reason.
+    pub why: ImageError,
+}
+
+/// Without the image, so that `unwrap` and `?` need no `Debug` of keys and values.
+impl<K, V> fmt::Debug for RefusedImage<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RefusedImage").field("why", &self.why).finish_non_exhaustive()
+    }
+}
+
+impl<K, V> fmt::Display for RefusedImage<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.why.fmt(f)
+    }
+}
+
+impl<K, V> Error for RefusedImage<K, V> {}
+
+/// The reason why a cache does not restore an image: see [`RefusedImage`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ImageError {

@@ -150,7 +150,7 @@ pub use event::{
 pub use extras::Source;
 pub use family::{ExpectError, Expected};
 pub use handle::{Handle, Version};
-pub use image::{Image, ImageError};
+pub use image::{Image, ImageError, RefusedImage};
 pub use metrics::Metrics;
 pub use observed::Observed;
 pub use scan::{Cursor, Resident};

@@ -80,7 +80,7 @@ impl AnyPrefix {
     ///
     /// # Errors
     ///
-    /// If the text is not an address, or the length is no number or too large.
+    /// As [`Prefix::parse_lenient`].
     pub fn parse_lenient(text: &str) -> Result<Self, PrefixError> {
         if text.contains(':') {
             Prefix::parse_lenient(text).map(Self::V6)
@@ -99,12 +99,14 @@ impl AnyPrefix {
     }
 
     /// Returns the first address: the network address.
+    #[doc(alias("network"))]
     #[must_use]
     pub fn first_address(&self) -> IpAddr {
         self.address()
     }
 
     /// Returns the last address: in IPv4 the broadcast address.
+    #[doc(alias("broadcast"))]
     #[must_use]
     pub fn last_address(&self) -> IpAddr {
         match self {
@@ -132,6 +134,72 @@ impl AnyPrefix {
         };
         // At most 128.
         len as u8
+    }
+
+    /// Returns the prefix that is one bit shorter; `None` of the one of length 0.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::AnyPrefix;
+    ///
+    /// let lab: AnyPrefix = "2001:db8::/32".parse()?;
+    /// assert_eq!(lab.supernet(), Some("2001:db8::/31".parse()?));
+    /// assert_eq!("0.0.0.0/0".parse::<AnyPrefix>()?.supernet(), None);
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[must_use]
+    pub fn supernet(&self) -> Option<Self> {
+        match self {
+            Self::V4(prefix) => prefix.supernet().map(Self::V4),
+            Self::V6(prefix) => prefix.supernet().map(Self::V6),
+        }
+    }
+
+    /// Returns the two prefixes that are one bit longer; `None` of a prefix of full length.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::AnyPrefix;
+    ///
+    /// let ten: AnyPrefix = "10.0.0.0/8".parse()?;
+    /// assert_eq!(ten.halves(), Some(["10.0.0.0/9".parse()?, "10.128.0.0/9".parse()?]));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[must_use]
+    pub fn halves(&self) -> Option<[Self; 2]> {
+        match self {
+            Self::V4(prefix) => prefix.halves().map(|halves| halves.map(Self::V4)),
+            Self::V6(prefix) => prefix.halves().map(|halves| halves.map(Self::V6)),
+        }
+    }
+
+    /// Returns an iterator over all prefixes of `len` bits that this one covers, in order; none if
+    /// `len` is less than its length.
+    ///
+    /// # Errors
+    ///
+    /// If `len` exceeds the width of the address.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::AnyPrefix;
+    ///
+    /// let lab: AnyPrefix = "2001:db8::/46".parse()?;
+    /// let sites: Vec<String> = lab.subnets(48)?.map(|site| site.to_string()).collect();
+    /// assert_eq!(sites[..2], ["2001:db8::/48", "2001:db8:1::/48"]);
+    /// assert_eq!(sites[2..], ["2001:db8:2::/48", "2001:db8:3::/48"]);
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn subnets(&self, len: u8) -> Result<impl Iterator<Item = Self> + use<>, PrefixError> {
+        let (v4, v6) = match self {
+            Self::V4(prefix) => (Some(prefix.subnets(len.into())?), None),
+            Self::V6(prefix) => (None, Some(prefix.subnets(len.into())?)),
+        };
+        let v4 = v4.into_iter().flatten().map(Self::V4);
+        Ok(v4.chain(v6.into_iter().flatten().map(Self::V6)))
     }
 
     /// Whether this is a prefix of IPv4.
@@ -163,6 +231,18 @@ impl AnyPrefix {
             (Self::V4(prefix), Self::V4(other)) => prefix.covers(other),
             (Self::V6(prefix), Self::V6(other)) => prefix.covers(other),
             _ => false,
+        }
+    }
+}
+
+/// Like [`AnyPrefix::new`], but an error if a host bit is set.
+impl TryFrom<(IpAddr, u8)> for AnyPrefix {
+    type Error = PrefixError;
+
+    fn try_from((address, len): (IpAddr, u8)) -> Result<Self, PrefixError> {
+        match address {
+            IpAddr::V4(address) => Prefix::try_from((address, len.into())).map(Self::V4),
+            IpAddr::V6(address) => Prefix::try_from((address, len.into())).map(Self::V6),
         }
     }
 }
@@ -203,7 +283,7 @@ impl TryFrom<AnyPrefix> for Prefix<Ipv6Addr> {
     }
 }
 
-/// Parses `10.0.0.0/8` or `2001:db8::/32`. Host bits that are set are an error.
+/// Parses `10.0.0.0/8` or `2001:db8::/32`, strictly, as [`Prefix`] does.
 impl FromStr for AnyPrefix {
     type Err = PrefixError;
 

@@ -251,7 +251,8 @@ impl<A: Address + FromStr> Prefix<A> {
     ///
     /// # Errors
     ///
-    /// If the text is not an address, or the length is no number or too large.
+    /// If the text is not an address, or the length is too large, or not a decimal number without
+    /// sign and leading zeros.
     ///
     /// # Example
     ///
@@ -263,6 +264,7 @@ impl<A: Address + FromStr> Prefix<A> {
     /// assert_eq!(lenient("10.1.2.3/8")?, "10.0.0.0/8".parse()?);
     /// assert_eq!(lenient("10.1.2.3")?, "10.1.2.3/32".parse()?);
     /// assert!("10.1.2.3/8".parse::<Prefix<Ipv4Addr>>().is_err());
+    /// assert!(lenient("10.1.2.3/08").is_err());
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     pub fn parse_lenient(text: &str) -> Result<Self, PrefixError> {
@@ -276,11 +278,12 @@ impl<A: Address + FromStr> Prefix<A> {
     }
 }
 
-/// Parses an address and a length of decimal digits.
+/// Parses an address and a length: decimal digits without leading zeros, as in the parsers of
+/// addresses of `core`.
 fn parse_parts<A: FromStr>(address: &str, len: &str) -> Result<(A, u32), PrefixError> {
-    let digits = !len.is_empty() && len.bytes().all(|byte| byte.is_ascii_digit());
+    let is_decimal = len == "0" || !len.starts_with(['0', '+']);
     let address = address.parse().map_err(|_| PrefixError::Syntax)?;
-    let len = len.parse().ok().filter(|_| digits).ok_or(PrefixError::Syntax)?;
+    let len = len.parse().ok().filter(|_| is_decimal).ok_or(PrefixError::Syntax)?;
     Ok((address, len))
 }
 
@@ -297,7 +300,8 @@ impl<A: Address> TryFrom<(A, u32)> for Prefix<A> {
     }
 }
 
-/// Parses `10.0.0.0/8`. Host bits that are set are an error.
+/// Parses `10.0.0.0/8`. Host bits that are set are an error, and so is a length with a sign or
+/// leading zeros: `/08`.
 impl<A: Address + FromStr> FromStr for Prefix<A> {
     type Err = PrefixError;
 

@@ -14,7 +14,7 @@ const REJECTED: usize = 64;
 
 impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// Removes all routes and releases the memory. O(memory), and O(nodes) if values have to be
-    /// dropped.
+    /// dropped. If the drop of one panics, the table is empty, and the others are dropped.
     ///
     /// # Example
     ///
@@ -32,8 +32,9 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     }
 
     /// Retains the routes for which `keep` returns true; `keep` may change their values. It is
-    /// called in order. The others are removed in groups: if it panics, some that it has rejected
-    /// may remain. O(routes). Allocates nothing, unless addresses have more than 128 bits.
+    /// called in order. The others are removed in groups: if it panics, or the drop of a value,
+    /// some that it has rejected may remain. O(routes). Allocates nothing, unless addresses have
+    /// more than 128 bits.
     ///
     /// # Example
     ///

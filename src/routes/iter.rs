@@ -194,8 +194,17 @@ impl<A: Address, V, M: Allocator + Clone> FusedIterator for IntoIter<A, V, M> {}
 
 impl<A: Address, V, M: Allocator + Clone> Drop for IntoIter<A, V, M> {
     fn drop(&mut self) {
+        /// Drops the values that are left after the drop of one has panicked.
+        struct Rest<'i, A: Address, V, M: Allocator + Clone>(&'i mut IntoIter<A, V, M>);
+
+        impl<A: Address, V, M: Allocator + Clone> Drop for Rest<'_, A, V, M> {
+            fn drop(&mut self) {
+                self.0.by_ref().for_each(drop);
+            }
+        }
+
         if core::mem::needs_drop::<V>() {
-            self.for_each(drop);
+            Rest(self).0.by_ref().for_each(drop);
         }
     }
 }

@@ -13,6 +13,7 @@
 #![allow(unsafe_code)]
 
 use core::mem::{self, MaybeUninit};
+use core::ops::Range;
 
 use super::node::{Changed, Node, Path, Position, RouteBits};
 use super::pool::{Exhausted, Pool, Released, Unit};
@@ -340,41 +341,63 @@ pub(super) fn exhausted() -> ! {
     alloc::alloc::handle_alloc_error(core::alloc::Layout::new::<[Node; 1 << 10]>())
 }
 
-impl<V, M: Allocator + Clone> Store<V, M> {
-    /// Drops the values of a node, which refers to its parent from then on.
-    fn drop_values(&mut self, id: u32, parent: u32) {
-        let node = *self.nodes.get(id);
-        if let Some(path) = node.as_path() {
-            *self.nodes.get_mut(id) = Node::chain(Path { strides: 1, ..path });
-        } else {
-            let (block, len) = node.values_block();
-            for index in block..block + len {
-                // SAFETY: the unit belongs to a route, so it is initialised (S2); each node is in
-                // one block of children (S1), so this happens once.
-                unsafe { self.values.0.get_mut(index).assume_init_drop() };
+/// The walk that drops the values of all nodes. Each node has the index of its parent while its
+/// children are visited: so this needs no memory.
+struct Dropping<'s, V, M: Allocator + Clone> {
+    store: &'s mut Store<V, M>,
+    /// The node that is visited, or [`NO_NODE`] at the end.
+    node: u32,
+    /// Its units of routes that are left.
+    values: Range<u32>,
+}
+
+impl<V, M: Allocator + Clone> Dropping<'_, V, M> {
+    /// Visits a child, or the root. It refers to its parent, and has no routes, before its values
+    /// are dropped.
+    fn enter(&mut self, id: u32) {
+        let nodes = &mut self.store.nodes;
+        let node = *nodes.get(id);
+        self.values = 0..0;
+        match node.as_path() {
+            Some(path) => *nodes.get_mut(id) = Node::chain(Path { strides: 1, ..path }),
+            None => {
+                let (block, len) = node.values_block();
+                self.values = block..block + len;
             }
         }
-        self.nodes.get_mut(id).set_routes(RouteBits { inner: 0, outer: 0, values: parent });
+        nodes.get_mut(id).set_routes(RouteBits { inner: 0, outer: 0, values: self.node });
+        self.node = id;
+    }
+
+    fn drop_values(&mut self) {
+        while self.node != NO_NODE {
+            for index in self.values.by_ref() {
+                // SAFETY: the unit belongs to a route, so it is initialised (S2); each node is in
+                // one block of children (S1) and the unit is left once, so this happens once.
+                unsafe { self.store.values.0.get_mut(index).assume_init_drop() };
+            }
+            let node = self.store.nodes.get_mut(self.node);
+            match node.take_child() {
+                Some(child) => self.enter(child),
+                None => self.node = node.bits().values,
+            }
+        }
+    }
+}
+
+/// Goes on if the drop of a value has panicked.
+impl<V, M: Allocator + Clone> Drop for Dropping<'_, V, M> {
+    fn drop(&mut self) {
+        self.drop_values();
     }
 }
 
 impl<V, M: Allocator + Clone> Drop for Store<V, M> {
-    /// Visits all nodes. Each has the index of its parent while its children are visited: so this
-    /// needs no memory.
     fn drop(&mut self) {
-        if !mem::needs_drop::<V>() || self.nodes.is_empty() {
-            return;
-        }
-        self.drop_values(ROOT, NO_NODE);
-        let mut id = ROOT;
-        while id != NO_NODE {
-            let node = self.nodes.get_mut(id);
-            if let Some(child) = node.take_child() {
-                self.drop_values(child, id);
-                id = child;
-            } else {
-                id = node.bits().values;
-            }
+        if mem::needs_drop::<V>() && !self.nodes.is_empty() {
+            let mut dropping = Dropping { store: self, node: NO_NODE, values: 0..0 };
+            dropping.enter(ROOT);
+            dropping.drop_values();
         }
     }
 }

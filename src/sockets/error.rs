@@ -4,12 +4,19 @@ use core::error::Error;
 use core::fmt;
 
 /// The error of `bind` and `connect`: the socket that was not inserted, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct RejectedSocket<T> {
     /// The socket, returned.
     pub refused: T,
     /// The reason.
     pub why: SocketError,
+}
+
+/// Without the socket, so that `unwrap` and `?` need no `Debug` of it.
+impl<T> fmt::Debug for RejectedSocket<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RejectedSocket").field("why", &self.why).finish_non_exhaustive()
+    }
 }
 
 impl<T> fmt::Display for RejectedSocket<T> {
@@ -18,7 +25,7 @@ impl<T> fmt::Display for RejectedSocket<T> {
     }
 }
 
-impl<T: fmt::Debug> Error for RejectedSocket<T> {}
+impl<T> Error for RejectedSocket<T> {}
 
 /// The reason why a [`SocketTable`](super::SocketTable) rejects a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -112,7 +112,8 @@ impl<T, S: Clone, A: Allocator + Clone> SocketTable<T, S, A> {
         }
     }
 
-    /// Removes all sockets, and frees their memory.
+    /// Removes all sockets, and frees their memory. If the drop of a socket panics, the table is
+    /// empty, and the others are dropped.
     pub fn clear(&mut self) {
         // The table is empty before any socket is dropped, as a drop may panic.
         let memory = self.allocator().clone();

@@ -15,7 +15,7 @@ use crate::table::error::TryReserveError;
 /// let done = done.map_err(|failed| (failed.refused, failed.error));
 /// assert_eq!(done, Ok(None));
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct TryInsertError<T> {
     /// A key, which is not in the map, and its value; or a key alone, a value of a set, or an entry
     /// of a table.
@@ -24,13 +24,20 @@ pub struct TryInsertError<T> {
     pub error: TryReserveError,
 }
 
+/// Without what was refused, so that `unwrap` and `?` need no `Debug` of it.
+impl<T> fmt::Debug for TryInsertError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TryInsertError").field("error", &self.error).finish_non_exhaustive()
+    }
+}
+
 impl<T> fmt::Display for TryInsertError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "no room: {}", self.error)
     }
 }
 
-impl<T: fmt::Debug> core::error::Error for TryInsertError<T> {
+impl<T> core::error::Error for TryInsertError<T> {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         Some(&self.error)
     }

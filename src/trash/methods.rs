@@ -119,7 +119,8 @@ impl<K, V, S, A: Allocator + Clone> TrashMap<K, V, S, A> {
         }
     }
 
-    /// Removes all entries and frees their memory. Hashes are those of the hasher again.
+    /// Removes all entries and frees their memory. Hashes are those of the hasher again. If the
+    /// drop of an entry panics, the map is empty, and the others are dropped.
     pub fn clear(&mut self) {
         // The map is empty before an entry is dropped, which may panic.
         let reseeded = self.reseeded.take();
@@ -417,7 +418,8 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         self.entry_hashed(self.hash_of(&key), key)
     }
 
-    /// Keeps the entries for which `keep` returns true; they are visited in no order. O(slots).
+    /// Keeps the entries for which `keep` returns true; they are visited in no order. O(slots). If
+    /// `keep` or the drop of an entry panics, those that it has not visited stay.
     ///
     /// # Example
     ///

@@ -156,7 +156,10 @@ fn what_is_refused_without_memory_is_as_it_was() {
         let mut copy = limits(100, &memory);
         match copy.restore(image.clone(), Timestamp::ZERO) {
             Ok(restored) => assert!(restored == 50 && copy.len() == 50),
-            Err(error) => assert!(matches!(error, ImageError::TooMany { flows: 50, .. })),
+            Err(error) => {
+                assert!(matches!(error.why, ImageError::TooMany { flows: 50, .. }));
+                assert_eq!(error.refused, image);
+            }
         }
         assert!(copy.is_empty() || copy.len() == 50);
         copy.validate().unwrap();

@@ -199,8 +199,9 @@ fn an_image_refused_for_memory_causes_no_emergency() {
     let mut cache: FlowCache<u64, ()> =
         FlowCache::with_policy_and_hasher(config, ByClass::new(), hasher);
     cache.observe(&1, Packet::UDP, Timestamp::ZERO).expect("there is room");
-    let error = cache.restore(image, Timestamp::ZERO).unwrap_err();
-    assert!(matches!(error, ImageError::TooMany { flows: 6, .. }));
+    let error = cache.restore(image.clone(), Timestamp::ZERO).unwrap_err();
+    assert!(matches!(error.why, ImageError::TooMany { flows: 6, .. }));
+    assert_eq!(error.refused, image, "with all aliases");
     let metrics = cache.metrics();
     assert_eq!((metrics.flows, metrics.emergencies, metrics.emergency), (1, 0, false));
 }

@@ -1,7 +1,9 @@
 //! The memory of a cache is bounded with any content; actual allocations are counted.
 
 use flowtable::eviction::{ByClass, Eviction, Lru, Passive, PassiveGc, Random, SecondChance};
-use flowtable::flow_cache::{Class, Config, Cursor, ImageError, Packet, Refused, Tenant, Timeouts};
+use flowtable::flow_cache::{
+    Class, Config, Cursor, Image, ImageError, Packet, Refused, RefusedImage, Tenant, Timeouts,
+};
 use flowtable::{DefaultHashBuilder, Direction, FlowCache, FlowKey, TcpFlags, Timestamp};
 use model::alloc;
 use model::flow_cache::keys::key;
@@ -196,11 +198,12 @@ fn memory_is_bounded_for_restored_images() {
         for kilobytes in [LEAST, LEAST + 2, 20, 50, 100, 200, 400, 800, 1600, 3200, 10_000] {
             let bytes = kilobytes << 10;
             let mut copy = cache(config(flows, bytes), ByClass::new());
-            let image = original.page(&mut Cursor::new(), usize::MAX).collect();
-            match copy.restore(image, Timestamp::ZERO) {
+            let image: Image<_, _> = original.page(&mut Cursor::new(), usize::MAX).collect();
+            match copy.restore(image.clone(), Timestamp::ZERO) {
                 Ok(count) => restored += usize::from(count == flows),
-                Err(ImageError::TooMany { flows: of, capacity: room }) => {
-                    assert!(of == flows && room <= flows, "{room} of {flows}");
+                Err(RefusedImage { refused, why: ImageError::TooMany { flows: of, capacity } }) => {
+                    assert!(of == flows && capacity <= flows, "{capacity} of {flows}");
+                    assert!(refused == image);
                     assert_eq!((copy.len(), copy.find(&key(0))), (0, None));
                     copy.validate().expect("invariant");
                 }

@@ -341,17 +341,16 @@ fn ended(cache: &mut Cache, now: Timestamp) -> BTreeSet<(FlowKey, EndReason, Cla
     ended
 }
 
-/// Checks that an image is refused and changes nothing; returns the error.
+/// Checks that an image is refused, returned and changes nothing; returns the reason.
 #[track_caller]
 fn refused(cache: &mut Cache, image: Image<FlowKey, u32>, now: Timestamp) -> ImageError {
-    let before = (content(cache), cache.version(), cache.metrics(), cache.now(), image.len());
+    let before = (content(cache), cache.version(), cache.metrics(), cache.now());
     let mut handles = scan(cache, Cursor::new(), 100);
-    let error = cache.restore(image, now).expect_err("the image is refused");
-    assert_eq!(
-        (content(cache), cache.version(), cache.metrics(), cache.now(), before.4),
-        before,
-        "{error}"
-    );
+    let error = cache.restore(image.clone(), now).expect_err("the image is refused");
+    assert_eq!(error.refused, image);
+    let error = error.why;
+    let after = (content(cache), cache.version(), cache.metrics(), cache.now());
+    assert_eq!(after, before, "{error}");
     handles.retain(|handle| cache.get(*handle).is_none());
     assert!(handles.is_empty(), "{error}");
     cache.validate().expect("invariant");

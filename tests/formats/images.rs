@@ -64,11 +64,11 @@ fn check_restore(image: Image<FlowKey, u32>, what: &str) -> Result<(), ImageErro
     let mut other = cache(10);
     other.observe(&FlowKey::make(9), Packet::UDP, seconds(3)).expect("there is room");
     let (before, flows) = (state(&other), image.len());
-    let result = other.restore(image, seconds(500));
+    let result = other.restore(image.clone(), seconds(500));
     other.validate().unwrap_or_else(|broken| panic!("{what}: {broken}"));
     if let Err(error) = result {
-        assert_eq!(state(&other), before, "{what}: {error}");
-        return Err(error);
+        assert_eq!((state(&other), &error.refused), (before, &image), "{what}: {error}");
+        return Err(error.why);
     }
     assert_eq!((result, other.len()), (Ok(flows), flows + 1), "{what}");
     // Restored flows can be used.

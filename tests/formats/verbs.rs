@@ -127,14 +127,31 @@ fn keys_and_directions_are_displayed() {
     assert_eq!(directions.map(|direction| direction.to_string()), ["forward", "reverse"]);
 }
 
+/// Errors of the types that have a value of the caller, whether that implements `Debug` or not.
+#[test]
+fn errors_with_any_value_are_errors() {
+    struct Opaque;
+    is_an_error::<Full<Opaque>>();
+    is_an_error::<flowtable::demux::RejectedPcb<Opaque>>();
+    is_an_error::<flowtable::flow_cache::ObserveError<Opaque, std::fmt::Error>>();
+    is_an_error::<flowtable::flow_cache::RefusedFlow<Opaque>>();
+    is_an_error::<flowtable::flow_cache::RefusedImage<Opaque, Opaque>>();
+    is_an_error::<flowtable::routes::NoMemory<Opaque>>();
+    is_an_error::<flowtable::sockets::RejectedSocket<Opaque>>();
+    is_an_error::<flowtable::trash::TryInsertError<Opaque>>();
+    #[cfg(feature = "concurrent")]
+    is_an_error::<flowtable::concurrent::WouldExceed<Opaque>>();
+    let boxed: Box<dyn std::error::Error> = Full { refused: Opaque }.into();
+    assert_eq!(format!("{boxed:?}: {boxed}"), "Full { .. }: the store is full of live bindings");
+    let why = flowtable::sockets::SocketError::InUse;
+    let boxed: Box<dyn std::error::Error> =
+        flowtable::sockets::RejectedSocket { refused: Opaque, why }.into();
+    assert_eq!(format!("{boxed:?}"), "RejectedSocket { why: InUse, .. }");
+}
+
 /// What was refused is in the field `refused`.
 #[test]
 fn errors_return_what_they_refused() {
-    is_an_error::<Full<u8>>();
-    is_an_error::<flowtable::sockets::RejectedSocket<u8>>();
-    is_an_error::<flowtable::demux::RejectedPcb<u8>>();
-    is_an_error::<flowtable::trash::TryInsertError<(u8, u8)>>();
-    is_an_error::<flowtable::routes::NoMemory<u8>>();
     let mut store: EphemeralStore = EphemeralStore::new(1, Duration::from_secs(1)).unwrap();
     store.find_or_create(1, Timestamp::ZERO, || 1).unwrap();
     assert_eq!(store.find_or_create(2, Timestamp::ZERO, || 2).unwrap_err().refused, 2);
@@ -183,7 +200,12 @@ fn trash_set() {
     is_serializable::<Set>();
     iterates_by_reference::<Set>();
     let mut set: Set = (0..10).collect();
-    assert!(set.contains_hashed(set.hash_of(&3), &3));
+    let hash = set.hash_of(&3);
+    assert!(set.contains_hashed(hash, &3) && set.get_hashed(hash, &3).is_some());
+    assert!(set.remove_hashed(hash, &3) && set.insert_hashed(hash, 3));
+    assert_eq!((set.take_hashed(hash, &3), set.try_insert_hashed(hash, 3)), (Some(3), Ok(true)));
+    assert_eq!((set.replace_hashed(hash, 3), *set.get_or_insert_hashed(hash, 3)), (Some(3), 3));
+    set.contains_batch_hashed(&[hash], &[3], |_, is_there| assert!(is_there));
     set.contains_batch(&[1, 11], |index, is_there| assert_eq!(is_there, index == 0));
     set.retain(|key| key % 2 == 0);
     assert_eq!((set.extract_if(|key| *key > 4).count(), set.iter().count()), (2, 3));

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::error::Error;
 
 use flowtable::key::bits::Address;
-use flowtable::{Prefix, PrefixError};
+use flowtable::{AnyPrefix, Prefix, PrefixError};
 use proptest::prelude::*;
 
 type V4 = Prefix<Ipv4Addr>;
@@ -174,6 +174,9 @@ fn invalid_text_is_an_error() {
         "10.0.0.0/8 ",
         "10.0.0.0/+8",
         "10.0.0.0/-8",
+        "10.0.0.0/08",
+        "0.0.0.0/00",
+        "10.0.0.0/+0",
         "10.0.0.0/8.0",
         "10.0.0/8",
         "10/8",
@@ -189,6 +192,11 @@ fn invalid_text_is_an_error() {
         "10.0.0.0/99999999999999999999999999",
     ] {
         assert_eq!(V4::from_str(text), Err(PrefixError::Syntax), "{text:?}");
+        // Without a length, and of the other family: prefixes leniently, and of any family.
+        if !["10.0.0.0", "2001:db8::/32"].contains(&text) {
+            assert_eq!(V4::parse_lenient(text), Err(PrefixError::Syntax), "{text:?}");
+            assert_eq!(AnyPrefix::from_str(text), Err(PrefixError::Syntax), "{text:?}");
+        }
     }
     for text in
         ["::", "::/", "::/ 0", "[::]/0", "fe80::%eth0/64", "10.0.0.0/8", ":::/0", "1::2::3/128"]
@@ -205,6 +213,37 @@ fn invalid_text_is_an_error() {
     }
     assert_eq!(V6::from_str("2001:db8::1/127"), Err(PrefixError::HostBits { len: 127 }));
     assert_eq!("255/0".parse::<Prefix<u8>>(), Err(PrefixError::HostBits { len: 0 }));
+}
+
+#[test]
+fn a_prefix_of_any_family_has_the_methods_of_its_family() {
+    fn check<A: Address>(prefix: Prefix<A>)
+    where
+        AnyPrefix: From<Prefix<A>>,
+    {
+        let any = AnyPrefix::from(prefix);
+        assert_eq!(any.supernet(), prefix.supernet().map(AnyPrefix::from));
+        assert_eq!(any.halves(), prefix.halves().map(|halves| halves.map(AnyPrefix::from)));
+        assert_eq!(AnyPrefix::try_from((any.address(), any.len())), Ok(any));
+        for len in 0..=u8::MAX {
+            match (any.subnets(len), prefix.subnets(len.into())) {
+                (Ok(any), Ok(own)) => {
+                    assert!(any.take(100).eq(own.take(100).map(AnyPrefix::from)), "{len}");
+                }
+                (any, own) => assert_eq!(any.err(), own.err(), "{len}"),
+            }
+        }
+    }
+    for text in ["0.0.0.0/0", "10.0.0.0/8", "192.0.2.128/25", "192.0.2.1/32"] {
+        check(v4(text));
+    }
+    for text in ["::/0", "2001:db8::/32", "2001:db8::8000:0/97", "::1/128"] {
+        check(v6(text));
+    }
+    let address = Ipv4Addr::new(10, 0, 0, 1).into();
+    assert_eq!(AnyPrefix::try_from((address, 8)), Err(PrefixError::HostBits { len: 8 }));
+    let too_long = PrefixError::Length { len: 33, max: 32 };
+    assert_eq!(AnyPrefix::try_from((address, 33)), Err(too_long));
 }
 
 #[test]

@@ -277,7 +277,7 @@ fn when_the_iterator_of_extend_panics() {
     with_both(test::<0>, test::<200>);
 }
 
-/// The drop of one value panics. The others are dropped or remain; none is dropped twice.
+/// The drop of one value panics. The others are dropped or remain; none leaks or is dropped twice.
 #[test]
 fn when_the_drop_of_a_value_panics() {
     fn test<const PAD: usize>() {
@@ -316,16 +316,16 @@ fn when_the_drop_of_a_value_panics() {
         {
             let table = table(MANY);
             assert!(with_panic(Callback::Drop, at, || way(table)).is_none());
-            // Nothing has been dropped twice; leaks are allowed.
-            assert!(alive() <= count);
+            // Nothing has been dropped twice; two are forgotten by one of the ways.
+            assert!([0, 2].contains(&alive()));
             forget_leaked();
         }
-        // A partially cleared table remains valid.
+        // A cleared table is empty, and a table remains valid while others are retained.
         for at in positions(count) {
             let mut table: Table<PAD> = table(MANY);
             assert!(with_panic(Callback::Drop, at, || table.clear()).is_none());
             table.validate().unwrap();
-            assert!(table.iter().all(|(_, value)| value.0.is_alive()));
+            assert_eq!((table.len(), alive()), (0, 0), "the others have been dropped");
             table.insert(route(1), value(1));
             assert!(
                 with_panic(Callback::Drop, at % 2, || table.retain(|_, _| false))

@@ -14,10 +14,14 @@ enum Op {
     Insert(u32),
     TryInsert(u32),
     InsertHashed(u32),
+    TryInsertHashed(u32),
     Replace(u32),
+    ReplaceHashed(u32),
     GetOrInsert(u32),
+    GetOrInsertHashed(u32),
     GetOrInsertWith(u32),
     Remove(u32),
+    RemoveHashed(u32),
     Take(u32),
     TakeHashed(u32),
     Extend(Vec<u32>),
@@ -37,10 +41,14 @@ fn op() -> impl Strategy<Value = Op> {
         3 => key().prop_map(Op::Insert),
         2 => key().prop_map(Op::TryInsert),
         2 => key().prop_map(Op::InsertHashed),
+        2 => key().prop_map(Op::TryInsertHashed),
         2 => key().prop_map(Op::Replace),
+        2 => key().prop_map(Op::ReplaceHashed),
         2 => key().prop_map(Op::GetOrInsert),
+        2 => key().prop_map(Op::GetOrInsertHashed),
         2 => key().prop_map(Op::GetOrInsertWith),
         2 => key().prop_map(Op::Remove),
+        2 => key().prop_map(Op::RemoveHashed),
         2 => key().prop_map(Op::Take),
         2 => key().prop_map(Op::TakeHashed),
         8 => keys().prop_map(Op::Extend),
@@ -64,17 +72,41 @@ impl Sets {
         Self { ours: TrashSet::with_hasher(hasher), model: HashSet::new() }
     }
 
-    fn step(&mut self, op: Op) {
+    /// With the hashes of the caller.
+    fn hashed(&mut self, op: Op) {
         let Self { ours, model } = self;
         match op {
-            Op::Insert(key) => assert_eq!(ours.insert(key), model.insert(key)),
-            Op::TryInsert(key) => assert_eq!(ours.try_insert(key), Ok(model.insert(key))),
             Op::InsertHashed(key) => {
                 let hash = ours.hash_of(&key);
                 assert_eq!(ours.contains_hashed(hash, &key), model.contains(&key));
                 assert_eq!(ours.insert_hashed(hash, key), model.insert(key));
                 assert_eq!(ours.get_hashed(hash, &key), Some(&key));
             }
+            Op::TryInsertHashed(key) => {
+                assert_eq!(ours.try_insert_hashed(ours.hash_of(&key), key), Ok(model.insert(key)));
+            }
+            Op::ReplaceHashed(key) => {
+                assert_eq!(ours.replace_hashed(ours.hash_of(&key), key), model.replace(key));
+            }
+            Op::GetOrInsertHashed(key) => {
+                assert_eq!(ours.get_or_insert_hashed(ours.hash_of(&key), key), &key);
+                model.insert(key);
+            }
+            Op::RemoveHashed(key) => {
+                assert_eq!(ours.remove_hashed(ours.hash_of(&key), &key), model.remove(&key));
+            }
+            Op::TakeHashed(key) => {
+                assert_eq!(ours.take_hashed(ours.hash_of(&key), &key), model.take(&key));
+            }
+            op => self.whole(op),
+        }
+    }
+
+    fn step(&mut self, op: Op) {
+        let Self { ours, model } = self;
+        match op {
+            Op::Insert(key) => assert_eq!(ours.insert(key), model.insert(key)),
+            Op::TryInsert(key) => assert_eq!(ours.try_insert(key), Ok(model.insert(key))),
             Op::Replace(key) => assert_eq!(ours.replace(key), model.replace(key)),
             Op::GetOrInsert(key) => {
                 assert_eq!(ours.get_or_insert(key), &key);
@@ -92,14 +124,11 @@ impl Sets {
             }
             Op::Remove(key) => assert_eq!(ours.remove(&key), model.remove(&key)),
             Op::Take(key) => assert_eq!(ours.take(&key), model.take(&key)),
-            Op::TakeHashed(key) => {
-                assert_eq!(ours.take_hashed(ours.hash_of(&key), &key), model.take(&key));
-            }
             Op::Extend(keys) => {
                 ours.extend(&keys);
                 model.extend(&keys);
             }
-            op => self.whole(op),
+            op => self.hashed(op),
         }
     }
 
@@ -113,7 +142,11 @@ impl Sets {
                     assert_eq!(i, found.len());
                     found.push(is_there);
                 });
-                assert!(found.into_iter().eq(keys.iter().map(|key| model.contains(key))));
+                assert!(found.iter().copied().eq(keys.iter().map(|key| model.contains(key))));
+                let hashes: Vec<u64> = keys.iter().map(|key| ours.hash_of(key)).collect();
+                ours.contains_batch_hashed(&hashes, &keys, |i, is_there| {
+                    assert_eq!(is_there, found[i]);
+                });
             }
             Op::Retain(picked) => {
                 ours.retain(picks(picked));

@@ -1,6 +1,7 @@
 //! `LcTrieMap`, `LcRouteTable` and `Unicache`.
 
 mod claims;
+mod drops;
 mod map;
 mod routes;
 mod unicache;

@@ -1,7 +1,9 @@
-//! Operations of a `TrashMap`, a `FlowCache`, an `EphemeralStore`, a `ChainedCache` and the tables
-//! for many threads, each in a function of its own: `ci/instructions.sh` counts their instructions.
+//! Operations of a `TrashMap`, a `FlowCache`, an `EphemeralStore`, a `ChainedCache`, a `RouteTable`
+//! and the tables for many threads, each in a function of its own: `ci/instructions.sh` counts
+//! their instructions.
 
 mod flows;
+mod routes;
 mod stores;
 mod tables;
 
@@ -57,6 +59,7 @@ fn main() {
     count_churn(&mut map, &present);
     assert_eq!(map.len() as u64, COUNT);
     flows::count();
+    routes::count();
     stores::count();
     tables::count();
 }

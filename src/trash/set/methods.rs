@@ -165,7 +165,7 @@ impl<T, S, A: Allocator + Clone> TrashSet<T, S, A> {
         self.map.reseeds()
     }
 
-    /// Removes all values and frees their memory.
+    /// Removes all values and frees their memory. If a drop panics: see [`TrashMap::clear`].
     pub fn clear(&mut self) {
         self.map.clear();
     }
@@ -342,29 +342,17 @@ impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> TrashSet<T, S, A> {
     /// assert_eq!((set.try_insert(7), set.try_insert(7)), (Ok(true), Ok(false)));
     /// ```
     pub fn try_insert(&mut self, value: T) -> Result<bool, TryInsertError<T>> {
-        match self.map.try_insert(value, ()) {
-            Ok(replaced) => Ok(replaced.is_none()),
-            Err(TryInsertError { refused: (refused, ()), error }) => {
-                Err(TryInsertError { refused, error })
-            }
-        }
+        self.try_insert_hashed(self.hash_of(&value), value)
     }
 
     /// Inserts a value, and returns the equal one that it replaces.
     pub fn replace(&mut self, value: T) -> Option<T> {
-        let (hash, at) = self.locate(&value);
-        if let Some((own, ())) = at.and_then(|at| self.map.current_table_mut().get_mut(at)) {
-            return Some(core::mem::replace(own, value));
-        }
-        self.insert_absent(hash, value);
-        None
+        self.replace_hashed(self.hash_of(&value), value)
     }
 
     /// Inserts a value if there is no equal one, and returns a reference to the one in the set.
     pub fn get_or_insert(&mut self, value: T) -> &T {
-        let (hash, at) = self.locate(&value);
-        let at = at.unwrap_or_else(|| self.insert_absent(hash, value));
-        self.at(at)
+        self.get_or_insert_hashed(self.hash_of(&value), value)
     }
 
     /// Inserts the result of `owned` if there is no value equivalent to `value`, and returns a
@@ -378,7 +366,7 @@ impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> TrashSet<T, S, A> {
         value: &Q,
         owned: impl FnOnce(&Q) -> T,
     ) -> &T {
-        let (hash, at) = self.locate(value);
+        let (hash, at) = self.locate(self.hash_of(value), value);
         let at = at.unwrap_or_else(|| {
             let owned = owned(value);
             assert!(value.equivalent(&owned), "the value is not equivalent");
@@ -388,11 +376,10 @@ impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> TrashSet<T, S, A> {
     }
 
     /// The hash of a value in the current table, and the position of the equivalent one there.
-    pub(super) fn locate<Q>(&mut self, value: &Q) -> (u64, Option<Position>)
+    pub(super) fn locate<Q>(&mut self, hash: u64, value: &Q) -> (u64, Option<Position>)
     where
         Q: Hash + Equivalent<T> + ?Sized,
     {
-        let hash = self.hash_of(value);
         self.map.locate_prepared(hash, value).unwrap_or_else(|error| error.raise())
     }
 
@@ -429,7 +416,8 @@ impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> TrashSet<T, S, A> {
         self.map.remove_entry_hashed(hash, value).map(|(value, ())| value)
     }
 
-    /// Keeps the values for which `keep` returns true. O(slots).
+    /// Keeps the values for which `keep` returns true. O(slots). If `keep` or a drop panics: see
+    /// [`TrashMap::retain`].
     pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         self.map.retain(|value, ()| keep(value));
     }

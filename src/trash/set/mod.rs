@@ -10,6 +10,7 @@
 // First, so that the documentation of the type begins with its methods.
 mod methods;
 
+mod hashed;
 mod ops;
 mod traits;
 

@@ -315,13 +315,15 @@ impl<T, A: Allocator + Clone> TrashTable<T, A> {
         self.table.replace_by_empty().into_entries()
     }
 
-    /// Removes all entries and frees their memory.
+    /// Removes all entries and frees their memory. If the drop of an entry panics, the table is
+    /// empty, and the others are dropped.
     pub fn clear(&mut self) {
         // Nothing is half removed if the drop of an entry panics.
         drop(self.table.replace_by_empty());
     }
 
-    /// Keeps the entries for which `keep` returns true.
+    /// Keeps the entries for which `keep` returns true. If `keep` or the drop of an entry panics,
+    /// those that it has not visited stay.
     ///
     /// # Example
     ///
