@@ -7,6 +7,7 @@
 mod forgotten;
 mod guarantees;
 mod guards;
+mod memory;
 mod model;
 mod panics;
 mod random;

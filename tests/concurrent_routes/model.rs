@@ -6,6 +6,7 @@ use std::sync::Arc;
 use flowtable::concurrent::ConcurrentRoutes;
 use flowtable::key::bits::Address;
 use flowtable::{Prefix, RouteTable};
+use model::threads::eventually;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -111,6 +112,10 @@ impl<A: Address + Debug + Send> Checked<A> {
         }
         assert!(self.routes.is_empty());
         self.routes.validate().unwrap();
+        eventually("garbage is freed", || {
+            crossbeam_epoch::pin().flush();
+            self.routes.garbage() == 0
+        });
         assert_eq!(
             self.routes.allocation_size(),
             ConcurrentRoutes::<A, Value>::new().allocation_size()

@@ -20,15 +20,14 @@
 //! only while a slot names the block.
 //!
 //! Blocks are as small as can be, and not aligned to more than their items: with the routes of the
-//! Internet they take as many pages as the CPU has entries for in its TLB, and a lookup waits for
-//! the page tables more often than for the caches.
+//! Internet they and the slots take most of the entries that the CPU has in its TLB, and a lookup
+//! waits for the page tables more often than for the caches. So they are from a pool, too.
 //!
 //! A shared block is retired when neither a slot nor the block of a slot names it any more, so
 //! after all blocks that were replaced while they named it. So it is freed no earlier than the last
 //! pin has ended by which a reader may have found one of them.
 #![allow(unsafe_code)]
 
-use alloc::alloc::{alloc, dealloc, handle_alloc_error};
 use core::alloc::Layout;
 use core::marker::PhantomData;
 use core::panic::AssertUnwindSafe;
@@ -36,6 +35,7 @@ use core::ptr::{self, NonNull};
 use std::panic::catch_unwind;
 
 use super::header::{Bits, Header, empty};
+use super::pool::{self, Freed, Pool};
 use crate::concurrent::garbage::{Dropped, first_panic, forget_panic};
 use crate::concurrent::sync::{AtomicPtr, Ordering};
 use crate::raw::bit_ops::{count_ones, each_one, ones, rank, select_ptr};
@@ -330,9 +330,9 @@ impl<'p, V> Block<'p, V> {
         position as usize
     }
 
-    /// Returns the bytes of its allocation.
+    /// Returns the bytes that it takes.
     pub(super) fn bytes(self) -> usize {
-        if self.is_empty() { 0 } else { Self::layout(self.bits()).0.size() }
+        if self.is_empty() { 0 } else { pool::size_of_block(Self::layout(self.bits()).0) }
     }
 
     /// Returns the bytes between the header and the inner values.
@@ -366,13 +366,15 @@ pub(super) struct NewBlock<V> {
     header: NonNull<Header>,
     /// The number of values that are initialised.
     filled: usize,
+    /// The memory of the pool that it is from.
+    memory: NonNull<Freed>,
     value: PhantomData<V>,
 }
 
 impl<V> NewBlock<V> {
     /// Creates a block with an inherited route only, which slots share.
-    pub(super) fn shared(len: u32, value: V) -> Self {
-        let mut block = Self::allocate(Bits::NONE);
+    pub(super) fn shared(pool: &mut Pool, len: u32, value: V) -> Self {
+        let mut block = Self::allocate(pool, Bits::NONE);
         let at = block.as_block().outer_value(0);
         // SAFETY: the allocation has memory for a value and a length.
         unsafe { Block::inherited_len(at).cast_mut().write(len) };
@@ -384,15 +386,13 @@ impl<V> NewBlock<V> {
     }
 
     /// Allocates a block whose values and children are not initialised.
-    fn allocate(bits: Bits) -> Self {
+    fn allocate(pool: &mut Pool, bits: Bits) -> Self {
         let (layout, offset) = Block::<V>::layout(bits);
-        // SAFETY: the layout has the size of the header at least.
-        let Some(base) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
         // SAFETY: within the allocation.
-        let at = unsafe { base.add(offset) }.cast::<Header>();
+        let at = unsafe { pool.allocate(layout).add(offset) }.cast::<Header>();
         // SAFETY: aligned, and of this allocation.
         unsafe { at.write(Header { bits, inherited: AtomicPtr::new(ptr::null_mut()) }) };
-        Self { header: at, filled: 0, value: PhantomData }
+        Self { header: at, filled: 0, memory: NonNull::from(&**pool.memory()), value: PhantomData }
     }
 
     /// Initialises the next value.
@@ -452,9 +452,11 @@ impl<V> NewBlock<V> {
     ///
     /// # Safety
     ///
-    /// It is allocated, and not used any more, except by this.
-    pub(super) unsafe fn from_block(block: Block<'_, V>) -> Self {
-        Self { header: block.header, filled: block.values(), value: PhantomData }
+    /// It is allocated, and not used any more, except by this. `memory` is that of its pool, and
+    /// has an owner that is dropped later than this.
+    pub(super) unsafe fn from_block(block: Block<'_, V>, memory: &Freed) -> Self {
+        let (header, filled) = (block.header, block.values());
+        Self { header, filled, memory: NonNull::from(memory), value: PhantomData }
     }
 }
 
@@ -462,6 +464,7 @@ impl<V: Clone> NewBlock<V> {
     /// Copies a block with other bitmaps, which agree with the changes of values and children.
     /// Returns nothing if neither routes nor children are left.
     fn copy(
+        pool: &mut Pool,
         old: Block<'_, V>,
         bits: Bits,
         values: Splice<V>,
@@ -473,7 +476,7 @@ impl<V: Clone> NewBlock<V> {
         if bits.is_empty() {
             return None;
         }
-        let mut new = Self::allocate(bits);
+        let mut new = Self::allocate(pool, bits);
         new.as_block().inherit(old);
         new.set_children(old, children);
         // SAFETY: there are as many values.
@@ -484,6 +487,7 @@ impl<V: Clone> NewBlock<V> {
 
     /// Copies a block with or without a value for a route.
     pub(super) fn with_route(
+        pool: &mut Pool,
         old: Block<'_, V>,
         index: PrefixIndex,
         value: Option<V>,
@@ -498,11 +502,12 @@ impl<V: Clone> NewBlock<V> {
         }
         let at = old.position(index);
         let values = Splice { at, removed: usize::from(was), inserted: value };
-        Self::copy(old, bits, values, Splice::NONE)
+        Self::copy(pool, old, bits, values, Splice::NONE)
     }
 
     /// Copies a block with or without a child in a slot.
     pub(super) fn with_child(
+        pool: &mut Pool,
         old: Block<'_, V>,
         slot: u32,
         child: Option<Block<'_, V>>,
@@ -512,7 +517,7 @@ impl<V: Clone> NewBlock<V> {
         bits.branches = bits.branches & !(1 << slot) | u64::from(child.is_some()) << slot;
         let at = rank(old.bits().branches, slot) as usize;
         let children = Splice { at, removed, inserted: child.map(Block::as_ptr) };
-        Self::copy(old, bits, Splice::NONE, children)
+        Self::copy(pool, old, bits, Splice::NONE, children)
     }
 }
 
@@ -524,7 +529,8 @@ impl<V> Drop for NewBlock<V> {
         let (layout, offset) = Block::<V>::layout(block.bits());
         // SAFETY: the offset of the header in its allocation.
         let base = unsafe { self.header.cast::<u8>().sub(offset) };
-        // SAFETY: allocated with this layout, and not used any more.
-        unsafe { dealloc(base.as_ptr(), layout) };
+        // SAFETY: allocated with this layout, and not used any more. A new block is dropped or
+        // published while its pool exists, and another one while there is an owner of the memory.
+        unsafe { pool::free(self.memory, base, layout) };
     }
 }

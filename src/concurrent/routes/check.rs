@@ -36,6 +36,7 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
     pub fn validate(&self) -> Result<(), InvariantError> {
         let state = self.state.lock();
         state.short.validate()?;
+        state.pool.validate()?;
         let mut sum = Sum { bytes: 0, counts: [0; SLOTS as usize] };
         for (prefix, shared) in &state.short {
             // SAFETY: the lock is held.

@@ -18,6 +18,7 @@ use core::ptr::NonNull;
 
 use super::block::{Block, NewBlock};
 use super::header::{Cell, Header};
+use super::pool::Pool;
 use super::retired::Retired;
 use super::slots::{END, Group, Slots, load, store};
 use crate::key::bits::Address;
@@ -34,6 +35,8 @@ pub(super) struct State<V> {
     pub(super) len: usize,
     /// The bytes of all blocks and groups that are not retired.
     pub(super) bytes: usize,
+    /// The memory of the blocks.
+    pub(super) pool: Pool,
 }
 
 /// The shared block of a short route, which is freed when no slot has it any more.
@@ -81,8 +84,9 @@ pub(in crate::concurrent) struct Changed<V> {
 }
 
 impl<V> State<V> {
-    pub(super) const fn new() -> Self {
-        Self { short: RouteTable::new(), counts: [0; SLOTS as usize], len: 0, bytes: 0 }
+    pub(super) fn new() -> Self {
+        let (short, counts, pool) = (RouteTable::new(), [0; SLOTS as usize], Pool::new());
+        Self { short, counts, len: 0, bytes: 0, pool }
     }
 }
 
@@ -182,14 +186,21 @@ impl<'t, V> Editor<'t, V> {
     /// Adds a block to those that are retired, if it belongs to the slot or parent that had it.
     fn retire(&mut self, block: Block<'_, V>, retired: &mut Retired<V>) {
         if block.is_own() {
-            self.state.bytes -= block.bytes();
-            retired.block(block);
+            self.retire_any(block, retired);
         }
+    }
+
+    /// Adds a block to those that are retired. Freed blocks are returned to the pool: two for each
+    /// one that is retired, so none stay.
+    fn retire_any(&mut self, block: Block<'_, V>, retired: &mut Retired<V>) {
+        self.state.bytes -= block.bytes();
+        self.state.pool.return_freed(2);
+        retired.block(block);
     }
 
     /// Removes everything.
     pub(super) fn take_all(&mut self) -> Retired<V> {
-        let mut retired = Retired::new();
+        let mut retired = Retired::new(&self.state.pool);
         for part in Slots::<V>::parts() {
             for cell in self.part_cells(part) {
                 // SAFETY: by the contract of `new`.
@@ -237,7 +248,7 @@ impl<V: Clone> Editor<'_, V> {
         (path, index): (&[u32], PrefixIndex),
         value: Option<V>,
     ) -> Changed<V> {
-        let mut retired = Retired::new();
+        let mut retired = Retired::new(&self.state.pool);
         let root = self.block(word);
         let below = path.iter().scan(root, |block, &slot| {
             *block = block.child(slot).unwrap_or(Block::empty());
@@ -250,10 +261,11 @@ impl<V: Clone> Editor<'_, V> {
         }
         // From below.
         let mut new: Vec<NewBlock<V>> = Vec::with_capacity(old.len());
-        let mut last = NewBlock::with_route(old[path.len()], index, value);
+        let pool = &mut self.state.pool;
+        let mut last = NewBlock::with_route(pool, old[path.len()], index, value);
         for (&parent, &slot) in old.iter().zip(path).rev() {
             let child = last.as_ref().map(NewBlock::as_block);
-            let copy = NewBlock::with_child(parent, slot, child);
+            let copy = NewBlock::with_child(pool, parent, slot, child);
             new.extend(core::mem::replace(&mut last, copy));
         }
         // No code of the caller runs any more: if a clone has panicked, there is no new group.
@@ -278,7 +290,7 @@ impl<V: Clone> Editor<'_, V> {
 
     /// Changes a route of up to [`END`] bits.
     fn change_short(&mut self, word: u64, len: u32, value: Option<V>) -> Changed<V> {
-        let mut retired = Retired::new();
+        let mut retired = Retired::new(&self.state.pool);
         let at = short_prefix(word, len);
         let old = self.state.short.get(&at).copied();
         let (is_new, existed) = (value.is_some(), old.is_some());
@@ -290,7 +302,7 @@ impl<V: Clone> Editor<'_, V> {
         }
         let next = match value {
             Some(value) => {
-                let shared = NewBlock::shared(len, value).into_block();
+                let shared = NewBlock::shared(&mut self.state.pool, len, value).into_block();
                 self.state.bytes += shared.bytes();
                 self.state.short.insert(at, Shared(shared.as_ptr(), PhantomData));
                 shared
@@ -314,8 +326,7 @@ impl<V: Clone> Editor<'_, V> {
         if let Some(old) = old {
             // SAFETY: by the contract of `new`.
             let old = unsafe { old.block() };
-            self.state.bytes -= old.bytes();
-            retired.block(old);
+            self.retire_any(old, &mut retired);
         }
         if is_new != existed {
             self.count(word, len, is_new);

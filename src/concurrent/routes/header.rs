@@ -37,8 +37,8 @@ impl Bits {
     }
 }
 
-/// What all blocks have, between the items on both sides of it. Not aligned to more than `malloc`
-/// does: it takes more memory for each block that is, on more pages.
+/// What all blocks have, between the items on both sides of it. Not aligned to more than its words:
+/// blocks that were would take more memory, on more pages.
 #[repr(C, align(8))]
 pub(super) struct Header {
     pub(super) bits: Bits,

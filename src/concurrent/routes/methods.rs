@@ -150,8 +150,9 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
         self.len() == 0
     }
 
-    /// Returns the bytes allocated, without garbage and what values own. Waits for a writer. O(1)
-    /// and one step for each chunk of memory of the short routes.
+    /// Returns the bytes allocated, without garbage and what values own. Waits for a writer. O(1),
+    /// and one step for each chunk of memory of the short routes, and for each block that was freed
+    /// since the last update.
     ///
     /// # Example
     ///
@@ -165,7 +166,8 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
     /// ```
     #[must_use]
     pub fn allocation_size(&self) -> usize {
-        let state = self.state.lock();
-        state.bytes + state.short.allocation_size()
+        let mut state = self.state.lock();
+        state.pool.return_freed(usize::MAX);
+        state.bytes + state.pool.unused_bytes() + state.short.allocation_size()
     }
 }

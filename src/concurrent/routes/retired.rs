@@ -7,14 +7,18 @@ use core::ptr::NonNull;
 
 use super::block::{Block, NewBlock};
 use super::header::Header;
+use super::pool::{Freed, Pool};
 use super::slots::Group;
 use crate::concurrent::garbage::{Dropped, first_panic};
+use crate::concurrent::sync::Arc;
 
 /// What a change has replaced: no slot names it any more.
 pub(super) struct Retired<V> {
     pub(super) blocks: Vec<NonNull<Header>>,
     pub(super) groups: Vec<Group>,
     pub(super) bytes: usize,
+    /// The memory of the blocks.
+    memory: Arc<Freed>,
     values: PhantomData<V>,
 }
 
@@ -23,8 +27,9 @@ pub(super) struct Retired<V> {
 const OVERHEAD: usize = 2304;
 
 impl<V> Retired<V> {
-    pub(super) const fn new() -> Self {
-        Self { blocks: Vec::new(), groups: Vec::new(), bytes: 0, values: PhantomData }
+    pub(super) fn new(pool: &Pool) -> Self {
+        let (blocks, groups, memory) = (Vec::new(), Vec::new(), Arc::clone(pool.memory()));
+        Self { blocks, groups, bytes: 0, memory, values: PhantomData }
     }
 
     pub(super) fn block(&mut self, block: Block<'_, V>) {
@@ -71,7 +76,7 @@ impl<V> Retired<V> {
             // SAFETY: it is one of this table, and is freed here, once.
             let block = unsafe { Block::<V>::from_ptr(header) };
             // SAFETY: by the contract.
-            let block = unsafe { NewBlock::from_block(block) };
+            let block = unsafe { NewBlock::from_block(block, &self.memory) };
             result = first_panic(result, block.free());
         }
         result
