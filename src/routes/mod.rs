@@ -64,6 +64,11 @@
 //! its value, and a directory before a level; both are small enough for L2. A table without routes
 //! has allocated nothing, one with a few routes and small values two kilobytes.
 //!
+//! Up to 4096 routes with the same first six bits have no direct table, which would take more
+//! memory than they do. There a lookup reads a node for each six bits, as one in a binary trie
+//! reads a node for each bit that routes differ in: with up to 10,000 routes on the whole, it is
+//! about as fast (0.7 to 1.3 times the speed of prefix-trie), and bursts gain nothing.
+//!
 //! # Two families
 //!
 //! [`Routes`] has a table of IPv4 and one of IPv6, and prefixes of either family:
