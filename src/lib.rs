@@ -117,7 +117,7 @@
 //!   Swiss table. An insertion may double the root and then visits all keys: tens of milliseconds
 //!   at a million keys.
 //! - **A route table counts bits.** A [`RouteTable`] needs a fifth of the memory of a flat array of
-//!   2^24 entries for the routes of the Internet, and lookups take up to 1.7 times as long.
+//!   2^24 entries for the routes of the Internet, and lookups take up to 2.1 times as long.
 //! - **Concurrent entries are indirect.** A [`ConcurrentMap`] stores entries apart from its index:
 //!   lookups take twice as long as in a [`TrashMap`], in bursts 1.4 times. A [`SnapshotRoutes`]
 //!   takes twice the memory of a [`RouteTable`]; lookups of IPv6 in a [`ConcurrentRoutes`] take two
