@@ -33,14 +33,42 @@ pub(super) struct Link {
     pub(super) size: usize,
 }
 
+/// A list of freed blocks, which belong to it.
+#[derive(Clone, Copy)]
+pub(super) struct List(pub(super) *mut Link);
+
+impl List {
+    pub(super) const EMPTY: Self = Self(ptr::null_mut());
+
+    fn push(&mut self, block: NonNull<Link>, size: usize) {
+        let next = replace(&mut self.0, block.as_ptr());
+        // SAFETY: it is freed, and belongs to the list from now on.
+        unsafe { block.write(Link { next, size }) };
+    }
+
+    pub(super) fn pop(&mut self) -> Option<NonNull<Link>> {
+        let block = NonNull::new(self.0)?;
+        // SAFETY: a block of the list has the link to the next one.
+        self.0 = unsafe { block.read() }.next;
+        Some(block)
+    }
+
+    pub(super) const fn is_empty(self) -> bool {
+        self.0.is_null()
+    }
+
+    fn len(mut self) -> usize {
+        iter::from_fn(|| self.pop()).count()
+    }
+}
+
 /// The header of a chunk.
 #[repr(align(64))]
 struct Chunk {
     /// Neighbours in the ring of a size.
     next: NonNull<Chunk>,
     prev: NonNull<Chunk>,
-    /// Free blocks.
-    free: *mut Link,
+    free: List,
     /// The offset of the first block that was never allocated.
     end: usize,
     size: usize,
@@ -50,7 +78,7 @@ struct Chunk {
 
 impl Chunk {
     const fn is_full(&self) -> bool {
-        self.free.is_null() && self.end + self.size > BYTES
+        self.free.is_empty() && self.end + self.size > BYTES
     }
 }
 
@@ -61,23 +89,19 @@ struct Class {
     ring: Option<NonNull<Chunk>>,
     /// Free blocks of any chunk: an allocation that finds one here does not access the headers of
     /// chunks, which are in no cache. At most an eighth of the used ones.
-    cached: *mut Link,
+    cached: List,
     cached_count: usize,
     used: usize,
 }
 
 impl Class {
     fn push(&mut self, block: NonNull<Link>, size: usize) {
-        let next = replace(&mut self.cached, block.as_ptr());
+        self.cached.push(block, size);
         self.cached_count += 1;
-        // SAFETY: it is free, and belongs to the pool.
-        unsafe { block.write(Link { next, size }) };
     }
 
     fn pop(&mut self) -> Option<NonNull<Link>> {
-        let block = NonNull::new(self.cached)?;
-        // SAFETY: a free block has the link to the next one.
-        self.cached = unsafe { block.read() }.next;
+        let block = self.cached.pop()?;
         self.cached_count -= 1;
         Some(block)
     }
@@ -130,7 +154,7 @@ impl Chunks {
     };
 
     pub(super) fn new() -> Self {
-        let class = Class { ring: None, cached: ptr::null_mut(), cached_count: 0, used: 0 };
+        let class = Class { ring: None, cached: List::EMPTY, cached_count: 0, used: 0 };
         Self { classes: vec![class; CLASSES], spare: None, count: 0, used: 0 }
     }
 
@@ -149,33 +173,27 @@ impl Chunks {
         self.count * BYTES - self.used
     }
 
-    /// Returns whether there is a free block of a size.
-    pub(super) fn has_free(&mut self, size: usize) -> bool {
-        let Class { ring, cached, .. } = self.classes[Self::class(size)];
-        !cached.is_null() || ring.is_some_and(|first| !self.header(first).is_full())
-    }
-
-    /// Allocates a block of a size of which there is a free one.
-    pub(super) fn allocate(&mut self, size: usize) -> NonNull<u8> {
-        let class = &mut self.classes[Self::class(size)];
-        self.used += size;
-        class.used += 1;
-        match class.pop() {
-            Some(cached) => cached.cast(),
-            None => self.allocate_in_chunk(size),
-        }
-    }
-
-    fn allocate_in_chunk(&mut self, size: usize) -> NonNull<u8> {
+    /// Allocates a block of a size, if there is a free one.
+    pub(super) fn allocate(&mut self, size: usize) -> Option<NonNull<u8>> {
         let class = Self::class(size);
-        let first = self.classes[class].ring.expect("a chunk has a free block");
+        let block = match self.classes[class].pop() {
+            Some(cached) => cached.cast(),
+            None => self.allocate_in_chunk(size)?,
+        };
+        self.used += size;
+        self.classes[class].used += 1;
+        Some(block)
+    }
+
+    fn allocate_in_chunk(&mut self, size: usize) -> Option<NonNull<u8>> {
+        let class = Self::class(size);
+        let first = self.classes[class].ring?;
         let chunk = self.header(first);
-        let block = match NonNull::new(chunk.free) {
-            Some(free) => {
-                // SAFETY: a free block has the link to the next one.
-                chunk.free = unsafe { free.read() }.next;
-                free.cast()
-            }
+        if chunk.is_full() {
+            return None;
+        }
+        let block = match chunk.free.pop() {
+            Some(free) => free.cast(),
             None => {
                 let offset = chunk.end;
                 chunk.end += size;
@@ -189,7 +207,7 @@ impl Chunks {
             let next = chunk.next;
             self.classes[class].ring = Some(next);
         }
-        block
+        Some(block)
     }
 
     /// Returns a freed block.
@@ -217,11 +235,9 @@ impl Chunks {
         let at = unsafe { chunk_of(block.cast()) };
         let chunk = self.header(at);
         let was_full = chunk.is_full();
-        let next = replace(&mut chunk.free, block.as_ptr());
+        chunk.free.push(block, size);
         chunk.used -= 1;
         let is_empty = chunk.used == 0;
-        // SAFETY: it is free, and belongs to the chunk.
-        unsafe { block.write(Link { next, size }) };
         if is_empty || was_full {
             self.remove(at, size);
             if is_empty { self.release(at) } else { self.insert(at, size) }
@@ -236,7 +252,7 @@ impl Chunks {
             let chunk = unsafe { alloc(Self::LAYOUT) };
             NonNull::new(chunk.cast()).unwrap_or_else(|| handle_alloc_error(Self::LAYOUT))
         });
-        let (free, end) = (ptr::null_mut(), size_of::<Chunk>());
+        let (free, end) = (List::EMPTY, size_of::<Chunk>());
         let header = Chunk { next: chunk, prev: chunk, free, end, size, used: 0 };
         // SAFETY: it is allocated, and has no blocks.
         unsafe { chunk.write(header) };
@@ -297,13 +313,13 @@ impl Chunks {
                 let cut = (chunk.end - size_of::<Chunk>()) / size;
                 ensure(chunk.size == size, || "the size of a ring of chunks")?;
                 ensure(chunk.used > 0, || "a chunk in a ring has blocks")?;
-                ensure(chunk.used + length(chunk.free) == cut, || "the blocks of a chunk")?;
+                ensure(chunk.used + chunk.free.len() == cut, || "the blocks of a chunk")?;
                 ensure(chunk.is_full() || !is_full, || "chunks that are not full come first")?;
                 is_full = chunk.is_full();
                 count += 1;
                 blocks += chunk.used;
             }
-            ensure(length(class.cached) == class.cached_count, || "the number of cached blocks")?;
+            ensure(class.cached.len() == class.cached_count, || "the number of cached blocks")?;
             ensure(class.cached_count <= class.used / 8, || "the limit of cached blocks")?;
             ensure(class.used + class.cached_count == blocks, || "the number of blocks")?;
             used += class.used * size;
@@ -312,13 +328,6 @@ impl Chunks {
         ensure(used == self.used, || "the bytes of used blocks")?;
         ensure(self.spare.is_none() || used > 0, || "a spare chunk is not the only one")
     }
-}
-
-/// Returns the number of linked blocks.
-fn length(first: *mut Link) -> usize {
-    // SAFETY: a free block has the link to the next one.
-    let next = |link: &NonNull<Link>| NonNull::new(unsafe { link.read() }.next);
-    iter::successors(NonNull::new(first), next).count()
 }
 
 impl Drop for Chunks {

@@ -36,7 +36,7 @@ use std::sync::OnceLock;
 
 use crate::concurrent::sync::{Arc, AtomicPtr, Ordering};
 use crate::invariant::InvariantError;
-use chunks::{Chunks, Link, pooled};
+use chunks::{Chunks, Link, List, pooled};
 
 /// Freed blocks that are returned to their chunks before one is added.
 const RETURNED: usize = 256;
@@ -52,7 +52,7 @@ pub(super) struct Freed {
 pub(super) struct Pool {
     freed: Arc<Freed>,
     /// What was taken from the stack.
-    taken: *mut Link,
+    taken: List,
     chunks: Chunks,
 }
 
@@ -105,12 +105,12 @@ impl Freed {
     }
 
     /// Takes all blocks, for the writer.
-    fn take(&self) -> *mut Link {
+    fn take(&self) -> List {
         if self.last.load(Ordering::Relaxed).is_null() {
-            return ptr::null_mut();
+            return List::EMPTY;
         }
         // Acquire: pairs with the Release in `push`.
-        self.last.swap(ptr::null_mut(), Ordering::Acquire)
+        List(self.last.swap(ptr::null_mut(), Ordering::Acquire))
     }
 }
 
@@ -118,7 +118,7 @@ impl Pool {
     pub(super) fn new() -> Self {
         let last = AtomicPtr::new(ptr::null_mut());
         let freed = Arc::new(Freed { last, chunks: OnceLock::new() });
-        Self { freed, taken: ptr::null_mut(), chunks: Chunks::new() }
+        Self { freed, taken: List::EMPTY, chunks: Chunks::new() }
     }
 
     /// Returns an owner of the memory of its blocks.
@@ -138,25 +138,25 @@ impl Pool {
             let block = unsafe { alloc(layout) };
             return NonNull::new(block).unwrap_or_else(|| handle_alloc_error(layout));
         };
-        if !self.chunks.has_free(size) {
-            self.return_freed(RETURNED);
+        if let Some(free) = self.chunks.allocate(size) {
+            return free;
         }
-        if !self.chunks.has_free(size) {
-            self.chunks.add(size);
+        self.return_freed(RETURNED);
+        if let Some(freed) = self.chunks.allocate(size) {
+            return freed;
         }
-        self.chunks.allocate(size)
+        self.chunks.add(size);
+        self.chunks.allocate(size).expect("a new chunk has free blocks")
     }
 
     /// Returns up to this number of freed blocks to their chunks.
     pub(super) fn return_freed(&mut self, limit: usize) {
         for _ in 0..limit {
-            if self.taken.is_null() {
+            if self.taken.is_empty() {
                 self.taken = self.freed.take();
             }
-            let Some(block) = NonNull::new(self.taken) else { return };
-            // SAFETY: it is freed, and belongs to this.
-            self.taken = unsafe { block.read() }.next;
-            // SAFETY: as above; blocks that are pushed are from `allocate`.
+            let Some(block) = self.taken.pop() else { return };
+            // SAFETY: blocks that are pushed are from `allocate`, and freed.
             unsafe { self.chunks.free(block) };
         }
     }
