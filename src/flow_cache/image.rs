@@ -87,14 +87,15 @@ struct SavedAlias<K> {
     number: u8,
 }
 
-impl<K: FlowName, V: Clone> Saved<K, V> {
-    fn of<A: Allocator + Clone>(flow: &Resident<'_, K, V, A>) -> Self {
+impl<K: FlowName> Saved<K, ()> {
+    /// Returns what is saved of a flow besides its value.
+    fn without_value<V, A: Allocator + Clone>(flow: &Resident<'_, K, V, A>) -> Self {
         let (marks, now) = (flow.flow.marks, flow.clock.now());
         let age = |time: u64| (now - time).min(OLDEST);
         let saved = |name: &Alias<K>| SavedAlias { key: name.key(), number: name.number };
         Self {
             key: flow.key(),
-            value: flow.value().clone(),
+            value: (),
             names: flow.aliases.clone().map(|(_, name)| saved(name)).collect(),
             connection: marks.connection(),
             tenant: flow.tenant(),
@@ -198,7 +199,10 @@ where
     A: Allocator + Clone,
 {
     fn extend<I: IntoIterator<Item = Resident<'a, K, V, A>>>(&mut self, flows: I) {
-        self.flows.extend(flows.into_iter().map(|flow| Saved::of(&flow)));
+        let saved = |flow: Resident<'_, K, V, A>| {
+            Saved::without_value(&flow).with_value(flow.value().clone()).0
+        };
+        self.flows.extend(flows.into_iter().map(saved));
         self.sort();
     }
 }
@@ -234,12 +238,11 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         // The most recently active flow is inserted last, and so is the last to be evicted.
         while let Some(saved) = image.flows.pop() {
             match self.restore_flow(saved) {
-                Ok(flow) => restored.push(flow),
+                Ok(slot) => restored.push(slot),
                 Err(saved) => {
                     let why = ImageError::TooMany { flows, capacity: restored.len() };
                     image.flows.push(saved);
-                    let undone = restored.into_iter().rev();
-                    image.flows.extend(undone.map(|(slot, saved)| self.undo(slot, saved)));
+                    image.flows.extend(restored.into_iter().rev().map(|slot| self.undo(slot)));
                     (self.accounting.metrics, self.is_emergency) = (metrics, is_emergency);
                     return Err(RefusedImage { refused: image, why });
                 }
@@ -249,9 +252,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         Ok(flows)
     }
 
-    /// Restores a flow, and returns its slot and what was saved besides its value; or returns it if
-    /// there is no memory for it.
-    fn restore_flow(&mut self, saved: Saved<K, V>) -> Result<(u32, Saved<K, ()>), Saved<K, V>> {
+    /// Restores a flow, and returns its slot; or returns the flow if there is no memory for it.
+    fn restore_flow(&mut self, saved: Saved<K, V>) -> Result<u32, Saved<K, V>> {
         let (name, initiator) = saved.key.normalized();
         let growth = self.growth(saved.tenant) + self.index.growth(0);
         if !self.has_memory_for(growth) {
@@ -274,8 +276,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         let cold = Cold { first_seen, reported, hash, ..Cold::FREE };
         self.insert_flow(flow, cold, saved.tenant);
         match self.restore_extras(slot, &saved) {
-            Ok(()) => Ok((slot, saved)),
-            Err(_) => Err(self.undo(slot, saved)),
+            Ok(()) => Ok(slot),
+            Err(_) => Err(saved.with_value(self.remove_restored(slot)).0),
         }
     }
 
@@ -294,10 +296,16 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         })
     }
 
+    /// Removes a flow that has just been restored, and returns its value.
+    fn remove_restored(&mut self, slot: u32) -> V {
+        self.remove_slot(slot, EndReason::Forced).expect("a restored flow is in its slot").value
+    }
+
     /// Removes a flow that has just been restored, and returns it as it was saved.
-    fn undo(&mut self, slot: u32, saved: Saved<K, ()>) -> Saved<K, V> {
-        let removed = self.remove_slot(slot, EndReason::Forced);
-        saved.with_value(removed.expect("a restored flow is in its slot").value).0
+    fn undo(&mut self, slot: u32) -> Saved<K, V> {
+        let flow = self.resident_at(slot).expect("a restored flow is in its slot");
+        let saved = Saved::without_value(&flow);
+        saved.with_value(self.remove_restored(slot)).0
     }
 
     fn check_image(&self, image: &Image<K, V>) -> Result<(), ImageError> {
