@@ -16,8 +16,19 @@ mod stamped;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use ::model::threads::eventually;
+
 /// Waits for the turn of a test, which lasts as long as the guard.
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits until garbage that no pin protects is freed, such that `is_done`.
+#[track_caller]
+fn after_collection(what: &str, mut is_done: impl FnMut() -> bool) {
+    eventually(what, || {
+        crossbeam_epoch::pin().flush();
+        is_done()
+    });
 }

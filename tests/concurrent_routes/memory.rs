@@ -5,12 +5,11 @@ use std::sync::mpsc::channel;
 
 use flowtable::Prefix;
 use flowtable::concurrent::ConcurrentRoutes;
-use model::threads::eventually;
 use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{Rng, SeedableRng};
 
-use super::turn;
+use super::{after_collection, turn};
 
 const COUNT: usize = if cfg!(miri) { 60 } else { 20_000 };
 
@@ -32,10 +31,7 @@ fn prefixes(count: usize) -> Vec<Prefix<u32>> {
 }
 
 fn reclaim<V: Clone + Send + 'static>(routes: &ConcurrentRoutes<u32, V>) {
-    eventually("garbage is freed", || {
-        crossbeam_epoch::pin().flush();
-        routes.garbage() == 0
-    });
+    after_collection("garbage is freed", || routes.garbage() == 0);
 }
 
 /// Returns the bytes of a table without garbage.
@@ -124,10 +120,7 @@ fn a_pin_protects_blocks_after_their_table_is_dropped() {
         end.0.send(()).unwrap();
         reader.join().unwrap();
     });
-    eventually("all values are dropped", || {
-        crossbeam_epoch::pin().flush();
-        Arc::strong_count(&value) == 1
-    });
+    after_collection("all values are dropped", || Arc::strong_count(&value) == 1);
 }
 
 #[test]

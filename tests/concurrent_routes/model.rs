@@ -6,12 +6,11 @@ use std::sync::Arc;
 use flowtable::concurrent::ConcurrentRoutes;
 use flowtable::key::bits::Address;
 use flowtable::{Prefix, RouteTable};
-use model::threads::eventually;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use super::random;
-use super::turn;
+use super::{after_collection, turn};
 
 const STEPS: u32 = if cfg!(miri) { 150 } else { 6_000 };
 
@@ -112,10 +111,7 @@ impl<A: Address + Debug + Send> Checked<A> {
         }
         assert!(self.routes.is_empty());
         self.routes.validate().unwrap();
-        eventually("garbage is freed", || {
-            crossbeam_epoch::pin().flush();
-            self.routes.garbage() == 0
-        });
+        after_collection("garbage is freed", || self.routes.garbage() == 0);
         assert_eq!(
             self.routes.allocation_size(),
             ConcurrentRoutes::<A, Value>::new().allocation_size()

@@ -10,9 +10,8 @@ use flowtable::key::bits::{Address, BitString};
 use flowtable::{Prefix, RouteTable};
 use model::bit_strings::{Panicking, with_call, with_panic_after};
 use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
-use model::threads::eventually;
 
-use super::turn;
+use super::{after_collection, turn};
 
 const MANY: u32 = if cfg!(miri) { 8 } else { 100 };
 
@@ -48,9 +47,8 @@ fn numbers(routes: &Routes) -> Vec<(Prefix<u32>, u64)> {
 
 /// Frees all garbage, on this thread.
 fn reclaim(routes: &Routes) {
-    eventually("garbage is freed", || {
+    after_collection("garbage is freed", || {
         routes.pin().repin();
-        crossbeam_epoch::pin().flush();
         routes.garbage() == 0
     });
 }
@@ -71,10 +69,7 @@ fn r8_values_are_dropped_once() {
     routes.replace((0..9).map(|number| (at(number), value(number))).collect()).unwrap();
     assert_eq!(numbers(&routes).len(), 9);
     drop(routes);
-    eventually("all are dropped", || {
-        crossbeam_epoch::pin().flush();
-        alive() == 0
-    });
+    after_collection("all are dropped", || alive() == 0);
 }
 
 #[test]
@@ -153,10 +148,7 @@ fn r8_a_value_may_use_the_table_when_it_is_dropped() {
     let value = Meddler(Some(Arc::downgrade(&routes)), &IS_DROPPED);
     routes.insert(Prefix::host(1), value).unwrap();
     routes.remove(&Prefix::host(1)).unwrap();
-    eventually("the value is dropped", || {
-        crossbeam_epoch::pin().flush();
-        IS_DROPPED.get().is_some()
-    });
+    after_collection("the value is dropped", || IS_DROPPED.get().is_some());
     assert!(routes.pin().iter().map(|(at, _)| at).eq([Prefix::host(9)]));
 }
 
@@ -197,10 +189,7 @@ fn r8_when_an_address_panics_nothing_has_changed() {
     assert!(panics > MANY);
     routes.validate().unwrap();
     drop(routes);
-    eventually("all are dropped", || {
-        crossbeam_epoch::pin().flush();
-        alive() == 0
-    });
+    after_collection("all are dropped", || alive() == 0);
 }
 
 #[test]
@@ -241,10 +230,7 @@ fn r8_when_all_values_of_a_block_panic_all_are_dropped() {
         routes.insert(Prefix::host(number), Panics(Arc::clone(&counter))).unwrap();
     }
     // Blocks of up to three values, none of which aborts the process.
-    eventually("garbage is freed", || {
-        crossbeam_epoch::pin().flush();
-        routes.garbage() == 0
-    });
+    after_collection("garbage is freed", || routes.garbage() == 0);
     assert_eq!(Arc::strong_count(&counter), 5);
     std::panic::catch_unwind(|| drop(routes)).expect_err("a destructor panics");
     assert_eq!(Arc::strong_count(&counter), 1);
@@ -282,10 +268,7 @@ fn r8_a_shared_block_is_in_the_slots_of_its_key_only() {
     routes.insert(prefix(0x03FF_FF00, 30), Box::new(2)).unwrap();
     assert_eq!(routes.pin().lookup(&Untruncated(0x0110_0000)).map(|(_, value)| **value), None);
     assert_eq!(routes.remove(&prefix(0, 8)), Ok(true));
-    eventually("garbage is freed", || {
-        crossbeam_epoch::pin().flush();
-        routes.garbage() == 0
-    });
+    after_collection("garbage is freed", || routes.garbage() == 0);
     routes.validate().unwrap();
     assert_eq!(routes.pin().lookup(&Untruncated(0x0110_0000)).map(|(_, value)| **value), None);
 }
