@@ -1,21 +1,19 @@
 //! Lookups and insertions in route tables with lengths as on the Internet.
 
+use std::hash::BuildHasher;
 use std::hint::black_box;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use flowtable::key::bits::Address;
-use flowtable::{Prefix, RouteTable};
+use flowtable::{DefaultHashBuilder, Prefix, RouteTable};
 
 use super::COUNT;
 
 type Route<A> = (Prefix<A>, u64);
 
-/// SplitMix64: the number at an index.
+/// The random number at an index.
 fn random(index: u64) -> u64 {
-    let mut z = index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    DefaultHashBuilder::with_seed(1).hash_one(index)
 }
 
 /// Most routes have 24 bits. They are as dense as those of the Internet: in an eighth of the
