@@ -1,8 +1,8 @@
 //! Garbage: what is retired and not freed yet, counted, with a limit.
 //!
-//! Retired memory is counted and deferred to crossbeam's collector, which calls back when all
-//! earlier pins have ended; then it is freed and subtracted. crossbeam does not bound its garbage:
-//! the count does, as writers compare it with a limit first.
+//! Retired memory is counted and deferred to the collector, which calls back when all earlier pins
+//! have ended; then it is freed and subtracted. The collector does not bound garbage: the count
+//! does, as writers compare it with a limit first.
 #![allow(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -14,6 +14,7 @@ use std::panic::catch_unwind;
 
 use crossbeam_epoch::Guard;
 
+use super::collector;
 use super::sync::{Arc, AtomicUsize, IS_FREEING, Ordering, yield_now};
 
 /// The default limit, in bytes.
@@ -103,7 +104,7 @@ impl Garbage {
             if self.retired() == 0 {
                 break;
             }
-            help(&crossbeam_epoch::pin());
+            help(&collector::pin());
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Guards: the pins of a thread.
 //!
-//! crossbeam's pins of a thread share one participant of the collector, which stays in the epoch of
-//! the first pin until the last one ends: two pins that are repinned in turn would never advance,
-//! and would stop reclamation in the whole process. So a [`Guard`] that is created while its thread
+//! The thread's participant in the collector stays in the epoch of its first pin until the last one
+//! ends: two of its pins that are repinned in turn would never advance, and would stop reclamation
+//! in the whole process. So a [`Guard`] that is created while its thread
 //! is pinned has a participant of its own, from a pool of the thread.
 //!
 //! ```text
@@ -20,6 +20,8 @@ use core::fmt;
 
 use crossbeam_epoch::LocalHandle;
 
+use super::collector;
+use super::garbage::help;
 use super::sync::{IS_CHECKED, IS_FREEING};
 
 std::thread_local! {
@@ -54,7 +56,7 @@ pub struct Guard {
     _participant: Participant,
 }
 
-/// The participant of a guard. `None`: that of crossbeam for the thread.
+/// The participant of a guard. `None`: that of the thread.
 struct Participant(Option<LocalHandle>);
 
 impl Drop for Participant {
@@ -87,10 +89,10 @@ impl Drop for Participant {
 /// ```
 #[inline]
 pub fn pin() -> Guard {
-    if crossbeam_epoch::is_pinned() && !is_freeing() {
+    if collector::is_pinned() && !is_freeing() {
         return pin_again();
     }
-    Guard { epoch: crossbeam_epoch::pin(), _participant: Participant(None) }
+    Guard { epoch: collector::pin(), _participant: Participant(None) }
 }
 
 /// Returns whether this thread runs destructors of garbage. Their pins are short, and what they
@@ -103,7 +105,7 @@ fn is_freeing() -> bool {
 #[cold]
 fn pin_again() -> Guard {
     let spare = SPARE.try_with(|pool| pool.borrow_mut().pop()).ok().flatten();
-    let handle = spare.unwrap_or_else(|| crossbeam_epoch::default_collector().register());
+    let handle = spare.unwrap_or_else(collector::register);
     Guard { epoch: handle.pin(), _participant: Participant(Some(handle)) }
 }
 
@@ -129,6 +131,27 @@ impl Guard {
         // Not crossbeam's `repin`, which has no fence between the store of the epoch and the reads
         // after it: the pin that begins here has one, like every other pin.
         self.epoch.repin_after(|| ());
+    }
+
+    /// Helps the collector to free what no guard protects any more, as writers do. This guard
+    /// protects what it may have observed.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::concurrent::{ConcurrentRoutes, pin};
+    /// use std::{net::Ipv4Addr, sync::Arc};
+    ///
+    /// let (routes, via) = (ConcurrentRoutes::<Ipv4Addr, _>::new(), Arc::new("core"));
+    /// routes.insert("10.0.0.0/8".parse()?, Arc::clone(&via))?;
+    /// routes.remove("10.0.0.0/8".parse()?)?;
+    /// while Arc::strong_count(&via) > 1 {
+    ///     pin().flush();
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn flush(&self) {
+        help(&self.epoch);
     }
 
     /// Returns the guard of the collector.

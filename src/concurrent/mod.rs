@@ -69,19 +69,18 @@
 //! A thread may hold several pins, and repin them one after the other: each protects and advances
 //! on its own.
 //!
-//! *The collector is shared by the whole process*: a pin of any structure that uses it, of this
-//! crate or another, delays the reclamation of garbage of all of them. The collector does not bound
-//! garbage; these structures do: above a limit, writers help the collector, and then return what
-//! they were to insert, with [`WouldExceed`] or [`table::Refused`].
+//! *The collector is shared by these structures in the whole process*: a pin of any of them delays
+//! the reclamation of garbage of all of them. The pins of other users of `crossbeam-epoch` do not:
+//! the collector is one of this crate. It does not bound garbage; these structures do: above a
+//! limit, writers help the collector, and then return what they were to insert, with
+//! [`WouldExceed`] or [`table::Refused`]. So the reason of such an error is a guard of this crate,
+//! or a thread that is suspended while it has one.
 //!
-//! Such an error does not distinguish a pin of this crate from one of another user of the
-//! collector, which has no list of its participants. To count those of this crate, each pin and
-//! repin would have to store to memory that writers read.
-//!
-//! So garbage is freed by any thread, and perhaps after the end of its structure. That is why
+//! Garbage is freed by any thread, and perhaps after the end of its structure. That is why
 //! [`ConcurrentMap`], [`ConcurrentTable`] and [`ConcurrentLcTrie`] have no
 //! [allocator parameter](crate::memory), as [`SnapshotRoutes`] and [`ConcurrentStore`] have.
 
+mod collector;
 mod directory;
 pub mod ephemeral;
 mod error;

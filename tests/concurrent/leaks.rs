@@ -1,6 +1,6 @@
 //! Pins of `ConcurrentMap` that never end, or end late: they retain garbage only.
 //!
-//! crossbeam-epoch has one collector for all maps of a program, so a leaked pin affects all maps
+//! All maps of a program have one collector, so a leaked pin affects all maps
 //! from then on, and tests that wait for garbage to be reclaimed would hang. That is why these
 //! tests have a process of their own.
 
@@ -108,7 +108,7 @@ fn a_pin_in_a_thread_local_ends_with_its_thread() {
     without_hanging(|| {
         let threads = (0..4).map(|thread| {
             thread::spawn(move || {
-                // Half of the threads initialise theirs before that of crossbeam, which is
+                // Half of the threads initialise theirs before that of the collector, which is
                 // destroyed first then.
                 if thread % 2 == 0 {
                     KEPT.with_borrow(Option::is_none);

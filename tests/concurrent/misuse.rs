@@ -42,6 +42,20 @@ fn fails(act: impl FnOnce()) -> bool {
     catch_unwind(AssertUnwindSafe(act)).is_err()
 }
 
+/// The collector is one of this crate.
+#[test]
+fn a_pin_of_another_user_of_crossbeam_delays_nothing() {
+    let _pin = crossbeam_epoch::pin();
+    let map: Map = map(Weak::Mixed);
+    for round in 0..MANY {
+        map.pin().insert(round % 8, round).unwrap();
+    }
+    eventually("garbage is freed", || {
+        map.pin().flush();
+        map.garbage() == 0
+    });
+}
+
 #[test]
 #[cfg_attr(miri, ignore = "slow; other tests cover the code")]
 fn a_map_stays_valid_if_closures_panic() {

@@ -17,6 +17,7 @@ mod stamped;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ::model::threads::eventually;
+use flowtable::concurrent::pin;
 
 /// Waits for the turn of a test, which lasts as long as the guard.
 fn turn() -> MutexGuard<'static, ()> {
@@ -28,7 +29,7 @@ fn turn() -> MutexGuard<'static, ()> {
 #[track_caller]
 fn after_collection(what: &str, mut is_done: impl FnMut() -> bool) {
     eventually(what, || {
-        crossbeam_epoch::pin().flush();
+        pin().flush();
         is_done()
     });
 }

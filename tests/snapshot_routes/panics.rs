@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use flowtable::concurrent::{Publication, SnapshotRoutes};
+use flowtable::concurrent::{Publication, SnapshotRoutes, pin};
 use flowtable::{Prefix, RouteTable};
 use model::bit_strings::{Panicking, with_call, with_panic_after};
 use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
@@ -178,7 +178,7 @@ fn r6_when_an_address_panics_readers_see_what_they_saw() {
     for number in 0..4 * u32::from(MANY) {
         // Every fourth time updates are pending when the panic happens.
         if number % 4 == 0 {
-            let _pin = crossbeam_epoch::pin();
+            let _pin = pin();
             (0..3).for_each(|more| assert!(!checked.apply(&[number + more], None)));
         }
         panics += u32::from(checked.apply(&[number, number + 1], Some(u64::from(number % 29))));

@@ -7,6 +7,7 @@ use crossbeam_epoch::Guard;
 use super::ConcurrentMap;
 use super::index::{Index, Segments};
 use super::segment::Segment;
+use crate::concurrent::collector;
 use crate::concurrent::policy::{mix, shard_of};
 use crate::invariant::{InvariantError, ensure};
 
@@ -26,7 +27,7 @@ impl<K: Hash, V, S: BuildHasher> ConcurrentMap<K, V, S> {
     /// ```
     #[doc(hidden)]
     pub fn validate(&mut self) -> Result<(), InvariantError> {
-        let pin = crossbeam_epoch::pin();
+        let pin = collector::pin();
         for shard in 0..self.shards.len() {
             let (len, slots, bytes) = self.validate_shard(shard, &pin)?;
             ensure(len == self.shards[shard].len(), || "a shard has miscounted its entries")?;

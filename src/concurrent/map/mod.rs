@@ -206,6 +206,7 @@ use alloc::boxed::Box;
 use core::hash::{BuildHasher, Hash};
 use std::panic::resume_unwind;
 
+use super::collector;
 use super::garbage::{self as collected, Garbage, first_panic};
 use super::guard::Guard;
 use super::policy::SHARDS;
@@ -350,7 +351,7 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
     pub fn with_capacity_and_hasher(capacity: usize, hasher: S) -> Self {
         assert!(capacity <= MAX_ENTRIES, "capacity overflow");
         let map = Self::with_hasher(hasher);
-        let pin = crossbeam_epoch::pin();
+        let pin = collector::pin();
         if capacity > 0 {
             map.index.store.reserve(capacity);
             for (nth, shard) in map.shards.iter().enumerate() {

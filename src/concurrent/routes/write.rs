@@ -13,6 +13,7 @@ use super::covering::CoveringValues;
 use super::edit::{Changed, Editor, State};
 use super::retired::Retired;
 use super::slots::Slots;
+use crate::concurrent::collector;
 use crate::concurrent::error::WouldExceed;
 use crate::concurrent::garbage::{Dropped, forget_panic};
 use crate::concurrent::sync::Ordering;
@@ -251,7 +252,7 @@ impl<A: Address, V: Clone + Send + 'static> ConcurrentRoutes<A, V> {
     /// Returns a refusal if there is more garbage than the limit.
     pub(in crate::concurrent) fn admit(&self) -> Option<WouldExceed<()>> {
         let has_too_much = || self.garbage.is_above_limit();
-        let is_reduced = || self.garbage.reduce(&crossbeam_epoch::pin(), has_too_much);
+        let is_reduced = || self.garbage.reduce(&collector::pin(), has_too_much);
         if !has_too_much() || (0..PINS).any(|_| is_reduced()) {
             return None;
         }
@@ -293,7 +294,7 @@ impl<A: Address, V: Clone + Send + 'static> ConcurrentRoutes<A, V> {
         }
         // SAFETY: called by the collector when all pins have ended that exist now.
         let free = |retired: Retired<V>| forget_panic(unsafe { retired.free() });
-        let (cost, pin) = (retired.cost(), crossbeam_epoch::pin());
+        let (cost, pin) = (retired.cost(), collector::pin());
         // SAFETY: values may be dropped by any thread, at any time.
         unsafe { self.garbage.defer(cost, &pin, move || free(retired)) };
     }

@@ -26,6 +26,7 @@
 use core::borrow::Borrow;
 use core::cell::UnsafeCell;
 
+use crate::concurrent::collector;
 use crate::concurrent::guard::Guard;
 use crate::concurrent::lock::{Lock, LockGuard};
 use crate::concurrent::sync::{Arc, AtomicBool, AtomicUsize, Ordering};
@@ -41,7 +42,7 @@ impl Pin {
     /// Pins the thread. May run deferred closures of others.
     #[inline]
     pub(super) fn new() -> Self {
-        Self(crossbeam_epoch::pin())
+        Self(collector::pin())
     }
 
     /// Flushes the closures that this thread has deferred, and helps the collector. May run

@@ -58,8 +58,8 @@
 //! bursts 1.5 times; if 32 updates are [applied](SnapshotRoutes::apply) at once, 1.9 and 1.2
 //! times. So batch updates.
 //!
-//! The collector is shared by all structures of a process. A pin of any of them that is held for
-//! long delays all of them, and one that is leaked delays them for ever.
+//! The collector is shared by all structures of this crate in a process. A pin of any of them that
+//! is held for long delays all of them, and one that is leaked delays them for ever.
 //!
 //! # Alternatives
 //!
