@@ -144,7 +144,7 @@ impl Guard {
     ///
     /// let (routes, via) = (ConcurrentRoutes::<Ipv4Addr, _>::new(), Arc::new("core"));
     /// routes.insert("10.0.0.0/8".parse()?, Arc::clone(&via))?;
-    /// routes.remove("10.0.0.0/8".parse()?)?;
+    /// routes.remove(&"10.0.0.0/8".parse()?)?;
     /// while Arc::strong_count(&via) > 1 {
     ///     pin().flush();
     /// }

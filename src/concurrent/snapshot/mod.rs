@@ -84,6 +84,8 @@
 
 mod copies;
 mod log;
+#[cfg(all(test, crossbeam_loom))]
+mod loom_models;
 mod pinned;
 mod traits;
 mod write;
