@@ -248,7 +248,6 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     /// *store.get_mut_hashed(hash, "flow", now).unwrap() += 1;
     /// *store.get_or_insert_with_hashed(hash, "flow", now, || unreachable!("it exists"))? += 1;
     /// assert_eq!(store.get_hashed(hash, "flow", now), Some(&3));
-    /// assert_eq!(store.get_hashed(store.hash_of("flow"), "flow", now), None); // by another hash
     /// let mut found = [None; 2];
     /// store.get_batch_hashed(&[hash; 2], &["flow", "other"], now, &mut found);
     /// assert_eq!(found, [Some(&3), None]);

@@ -20,7 +20,7 @@ pub enum AccessBy {
     Key,
     /// By key, and by the hash that the cache returns for it, in turns.
     Either,
-    /// By the index of a [`Name`].
+    /// By a hash from the index of a [`Name`], which is the key.
     Index,
 }
 
@@ -221,10 +221,13 @@ where
 
     /// The hash given to the cache, if any, the hash given to the model, and the key.
     fn parts(&mut self, name: Name) -> (Option<u64>, u64, K) {
-        let key = K::make(name.key);
-        let hash = match self.access {
-            AccessBy::Index => u64::from(name.index),
-            _ => self.ours.hash_of(&key),
+        let (hash, key) = match self.access {
+            // Equal keys have equal hashes, up to eight keys the same one.
+            AccessBy::Index => (u64::from(name.index / 8), K::make(name.index)),
+            _ => {
+                let key = K::make(name.key);
+                (self.ours.hash_of(&key), key)
+            }
         };
         self.by_hash = !self.by_hash && self.access == AccessBy::Either;
         let is_given = self.by_hash || self.access == AccessBy::Index;
