@@ -17,7 +17,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     /// Returns the socket that matches a packet best, given the hash of the packet: see
     /// [`lookup`](Self::lookup).
     ///
-    /// With another hash than [`hash_of`](Self::hash_of) the packet its connection may not be found.
+    /// With another hash than [`hash_of`](Self::hash_of) the packet, its connection may be missed.
     /// Only connections are found by the hash: bound sockets and ports are hashed by the hasher of
     /// the table, and so is what is inserted or removed. To use the hash that a network card
     /// delivers, give the table the hasher [`Rss`](crate::hash::Rss), which computes the same. Then
