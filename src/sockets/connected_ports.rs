@@ -3,8 +3,8 @@
 //! ```text
 //!     occupied    the local ports of connections, by local address
 //!                 the ports that these addresses have, by version
-//!     v4_words    (remote address and port, local address, local port / 64)
-//!     v6_words      → a bit for each local port
+//!     v4_ports    (remote address and port, local address, local port / 512)
+//!     v6_ports      → the local ports, see port_sets.rs
 //!     busy        the last counts of `occupied` that were incremented: most connections of a
 //!                 server cost no search
 //! ```
@@ -13,25 +13,25 @@
 //!   port at an address once more at the address that is any of that version; but for the
 //!   connections that a count of `busy` has. That is 0, unless `occupied` has the port there more
 //!   than once.
-//! - **C3** Each bit of a word is that of a connection of the maps, and no word is zero. The other
-//!   way round, a connection has a bit if its port is 32,768 or more, or was in the range of
-//!   [`ConnectedPorts::track`], and there was memory.
+//! - **C3** Each port of `v4_ports` and `v6_ports` is that of a connection of the maps. The other
+//!   way round, a connection has its port there if that is 32,768 or more, or was in the range of
+//!   [`ConnectedPorts::track`], and there was memory; or since a search came across it.
 
 use core::hash::{BuildHasher, Hash};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::ops::RangeInclusive;
 
-use super::local::WORD;
+use super::Local;
+use super::lines::{LINE, Line};
 use super::local::{LocalWords, Scope};
-use super::ports::{Ports, bit};
-use super::{Local, map_error};
+use super::port_sets::PortSets;
+use super::ports::Ports;
 use crate::hash::DefaultHashBuilder;
 use crate::invariant::{InvariantError, ensure};
 use crate::key::flow::{FiveTuple, FlowKey};
 use crate::memory::{Allocator, Global};
-use crate::trash::TrashMap;
 
-/// The first of the local ports of which connections have bits in any case: systems select
+/// The first of the local ports that are known by remote socket in any case: systems select
 /// ephemeral ports from here on.
 const EPHEMERAL: u16 = 32_768;
 
@@ -55,9 +55,9 @@ pub(super) struct ConnectedPorts<S, A: Allocator + Clone> {
     occupied: Ports<S, A>,
     /// By the lowest bits of the port.
     busy: [Busy; BUSY],
-    v4_words: TrashMap<FiveTuple<Ipv4Addr>, u64, S, A>,
-    v6_words: TrashMap<FiveTuple<Ipv6Addr>, u64, S, A>,
-    /// The first and the last port of which new connections have bits.
+    v4_ports: PortSets<FiveTuple<Ipv4Addr>, S, A>,
+    v6_ports: PortSets<FiveTuple<Ipv6Addr>, S, A>,
+    /// The first and the last port of which new connections are in these.
     tracked: (u16, u16),
 }
 
@@ -66,8 +66,8 @@ impl<S: Clone, A: Allocator + Clone> ConnectedPorts<S, A> {
         Self {
             occupied: Ports::new_in(hasher, memory),
             busy: [Busy::NONE; BUSY],
-            v4_words: TrashMap::with_hasher_in(hasher.clone(), memory.clone()),
-            v6_words: TrashMap::with_hasher_in(hasher.clone(), memory.clone()),
+            v4_ports: PortSets::new_in(hasher, memory),
+            v6_ports: PortSets::new_in(hasher, memory),
             tracked: (EPHEMERAL, u16::MAX),
         }
     }
@@ -75,11 +75,11 @@ impl<S: Clone, A: Allocator + Clone> ConnectedPorts<S, A> {
 
 impl<S, A: Allocator + Clone> ConnectedPorts<S, A> {
     pub(super) fn allocation_size(&self) -> usize {
-        let words = self.v4_words.allocation_size() + self.v6_words.allocation_size();
-        self.occupied.allocation_size() + words
+        let ports = self.v4_ports.allocation_size() + self.v6_ports.allocation_size();
+        self.occupied.allocation_size() + ports
     }
 
-    /// From now on, connections from this range have bits.
+    /// From now on, the ports of connections from this range are known by remote socket.
     pub(super) fn track(&mut self, ports: &RangeInclusive<u16>) {
         let (first, last) = self.tracked;
         self.tracked = (first.min(*ports.start()), last.max(*ports.end()));
@@ -91,26 +91,34 @@ impl<S, A: Allocator + Clone> ConnectedPorts<S, A> {
 }
 
 impl<S: BuildHasher, A: Allocator + Clone> ConnectedPorts<S, A> {
-    /// The bits of the ports of a word, that of the port of `local`, that connections have at its
-    /// address.
+    /// The ports of a line, that of the port of `local`, that connections have at its address.
     #[inline]
-    pub(super) fn taken(&self, local: &Local) -> u64 {
-        let word = |scope| self.occupied.word(LocalWords::new(&local.in_scope(scope)));
+    pub(super) fn taken(&self, local: &Local) -> Line {
+        let line = |scope| self.occupied.line(LocalWords::new(&local.in_scope(scope)));
         match local.scope {
-            Scope::Any => word(Scope::AnyV4) | word(Scope::AnyV6),
-            scope => word(scope),
+            Scope::Any => line(Scope::AnyV4) | line(Scope::AnyV6),
+            scope => line(scope),
         }
     }
 
-    /// The bits of the local ports of a word, that of the port of `key`, that connections to its
-    /// remote socket are known to have.
+    /// Returns whether a connection has the port of `local` at its address.
     #[inline]
-    pub(super) fn taken_to(&self, key: &FlowKey) -> u64 {
-        let word = match word_of(key) {
-            FlowKey::V4(key) => self.v4_words.get(&key),
-            FlowKey::V6(key) => self.v6_words.get(&key),
-        };
-        word.copied().unwrap_or(0)
+    pub(super) fn contains(&self, local: &Local) -> bool {
+        let contains = |scope| self.occupied.contains(LocalWords::new(&local.in_scope(scope)));
+        match local.scope {
+            Scope::Any => contains(Scope::AnyV4) || contains(Scope::AnyV6),
+            scope => contains(scope),
+        }
+    }
+
+    /// The local ports of a line, that of the port of `key`, that connections to its remote socket
+    /// are known to have.
+    #[inline]
+    pub(super) fn taken_to(&self, key: &FlowKey) -> Line {
+        match line_of(key) {
+            FlowKey::V4(key) => self.v4_ports.get(&key),
+            FlowKey::V6(key) => self.v6_ports.get(&key),
+        }
     }
 
     /// Inserts the port of a connection. Returns false if memory allocation fails.
@@ -124,7 +132,7 @@ impl<S: BuildHasher, A: Allocator + Clone> ConnectedPorts<S, A> {
             return false;
         }
         if self.is_tracked(key) {
-            self.set_tracked(key);
+            self.insert_tracked(key);
         }
         true
     }
@@ -148,14 +156,15 @@ impl<S: BuildHasher, A: Allocator + Clone> ConnectedPorts<S, A> {
         true
     }
 
-    /// Sets the bit of a connection. Without memory it has none; then it costs a lookup.
+    /// Inserts the port of a connection to its remote socket. Without memory it is not known, and
+    /// costs a search a lookup.
     #[inline(never)]
-    fn set_tracked(&mut self, key: &FlowKey) {
-        let bit = bit(key.dport());
-        match word_of(key) {
-            FlowKey::V4(word) => set_bit(&mut self.v4_words, word, bit),
-            FlowKey::V6(word) => set_bit(&mut self.v6_words, word, bit),
-        }
+    pub(super) fn insert_tracked(&mut self, key: &FlowKey) {
+        let port = key.dport();
+        _ = match line_of(key) {
+            FlowKey::V4(line) => self.v4_ports.insert(line, port),
+            FlowKey::V6(line) => self.v6_ports.insert(line, port),
+        };
     }
 
     /// Removes the port of a connection.
@@ -169,7 +178,7 @@ impl<S: BuildHasher, A: Allocator + Clone> ConnectedPorts<S, A> {
             self.remove_occupied(key, address);
         }
         if self.is_tracked(key) {
-            self.clear_tracked(key);
+            self.remove_tracked(key);
         }
     }
 
@@ -185,13 +194,12 @@ impl<S: BuildHasher, A: Allocator + Clone> ConnectedPorts<S, A> {
         }
     }
 
-    /// Clears the bit of a connection, if it has one.
+    /// Removes the port of a connection to its remote socket, if it is known.
     #[inline(never)]
-    fn clear_tracked(&mut self, key: &FlowKey) {
-        let bit = bit(key.dport());
-        match word_of(key) {
-            FlowKey::V4(word) => clear_bit(&mut self.v4_words, &word, bit),
-            FlowKey::V6(word) => clear_bit(&mut self.v6_words, &word, bit),
+    fn remove_tracked(&mut self, key: &FlowKey) {
+        match line_of(key) {
+            FlowKey::V4(line) => self.v4_ports.remove(&line, key.dport()),
+            FlowKey::V6(line) => self.v6_ports.remove(&line, key.dport()),
         }
     }
 
@@ -199,8 +207,8 @@ impl<S: BuildHasher, A: Allocator + Clone> ConnectedPorts<S, A> {
     pub(super) fn clear(&mut self) {
         self.occupied.clear();
         self.busy = [Busy::NONE; BUSY];
-        self.v4_words.clear();
-        self.v6_words.clear();
+        self.v4_ports.clear();
+        self.v6_ports.clear();
     }
 
     /// Checks C2 and C3 for these connections; `is_connected` returns whether there is one.
@@ -220,8 +228,8 @@ impl<S: BuildHasher, A: Allocator + Clone> ConnectedPorts<S, A> {
         let more = |at: &LocalWords| busy(at).map_or(0, |busy| busy.count);
         let is_equal = self.occupied.is_equal(&occupied, more);
         ensure(is_equal, || "C2: a count of connections at a local address is wrong")?;
-        validate_words(&self.v4_words, |key| is_connected(&FlowKey::V4(key)))?;
-        validate_words(&self.v6_words, |key| is_connected(&FlowKey::V6(key)))
+        validate_tracked(&self.v4_ports, |key| is_connected(&FlowKey::V4(key)))?;
+        validate_tracked(&self.v6_ports, |key| is_connected(&FlowKey::V6(key)))
     }
 }
 
@@ -236,45 +244,23 @@ fn family(key: &FlowKey) -> LocalWords {
     LocalWords::of_packet(key, false)[1]
 }
 
-/// The key of the word with the local port of a connection.
-fn word_of(key: &FlowKey) -> FlowKey {
-    let word = key.dport() / WORD as u16;
+/// The key of the line with the local port of a connection.
+fn line_of(key: &FlowKey) -> FlowKey {
+    at_port(key, key.dport() / LINE)
+}
+
+/// The key of a connection between the same addresses, from another local port.
+#[inline]
+pub(super) fn at_port(key: &FlowKey, dport: u16) -> FlowKey {
     match *key {
-        FlowKey::V4(key) => FlowKey::V4(FiveTuple { dport: word, ..key }),
-        FlowKey::V6(key) => FlowKey::V6(FiveTuple { dport: word, ..key }),
-    }
-}
-
-/// Sets a bit of a word, if there is memory.
-fn set_bit<K, S, A>(words: &mut TrashMap<K, u64, S, A>, key: K, bit: u64)
-where
-    K: Eq + Hash,
-    S: BuildHasher,
-    A: Allocator + Clone,
-{
-    match words.get_mut(&key) {
-        Some(word) => *word |= bit,
-        None => drop(words.try_insert(key, bit)),
-    }
-}
-
-fn clear_bit<K, S, A>(words: &mut TrashMap<K, u64, S, A>, key: &K, bit: u64)
-where
-    K: Eq + Hash,
-    S: BuildHasher,
-    A: Allocator + Clone,
-{
-    if let Some(word) = words.get_mut(key) {
-        *word &= !bit;
-        if *word == 0 {
-            words.remove(key);
-        }
+        FlowKey::V4(key) => FlowKey::V4(FiveTuple { dport, ..key }),
+        FlowKey::V6(key) => FlowKey::V6(FiveTuple { dport, ..key }),
     }
 }
 
 /// Checks C3.
-fn validate_words<I: Copy, S, A>(
-    words: &TrashMap<FiveTuple<I>, u64, S, A>,
+fn validate_tracked<I: Copy, S, A>(
+    sets: &PortSets<FiveTuple<I>, S, A>,
     is_connected: impl Fn(FiveTuple<I>) -> bool,
 ) -> Result<(), InvariantError>
 where
@@ -282,13 +268,11 @@ where
     A: Allocator + Clone,
     FiveTuple<I>: Eq + Hash,
 {
-    words.validate().map_err(map_error)?;
-    for (key, word) in words {
-        let ports = (0..WORD as u16).filter(|port| word & bit(*port) != 0);
-        let mut keys = ports
-            .map(|port| FiveTuple { dport: key.dport.wrapping_mul(WORD as u16) + port, ..*key });
-        let are_connected = *word != 0 && keys.all(&is_connected);
-        ensure(are_connected, || "C3: a port has a bit and no connection")?;
+    sets.validate()?;
+    for (key, line) in sets.iter() {
+        let port = |port| key.dport.wrapping_mul(LINE) + port;
+        let mut keys = line.ports().map(|at| FiveTuple { dport: port(at), ..*key });
+        ensure(keys.all(&is_connected), || "C3: a port is known and has no connection")?;
     }
     Ok(())
 }

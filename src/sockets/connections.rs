@@ -18,7 +18,6 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use core::ops::RangeInclusive;
 
 use super::connected_ports::ConnectedPorts;
-use super::ports::bit;
 use super::small_table::{MAX_SMALL, SHRINK_AT, SmallTable};
 use super::{Local, RejectedSocket, SocketError, map_error};
 use crate::invariant::{InvariantError, ensure};
@@ -169,17 +168,29 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
         }
     }
 
+    /// Returns whether there is this connection, and has its port known by remote socket from now
+    /// on, if there is memory. The port is in the range of [`ConnectedPorts::track`].
+    pub(super) fn track_if_any(&mut self, key: &FlowKey) -> bool {
+        let is_connected = self.get(key).is_some();
+        if is_connected && self.small.is_empty() {
+            self.ports.insert_tracked(key);
+        }
+        is_connected
+    }
+
     /// Returns whether a connection has this port, and a local address in this scope.
     pub(super) fn occupies(&self, local: &Local) -> bool {
-        if !self.small.is_empty() {
-            let matches = |key: &FlowKey| {
-                local.protocol == key.protocol()
-                    && local.port == Some(key.dport())
-                    && local.takes(key.dst())
-            };
-            return self.small.slots().iter().any(|(key, _)| matches(key));
-        }
-        self.ports.taken(local) & local.port.map_or(0, bit) != 0
+        self.small_occupies(local) || self.ports.contains(local)
+    }
+
+    /// Returns whether a connection of the small table does: see [`Self::occupies`].
+    pub(super) fn small_occupies(&self, local: &Local) -> bool {
+        let matches = |key: &FlowKey| {
+            local.protocol == key.protocol()
+                && local.port == Some(key.dport())
+                && local.takes(key.dst())
+        };
+        self.small.slots().iter().any(|(key, _)| matches(key))
     }
 
     /// Inserts a connection. Returns the socket if the connection exists, or memory allocation

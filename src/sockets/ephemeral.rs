@@ -14,13 +14,13 @@
 //! A bound socket has no destination. So the hash includes an id that differs for each of them, and
 //! the first free port from there on is used.
 //!
-//! The ports in use are bits, 64 in a word: a search examines at most 442 words for 28,232 ports,
-//! and one of them twice.
+//! The ports in use are searched by lines of 512: a search among the 28,232 ports from 32,768 on
+//! examines 56 lines, and one of them twice.
 
 use core::ops::RangeInclusive;
 
 use super::SocketError;
-use super::local::WORD;
+use super::lines::{LINE, Line};
 use crate::memory::{Allocator, Vec};
 
 /// The number of cursors, which destinations share. The RFC suggests ten; more cursors leak less
@@ -44,16 +44,17 @@ impl<A: Allocator> Cursors<A> {
     /// Returns the next free port for the destination with this hash, and advances its cursor.
     ///
     /// The range has passed [`check`]. `random` returns the initial value of each cursor. `taken`
-    /// returns the bits of ports in use, of the 64 ports of a word that has this port; `is_free`
-    /// returns whether one without a bit is free. One search calls `taken` once for each word, at
-    /// most, and once more for that of the first port.
-    pub(super) fn next(
+    /// returns the ports in use by `sockets`, of the line that has this port; `is_free` returns
+    /// whether another one is free. One search calls `taken` once for each line, at most, and once
+    /// more for that of the first port.
+    pub(super) fn next<C>(
         &mut self,
         hash: u64,
         ports: &RangeInclusive<u16>,
         random: impl Fn(usize) -> u64,
-        taken: impl Fn(u16) -> u64,
-        is_free: impl Fn(u16) -> bool,
+        sockets: &mut C,
+        taken: impl Fn(&C, u16) -> Line,
+        is_free: impl Fn(&mut C, u16) -> bool,
     ) -> Result<u16, SocketError> {
         if self.0.is_empty() {
             self.0.try_reserve_exact(CURSORS).map_err(|_| SocketError::NoMemory)?;
@@ -67,7 +68,7 @@ impl<A: Allocator> Cursors<A> {
         // From the first port to the end, then from the start to the first.
         let wrapped = start..=first.saturating_sub(1).max(start);
         for range in [first..=end, wrapped] {
-            if let Some(port) = next_free(range, &taken, &is_free) {
+            if let Some(port) = next_free(range, sockets, &taken, &is_free) {
                 let step = (u64::from(port) + span - u64::from(first)) % span;
                 // The order of ports breaks where the cursor wraps, once in four billion ports.
                 *cursor = cursor.wrapping_add(step as u32 + 1);
@@ -78,28 +79,18 @@ impl<A: Allocator> Cursors<A> {
     }
 }
 
-/// Returns the first free port of a range, by its words.
-fn next_free(
+/// Returns the first free port of a range, by its lines.
+fn next_free<C>(
     ports: RangeInclusive<u16>,
-    taken: &impl Fn(u16) -> u64,
-    is_free: &impl Fn(u16) -> bool,
+    sockets: &mut C,
+    taken: &impl Fn(&C, u16) -> Line,
+    is_free: &impl Fn(&mut C, u16) -> bool,
 ) -> Option<u16> {
-    let (first, last) = (u32::from(*ports.start()), u32::from(*ports.end()));
-    let words = first / WORD..=last / WORD;
-    words.into_iter().find_map(|word| {
-        let at = (word * WORD).max(first);
-        let mut free = !taken(at as u16) & u64::MAX << (at % WORD);
-        while free != 0 {
-            let port = word * WORD + free.trailing_zeros();
-            if port > last {
-                return None;
-            }
-            if is_free(port as u16) {
-                return Some(port as u16);
-            }
-            free &= free - 1;
-        }
-        None
+    let (first, last) = ports.into_inner();
+    (first / LINE..=last / LINE).find_map(|line| {
+        let start = first.max(line * LINE);
+        let end = last.min(line * LINE + (LINE - 1));
+        taken(sockets, start).find_absent(start..=end, |port| is_free(sockets, port))
     })
 }
 

@@ -4,6 +4,8 @@ use core::hash::BuildHasher;
 use core::net::{IpAddr, SocketAddr};
 use core::ops::RangeInclusive;
 
+use super::connected_ports::at_port;
+use super::connections::Connections;
 use super::listeners::{Links, Listener};
 use super::{Local, Name, RejectedSocket, Reuse, SocketError, SocketTable, ephemeral};
 use crate::key::flow::FlowKey;
@@ -39,7 +41,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     /// Binds a socket to a free port of a range. The port of `local` is ignored.
     ///
     /// The port is selected by the hash, which should be seeded with a secret, so that one port
-    /// does not reveal the next: algorithm 1 of RFC 6056. Ports are tested 64 at a time.
+    /// does not reveal the next: algorithm 1 of RFC 6056. Ports are tested 512 at a time.
     ///
     /// # Errors
     ///
@@ -69,15 +71,17 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
             return Err(RejectedSocket { refused: socket, why });
         }
         let Self { connections, listeners, .. } = self;
-        let taken = |port| {
+        let taken = |connections: &Connections<T, S, A>, port| {
             let local = local.at_port(port);
             listeners.taken(&local) | connections.ports().taken(&local)
         };
-        let is_free = |port| !connections.occupies(&local.at_port(port));
+        let is_free = |connections: &mut Connections<T, S, A>, port| {
+            !connections.small_occupies(&local.at_port(port))
+        };
         // The id takes the place of a destination, so that one port does not reveal the next.
         let hash = self.hasher.hash_one((local.at_port(0), self.next_id));
         let random = |index| self.hasher.hash_one(index);
-        match self.cursors.next(hash, &ports, random, taken, is_free) {
+        match self.cursors.next(hash, &ports, random, connections, taken, is_free) {
             Ok(port) => self.insert_bound(local.at_port(port), reuse, socket),
             Err(why) => Err(RejectedSocket { refused: socket, why }),
         }
@@ -213,9 +217,9 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     /// `remote`.
     ///
     /// Ports are selected in the order of RFC 6056, which is secret if the hasher is seeded with a
-    /// secret. Ports are tested 64 at a time. Only those below 32,768 that
+    /// secret. Ports are tested 512 at a time. Only those below 32,768 that
     /// [`connect`](Self::connect) or [`accept`](Self::accept) used before the first call with this
-    /// range cost a lookup each.
+    /// range cost a lookup each, once.
     ///
     /// # Errors
     ///
@@ -246,8 +250,8 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         ports: RangeInclusive<u16>,
         socket: T,
     ) -> Result<Name, RejectedSocket<T>> {
-        let at_port = |port| connection(SocketAddr::new(local, port), remote, protocol);
-        let checked = ephemeral::check(&ports).and_then(|()| at_port(*ports.start()));
+        let first = SocketAddr::new(local, *ports.start());
+        let checked = ephemeral::check(&ports).and_then(|()| connection(first, remote, protocol));
         let key = match checked.and_then(|key| self.check_limit().map(|()| key)) {
             Ok(key) => key,
             Err(why) => return Err(RejectedSocket { refused: socket, why }),
@@ -255,16 +259,16 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         let Self { connections, listeners, .. } = self;
         connections.track(&ports);
         let here = Local::new(SocketAddr::new(key.dst(), 0), protocol);
-        let taken = |port: u16| {
-            // A word may begin with port 0, with which there is no connection.
-            let key = at_port(port.max(1)).unwrap_or(key);
-            listeners.taken(&here.at_port(port)) | connections.ports().taken_to(&key)
+        let from = |port| at_port(&key, port);
+        let taken = |connections: &Connections<T, S, A>, port| {
+            listeners.taken(&here.at_port(port)) | connections.ports().taken_to(&from(port))
         };
-        let is_free = |port| at_port(port).is_ok_and(|key| connections.get(&key).is_none());
+        let is_free =
+            |connections: &mut Connections<T, S, A>, port| !connections.track_if_any(&from(port));
         let hash = self.hasher.hash_one((key.src(), key.sport(), key.dst(), protocol));
         let random = |index| self.hasher.hash_one(index);
-        match self.cursors.next(hash, &ports, random, taken, is_free).and_then(at_port) {
-            Ok(key) => self.insert_connected(&key, socket),
+        match self.cursors.next(hash, &ports, random, connections, taken, is_free) {
+            Ok(port) => self.insert_connected(&from(port), socket),
             Err(why) => Err(RejectedSocket { refused: socket, why }),
         }
     }

@@ -22,6 +22,7 @@
 use alloc::format;
 use core::hash::BuildHasher;
 
+use super::lines::Line;
 use super::local::{LocalWords, Scope};
 use super::ports::Ports;
 use super::{Local, Match, Name, Reuse, map_error};
@@ -296,15 +297,15 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Listeners<T, S, A> {
         single_conflicts || port.any.into_iter().any(list_conflicts)
     }
 
-    /// The bits of the ports of a word, that of the port of `local`, that no new socket at its
-    /// address can have.
+    /// The ports of a line, that of the port of `local`, that no new socket at its address can
+    /// have.
     #[inline]
-    pub(super) fn taken(&self, local: &Local) -> u64 {
+    pub(super) fn taken(&self, local: &Local) -> Line {
         if self.len() == 0 {
-            return 0;
+            return Line::EMPTY;
         }
-        let bound = |scope| self.bound.word(LocalWords::new(&local.in_scope(scope)));
-        let narrower = |scope| self.narrower.word(LocalWords::new(&local.in_scope(scope)));
+        let bound = |scope| self.bound.line(LocalWords::new(&local.in_scope(scope)));
+        let narrower = |scope| self.narrower.line(LocalWords::new(&local.in_scope(scope)));
         let scope = local.scope;
         bound(Scope::Any)
             | match scope {
@@ -312,7 +313,8 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Listeners<T, S, A> {
                 Scope::AnyV4 | Scope::AnyV6 => bound(scope) | narrower(scope),
                 Scope::Any => {
                     let families = [Scope::AnyV4, Scope::AnyV6].into_iter();
-                    families.fold(0, |taken, family| taken | bound(family) | narrower(family))
+                    families
+                        .fold(Line::EMPTY, |taken, family| taken | bound(family) | narrower(family))
                 }
             }
     }

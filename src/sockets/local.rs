@@ -4,10 +4,8 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use super::lines::LINE;
 use crate::key::flow::FlowKey;
-
-/// Ports of a word, in sets of ports.
-pub(super) const WORD: u32 = u64::BITS;
 
 /// The local address of a bound socket: an address or any, a port or all, and a protocol.
 ///
@@ -275,11 +273,11 @@ impl LocalWords {
         self.header as u16
     }
 
-    /// The key of the word with the port, see [`Ports`](super::ports::Ports).
+    /// The key of the line with the port, see [`Ports`](super::ports::Ports).
     #[inline]
-    pub(super) fn block(self) -> Self {
-        let block = u64::from(self.port()) / u64::from(WORD);
-        Self { header: self.header >> 17 << 17 | block, ..self }
+    pub(super) fn line(self) -> Self {
+        let line = u64::from(self.port() / LINE);
+        Self { header: self.header >> 17 << 17 | line, ..self }
     }
 
     /// The key of the address and port that a packet is sent to.

@@ -1,15 +1,17 @@
-//! Multisets of ports at local addresses, which are searched 64 ports at a time.
+//! Multisets of ports at local addresses, which are searched 512 ports at a time.
 //!
 //! ```text
-//!     words    (address, port / 64) → a bit for each port that is in the set
-//!     more     (address, port)      → how many times more than once
+//!     sets     (address, port / 512) → the ports, see port_sets.rs
+//!     more     (address, port)       → how many times more than once
 //! ```
 //!
-//! - **P1** No word is zero, and no count. A port with a count has its bit.
+//! - **P1** No count is zero. A port with a count is in its set.
 
 use core::hash::BuildHasher;
 
-use super::local::{LocalWords, WORD};
+use super::lines::Line;
+use super::local::LocalWords;
+use super::port_sets::PortSets;
 use crate::hash::DefaultHashBuilder;
 use crate::memory::{Allocator, Global};
 use crate::trash::TrashMap;
@@ -17,19 +19,14 @@ use crate::trash::TrashMap;
 /// Ports at local addresses.
 #[derive(Clone)]
 pub(super) struct Ports<S, A: Allocator + Clone = Global> {
-    words: TrashMap<LocalWords, u64, S, A>,
+    sets: PortSets<LocalWords, S, A>,
     more: TrashMap<LocalWords, usize, S, A>,
-}
-
-/// The bit of a port in its word.
-pub(super) const fn bit(port: u16) -> u64 {
-    1 << (port as u32 % WORD)
 }
 
 impl<S: Clone, A: Allocator + Clone> Ports<S, A> {
     pub(super) fn new_in(hasher: &S, memory: &A) -> Self {
         Self {
-            words: TrashMap::with_hasher_in(hasher.clone(), memory.clone()),
+            sets: PortSets::new_in(hasher, memory),
             more: TrashMap::with_hasher_in(hasher.clone(), memory.clone()),
         }
     }
@@ -37,15 +34,20 @@ impl<S: Clone, A: Allocator + Clone> Ports<S, A> {
 
 impl<S, A: Allocator + Clone> Ports<S, A> {
     pub(super) fn allocation_size(&self) -> usize {
-        self.words.allocation_size() + self.more.allocation_size()
+        self.sets.allocation_size() + self.more.allocation_size()
     }
 }
 
 impl<S: BuildHasher, A: Allocator + Clone> Ports<S, A> {
-    /// Returns the word with a port: the bits of the ports that are in the set at this address.
+    /// Returns the ports of the line with a port that are in the set at this address.
     #[inline]
-    pub(super) fn word(&self, at: LocalWords) -> u64 {
-        if self.words.is_empty() { 0 } else { self.words.get(&at.block()).copied().unwrap_or(0) }
+    pub(super) fn line(&self, at: LocalWords) -> Line {
+        self.sets.get(&at.line())
+    }
+
+    #[inline]
+    pub(super) fn contains(&self, at: LocalWords) -> bool {
+        self.sets.contains(&at.line(), at.port())
     }
 
     /// Inserts a port once more. Returns whether it was absent, or `None` if memory allocation
@@ -56,14 +58,9 @@ impl<S: BuildHasher, A: Allocator + Clone> Ports<S, A> {
             *count += 1;
             return Some(false);
         }
-        let bit = bit(at.port());
-        match self.words.get_mut(&at.block()) {
-            Some(word) if *word & bit == 0 => {
-                *word |= bit;
-                Some(true)
-            }
-            Some(_) => self.more.try_insert(at, 1).is_ok().then_some(false),
-            None => self.words.try_insert(at.block(), bit).is_ok().then_some(true),
+        match self.sets.insert(at.line(), at.port())? {
+            true => Some(true),
+            false => self.more.try_insert(at, 1).is_ok().then_some(false),
         }
     }
 
@@ -77,17 +74,12 @@ impl<S: BuildHasher, A: Allocator + Clone> Ports<S, A> {
             }
             return false;
         }
-        if let Some(word) = self.words.get_mut(&at.block()) {
-            *word &= !bit(at.port());
-            if *word == 0 {
-                self.words.remove(&at.block());
-            }
-        }
+        self.sets.remove(&at.line(), at.port());
         true
     }
 
     pub(super) fn clear(&mut self) {
-        self.words.clear();
+        self.sets.clear();
         self.more.clear();
     }
 
@@ -98,11 +90,11 @@ impl<S: BuildHasher, A: Allocator + Clone> Ports<S, A> {
         other: &Ports<DefaultHashBuilder>,
         more_of: impl Fn(&LocalWords) -> usize,
     ) -> bool {
-        let Self { words, more } = self;
-        (words.len(), more.len()) == (other.words.len(), other.more.len())
-            && words.validate().is_ok()
+        let Self { sets, more } = self;
+        (sets.len(), more.len()) == (other.sets.len(), other.more.len())
+            && sets.validate().is_ok()
             && more.validate().is_ok()
-            && words.iter().all(|(at, word)| other.words.get(at) == Some(word))
+            && sets.iter().all(|(at, line)| other.sets.get(at) == line)
             && more.iter().all(|(at, count)| other.more.get(at) == Some(&(count + more_of(at))))
     }
 }
@@ -118,29 +110,26 @@ mod tests {
         LocalWords::new(&Local::new(SocketAddr::from(([192, 0, 2, 1], port)), 6))
     }
 
-    fn contains(ports: &Ports<DefaultHashBuilder>, port: u16) -> bool {
-        ports.word(at(port)) & bit(port) != 0
-    }
-
     #[test]
     fn a_port_is_in_the_set_as_often_as_it_was_inserted() {
         let mut ports = Ports::new_in(&DefaultHashBuilder::with_seed(1), &Global);
-        for port in [0, 1, 63, 64, u16::MAX] {
+        for port in [0, 1, 63, 64, 511, 512, u16::MAX] {
             for times in 0..3 {
                 assert_eq!(ports.insert(at(port)), Some(times == 0));
-                assert!(contains(&ports, port));
+                assert!(ports.contains(at(port)));
             }
         }
-        assert_eq!((ports.word(at(5)), ports.word(at(70))), (1 << 63 | 0b11, 1));
-        assert!(!contains(&ports, 2) && !contains(&ports, 128));
+        assert!(ports.line(at(5)).ports().eq([0, 1, 63, 64, 511]));
+        assert!(ports.line(at(700)).ports().eq([0]));
+        assert!(!ports.contains(at(2)) && !ports.contains(at(1024)));
         let empty = Ports::new_in(&DefaultHashBuilder::with_seed(2), &Global);
-        for port in [0, 1, 63, 64, u16::MAX] {
+        for port in [0, 1, 63, 64, 511, 512, u16::MAX] {
             assert!(!ports.is_equal(&empty, |_| 0));
             for times in 0..3 {
-                assert!(contains(&ports, port));
+                assert!(ports.contains(at(port)));
                 assert_eq!(ports.remove(at(port)), times == 2);
             }
-            assert!(!contains(&ports, port));
+            assert!(!ports.contains(at(port)));
         }
         assert!(ports.is_equal(&empty, |_| 0));
     }
