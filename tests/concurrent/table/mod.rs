@@ -50,7 +50,7 @@ type Table<V = u64, K = u64> = ConcurrentTable<K, V, Weak>;
 
 /// Steps of one thread. Fewer under a slow checker.
 const ROUNDS: u64 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
-    (true, _) => 24,
+    (true, _) => 16,
     (_, Some(_)) => 5_000,
     _ => 60_000,
 };
