@@ -1,10 +1,16 @@
 //! `ConcurrentTable`.
 
+#[cfg(not(sanitizer))]
 mod claims;
+#[cfg(not(sanitizer = "address"))]
 mod guarantees;
+#[cfg(not(sanitizer = "thread"))]
 mod linearizable;
+#[cfg(not(sanitizer = "thread"))]
 mod misuse;
+#[cfg(not(sanitizer = "thread"))]
 mod model;
+#[cfg(not(sanitizer = "address"))]
 mod traversals;
 
 use ::model as model_crate;
