@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs every fuzz target, beginning with its seeds: fuzz.sh [SECONDS], 1 for each by default.
 #
-# A run of some seconds takes less time than its compilation, so nothing is optimized for it.
+# A run of some seconds takes less time than its compilation, so nothing is optimized for it, and
+# there is no debug information.
 #
 # Uses AddressSanitizer, which detects invalid memory accesses of unsafe code. It needs nightly
 # Rust; if that cannot be installed, the targets run without it. Inputs are chosen at equal rates:
@@ -13,7 +14,8 @@ seconds=${1:-1}
 # The longest time of an input.
 limit=10
 if [ "$seconds" -lt 10 ]; then
-    export CARGO_PROFILE_RELEASE_OPT_LEVEL=0
+    # cargo-fuzz sets the level of debug information on its command line.
+    export CARGO_PROFILE_RELEASE_OPT_LEVEL=0 RUSTFLAGS="-Cdebuginfo=0 ${RUSTFLAGS-}"
     limit=60
 fi
 

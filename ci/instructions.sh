@@ -11,11 +11,16 @@ if ! command -v valgrind >/dev/null || [ "$(uname -m)" != x86_64 ]; then
 fi
 cargo build --profile bench -p flowtable-instructions
 program=$(target)/release/flowtable-instructions
+# One run counts them all, each with what it calls.
+file=$(mktemp)
+trap 'rm "$file"' EXIT
+valgrind --quiet --tool=callgrind --callgrind-out-file="$file" --collect-atstart=no \
+    --toggle-collect="*count_*" "$program"
+costs=$(callgrind_annotate --inclusive=yes --threshold=100 "$file")
 failed=0
 while read -r name limit; do
-    collected=$(valgrind --tool=callgrind --callgrind-out-file=/dev/null --collect-atstart=no \
-        --toggle-collect="*count_$name*" "$program" 2>&1 | sed -n 's/.*Collected : //p')
-    each=$((collected / 65536))
+    collected=$(awk "/::count_$name / { gsub(\",\", \"\"); print \$1 }" <<<"$costs")
+    each=$((${collected:-0} / 65536))
     echo "$name: $each instructions, limit $limit"
     [ "$each" -gt 0 ] && [ "$each" -le "$limit" ] || failed=1
 done <crates/instructions/limits.txt

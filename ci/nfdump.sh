@@ -17,7 +17,7 @@ if ! { command -v nfcapd && command -v nfdump || install; } >/dev/null 2>&1; the
     echo "SKIPPED: a real collector, because nfdump could not be installed"
     exit 77
 fi
-cargo build --example flow_cache
+cargo build --example flow_cache --all-features
 example=${CARGO_TARGET_DIR:-target}/debug/examples/flow_cache
 work=$(mktemp -d)
 collector=

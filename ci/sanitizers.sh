@@ -22,18 +22,24 @@ if ! has_nightly has_sources; then
     exit 77
 fi
 folder=$(target)/sanitizers
-# Tests do less: fewer rounds, cases and sizes, and cases that failed once are in other checks.
+# Tests do less: fewer rounds, cases and sizes, and cases that failed once are in other checks. Then
+# compilation with optimization would take longer than the tests do without.
 sizes=sizes::every_size
 if [ -n "${LONG-}" ]; then
     sizes=sizes::
 else
     export FEW_ROUNDS=1 PROPTEST_CASES=4 PROPTEST_DISABLE_FAILURE_PERSISTENCE=1
+    export CARGO_PROFILE_DEV_OPT_LEVEL=0
 fi
 
+# Compilation is most of the time: test modules that do not run are left out, by `cfg(sanitizer)`.
+flags() {
+    echo "-Zsanitizer=$1 --cfg sanitizer --cfg sanitizer=\"$1\" -Aunused"
+}
 # Both packages in each part: another selection would be compiled again. Some tests make allocations
 # that fail.
 address() {
-    RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=allocator_may_return_null=1 \
+    RUSTFLAGS=$(flags address) ASAN_OPTIONS=allocator_may_return_null=1 \
         part address "$limit" cargo +nightly test -p flowtable -p flowtable-tests \
             --target "$host" --features concurrent "$@"
 }
@@ -47,11 +53,8 @@ addresses() {
 }
 # ThreadSanitizer does not support fences. crossbeam-epoch uses stronger loads instead when it is
 # compiled for it, so no report has to be suppressed. E4 is about allocations of one thread.
-#
-# Compilation with optimization would be most of the time. AddressSanitizer needs it: without, the
-# compilation of a type that is larger than memory takes gigabytes.
 threads() {
-    CARGO_PROFILE_DEV_OPT_LEVEL=0 RUSTFLAGS=-Zsanitizer=thread TSAN_OPTIONS=halt_on_error=1 \
+    RUSTFLAGS=$(flags thread) TSAN_OPTIONS=halt_on_error=1 \
         part thread "$limit" cargo +nightly test -p flowtable-tests \
         -Zbuild-std --target "$host" --features concurrent \
         --test concurrent --test concurrent_routes --test snapshot_routes -- \

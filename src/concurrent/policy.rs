@@ -12,7 +12,12 @@
 use super::sync::IS_CHECKED;
 
 /// Shards of a table.
-pub(super) const SHARDS: usize = if IS_CHECKED { 2 } else { 64 };
+pub(super) const SHARDS: usize = match (IS_CHECKED, cfg!(miri)) {
+    (true, _) => 2,
+    // Traversals would be most of the time of tests in Miri.
+    (_, true) => 4,
+    _ => 64,
+};
 
 /// The greatest depth of a directory, in bits: less than the upper half of a mixed hash.
 pub(super) const DEEPEST: u32 = 24;

@@ -1,6 +1,10 @@
 //! `SourceHashCache`, `ChainedCache` and `DuplicateFilter`.
+//!
+//! Modules that do not run under sanitizers are not compiled for them, since that takes minutes.
 
+#[cfg(not(sanitizer = "address"))]
 mod allocators;
+#[cfg(not(sanitizer = "address"))]
 mod claims;
 mod contents;
 mod model;

@@ -14,7 +14,7 @@ type Map<K = u64, V = Versioned> = ConcurrentMap<K, V, Weak>;
 
 /// Steps of one thread. Fewer under a slow checker.
 const ROUNDS: u64 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
-    (true, _) => 24,
+    (true, _) => 12,
     (_, Some(_)) => 5_000,
     _ => 100_000,
 };

@@ -2,21 +2,23 @@
 //!
 //! With `--cfg shuttle` the primitives of the library are those of shuttle, which work only in the
 //! tests of the module `shuttle`.
+//!
+//! Modules that do not run under a sanitizer are not compiled for it, since that takes minutes.
 #![cfg(feature = "concurrent")]
 
-#[cfg(not(shuttle))]
+#[cfg(not(any(shuttle, sanitizer)))]
 mod claims;
-#[cfg(not(shuttle))]
+#[cfg(not(any(shuttle, sanitizer)))]
 mod ephemeral;
-#[cfg(not(shuttle))]
+#[cfg(not(any(shuttle, sanitizer = "address")))]
 mod guarantees;
-#[cfg(not(shuttle))]
+#[cfg(not(any(shuttle, sanitizer = "thread")))]
 mod leaks;
-#[cfg(not(shuttle))]
+#[cfg(not(any(shuttle, sanitizer = "thread")))]
 mod linearizable;
-#[cfg(not(shuttle))]
+#[cfg(not(any(shuttle, sanitizer = "thread")))]
 mod misuse;
-#[cfg(not(shuttle))]
+#[cfg(not(any(shuttle, sanitizer = "thread")))]
 mod model;
 mod perform;
 #[cfg(shuttle)]

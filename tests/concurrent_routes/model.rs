@@ -189,7 +189,7 @@ fn values_of_any_size_and_alignment() {
     let (small, wide) = (ConcurrentRoutes::<u32, ()>::new(), ConcurrentRoutes::new());
     let mut rng = StdRng::seed_from_u64(7);
     let mut model = RouteTable::new();
-    for number in 0..if cfg!(miri) { 80 } else { 600_u32 } {
+    for number in 0..if cfg!(miri) { 20 } else { 600_u32 } {
         let at: Prefix<u32> = random::prefix(&mut rng);
         small.insert(at, ()).unwrap();
         wide.insert(at, Wide([number.into(); 20])).unwrap();

@@ -286,6 +286,9 @@ fn a_table_in_an_area_never_needs_other_memory() {
         area.validate().unwrap();
     }
     test::<Ipv4Addr>(16 << 10, 30);
+    if cfg!(miri) {
+        return;
+    }
     test::<Ipv6Addr>(16 << 10, 30);
     test::<Ipv4Addr>(64 << 10, 200);
     test::<Ipv6Addr>(64 << 10, 100);
@@ -326,7 +329,9 @@ fn iterators_and_removals_need_no_memory() {
         assert!(table.is_empty() && area.allocated_bytes() < before);
         assert_eq!(table.into_iter().count(), 0);
     }
-    test::<Ipv4Addr>();
+    if !cfg!(miri) {
+        test::<Ipv4Addr>();
+    }
     test::<Ipv6Addr>();
 }
 

@@ -1,27 +1,30 @@
 //! `RouteTable`.
 //!
+//! Modules that do not run under sanitizers are not compiled for them, since that takes minutes.
+//!
 //! Without `std`, only the instructions that count bits differ. Then the tests of what does not
 //! depend on them are left out.
 
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", not(sanitizer = "address")))]
 mod allocators;
 mod corners;
+#[cfg(not(sanitizer = "address"))]
 mod dense;
 #[cfg(feature = "std")]
 mod drops;
 #[cfg(feature = "std")]
 mod inconsistent;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", not(sanitizer = "address")))]
 mod internet;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", not(sanitizer = "address")))]
 mod memory;
 mod methods;
 mod model;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", not(sanitizer = "address")))]
 mod more;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", not(sanitizer = "address")))]
 mod shortcuts;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", not(sanitizer = "address")))]
 mod stamped;
 
 #[global_allocator]

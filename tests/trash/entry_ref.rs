@@ -53,7 +53,7 @@ proptest! {
         steps in vec((0..6_u8, 0..if cfg!(miri) { 20 } else { 500_u32 }), 0..3000),
         hasher in proptest::sample::select(&Weak::ALL),
     ) {
-        let steps = steps.into_iter().take(if cfg!(miri) { 60 } else { 3000 });
+        let steps = steps.into_iter().take(if cfg!(miri) { 30 } else { 3000 });
         let (mut map, mut model) = (TrashMap::with_hasher(hasher), HashMap::new());
         for (number, op) in steps.enumerate() {
             step(&mut map, &mut model, op);

@@ -1,16 +1,22 @@
 //! `TrashMap`, `TrashSet` and `TrashTable`.
+//!
+//! Modules that do not run under sanitizers are not compiled for them, since that takes minutes.
 
+#[cfg(not(sanitizer = "address"))]
 mod allocators;
+#[cfg(not(sanitizer = "address"))]
 mod claims;
 mod drops;
 mod entry_ref;
 mod floods;
+#[cfg(not(sanitizer = "address"))]
 mod memory;
 mod methods;
 mod model;
 mod panics;
 mod set;
 mod sizes;
+#[cfg(not(sanitizer = "address"))]
 mod static_area;
 mod table;
 

@@ -14,6 +14,8 @@ const PATIENCE: Duration = Duration::from_secs(600);
 ///
 /// A reader is given the number of its previous runs.
 pub fn run_concurrently(writers: &[&(dyn Fn() + Sync)], readers: &[&(dyn Fn(u64) + Sync)]) {
+    // Miri executes threads in turns: more of them take it longer.
+    let readers = if cfg!(miri) { &readers[..readers.len().min(1)] } else { readers };
     let busy = AtomicUsize::new(writers.len());
     let start = Barrier::new(writers.len() + readers.len());
     thread::scope(|scope| {

@@ -114,7 +114,7 @@ fn an_index_from_the_packet_changes_no_verdict() {
     for indices in [1, 3, 1 << 20] {
         let [mut by_hash, mut by_index] =
             [0; 2].map(|_| DuplicateFilter::new(8, lifetime).unwrap());
-        for step in 0..if cfg!(miri) { 100 } else { 2000 } {
+        for step in 0..if cfg!(miri) { 40 } else { 2000 } {
             let (sender, sequence) = (mix(step) % 12, mix(step + 1_000_000) % 16);
             let index = SourceIndex::new((mix(sender) % indices) as u32);
             let now = Timestamp::from_nanos(step);

@@ -49,7 +49,9 @@ fn d1_an_entry_is_dropped_once_and_after_the_pins_that_may_reference_it() {
     let read = |round| {
         let pin = map.pin();
         let found = (0..BURST).filter_map(|i| pin.get(&(mix(round * BURST + i) % KEYS)));
-        let found: Vec<&Token> = found.chain(pin.values()).collect();
+        // A traversal takes Miri as long as many writes.
+        let values = pin.values().take(if cfg!(miri) && round % 8 > 0 { 0 } else { usize::MAX });
+        let found: Vec<&Token> = found.chain(values).collect();
         assert!(found.iter().all(|token| token.is_alive()), "dropped under a pin");
     };
     run_concurrently(

@@ -161,7 +161,7 @@ fn a3<V: Value>(hasher: Weak, many: u64) {
 fn a3_a_present_key_is_found_during_other_insertions_and_removals() {
     let many = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
         (true, _) => 21,
-        (_, Some(_)) => 10_000,
+        (_, Some(_)) => 2_000,
         _ => 60_000,
     };
     for (hasher, many) in [

@@ -1,10 +1,16 @@
 //! `ConcurrentTable`.
 
+#[cfg(not(sanitizer))]
 mod claims;
+#[cfg(not(sanitizer = "address"))]
 mod guarantees;
+#[cfg(not(sanitizer = "thread"))]
 mod linearizable;
+#[cfg(not(sanitizer = "thread"))]
 mod misuse;
+#[cfg(not(sanitizer = "thread"))]
 mod model;
+#[cfg(not(sanitizer = "address"))]
 mod traversals;
 
 use ::model as model_crate;
@@ -50,7 +56,7 @@ type Table<V = u64, K = u64> = ConcurrentTable<K, V, Weak>;
 
 /// Steps of one thread. Fewer under a slow checker.
 const ROUNDS: u64 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
-    (true, _) => 24,
+    (true, _) => 16,
     (_, Some(_)) => 5_000,
     _ => 60_000,
 };

@@ -18,6 +18,9 @@ type Trie = ConcurrentLcTrie<u64, u64>;
 
 const KEYS: u64 = if cfg!(miri) { 8 } else { 64 };
 
+/// Reads with one pin.
+const BURST: u64 = if cfg!(miri) { 4 } else { 100 };
+
 /// Steps of one thread. Fewer under a slow checker.
 const ROUNDS: u64 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
     (true, _) => 24,
@@ -60,7 +63,7 @@ fn t1_t2_a_lookup_is_of_a_moment_between_its_begin_and_its_end() {
     };
     let read = |round: u64| {
         let pinned = trie.pin();
-        for at in (0..100).map(|nth| mix(round * 100 + nth) % KEYS) {
+        for at in (0..BURST).map(|nth| mix(round * BURST + nth) % KEYS) {
             let before = done[at as usize].load(Ordering::Acquire);
             let found = pinned.get(&key(at)).copied();
             let after = begun[at as usize].load(Ordering::Acquire);
