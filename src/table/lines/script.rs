@@ -39,6 +39,9 @@ impl Op {
     }
 }
 
+/// The first of the numbers that are not the argument of an insertion.
+const OTHERS: u32 = 256;
+
 /// Numbers that are inserted if their hashes are alike.
 const MOST_ALIKE: usize = 4096;
 
@@ -48,6 +51,7 @@ struct Checked {
     model: BTreeMap<u32, u32>,
     /// How many bits of the hashes are equal for all numbers, from the lowest or the highest on.
     alike: u8,
+    /// Greater than all numbers, and at least [`OTHERS`].
     next: u32,
 }
 
@@ -130,7 +134,7 @@ impl Checked {
                 self.next += count;
             }
             Op::Empty(count) => {
-                let first = self.next.saturating_sub(count);
+                let first = self.next.saturating_sub(count).max(OTHERS);
                 (first..self.next).for_each(|number| self.remove(number));
                 self.next = first;
             }
@@ -170,7 +174,7 @@ impl Checked {
 pub(crate) fn run(script: &[u8]) {
     let Some((&alike, ops)) = script.split_first() else { return };
     let (lines, model) = (Lines::new_in(Global), BTreeMap::new());
-    let mut checked = Checked { lines, model, alike, next: 256 };
+    let mut checked = Checked { lines, model, alike, next: OTHERS };
     for (step, op) in ops.chunks_exact(2).enumerate() {
         // Operations of many numbers take long.
         checked.run(Op::of(op[0], op[1]));
