@@ -312,6 +312,7 @@ impl<K: Eq, V, P: Eviction, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A>
     /// *cache.get_or_insert_with_hashed(hash, "flow", |_| unreachable!("it exists")) += 1;
     /// cache.get_batch_mut_hashed(&[hash; 2], &["flow"; 2], |_, value| *value.unwrap() += 1);
     /// assert_eq!(cache.get_hashed(hash, "flow"), Some(&5));
+    /// assert_eq!(cache.peek_hashed(hash, "flow"), Some(&5));
     /// assert_eq!(cache.remove_hashed(hash, "flow"), Some(5));
     /// # Ok::<(), flowtable::cache::CacheError>(())
     /// ```

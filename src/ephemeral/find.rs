@@ -190,6 +190,19 @@ where
     }
 
     /// Returns the hash of a tag, for the methods that take one.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{EphemeralStore, Timestamp};
+    /// use std::time::Duration;
+    ///
+    /// let (lifetime, now) = (Duration::from_secs(10), Timestamp::ZERO);
+    /// let mut store: EphemeralStore<&str, u32> = EphemeralStore::new(10, lifetime)?;
+    /// store.get_or_insert_with("flow", now, || 1)?;
+    /// assert_eq!(store.get_hashed(store.hash_of("flow"), "flow", now), Some(&1));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     #[inline]
     #[must_use]
     pub fn hash_of<Q: Hash + ?Sized>(&self, tag: &Q) -> u64 {

@@ -12,7 +12,11 @@ use rand::{Rng, SeedableRng};
 use super::random;
 use super::{after_collection, turn};
 
-const STEPS: u32 = if cfg!(miri) { 150 } else { 6_000 };
+const STEPS: u32 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
+    (true, _) => 150,
+    (_, Some(_)) => 1_500,
+    _ => 6_000,
+};
 
 /// Every how many steps all invariants are checked.
 const CHECK: u32 = if cfg!(miri) { 75 } else { 300 };
