@@ -279,11 +279,7 @@ fn during_growth_and_shrinking() {
         drop(map);
         assert_eq!(alive(), 0);
     }
-    let top = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
-        (true, _) => 30,
-        (_, Some(_)) => 800,
-        _ => 2500,
-    };
+    let top = if cfg!(miri) { 30 } else { 2500 };
     for hasher in [Weak::Mixed, Weak::TopHalf, Weak::Three] {
         if cfg!(miri) && hasher != Weak::Mixed {
             break;
