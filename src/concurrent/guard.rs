@@ -2,8 +2,8 @@
 //!
 //! The thread's participant in the collector stays in the epoch of its first pin until the last one
 //! ends: two of its pins that are repinned in turn would never advance, and would stop reclamation
-//! in the whole process. So a [`Guard`] that is created while its thread
-//! is pinned has a participant of its own, from a pool of the thread.
+//! in the whole process. So a [`Guard`] that is created while its thread is pinned has a
+//! participant of its own, from a pool of the thread.
 //!
 //! ```text
 //!     thread   pin() ──→ the thread's participant     epoch 7      repin ──→ epoch 8

@@ -114,13 +114,7 @@ impl<K: Eq + Hash, S: BuildHasher, A: Allocator + Clone> PortSets<K, S, A> {
     /// Returns whether the set of a key has a port.
     #[inline]
     pub(super) fn contains(&self, key: &K, port: u16) -> bool {
-        if self.sets.is_empty() {
-            return false;
-        }
-        self.sets.get(key).is_some_and(|set| match set.form() {
-            Form::Window(window) => window.contains(port),
-            Form::Line(index) => self.lines.get(index).is_some_and(|line| line.contains(port)),
-        })
+        self.get(key).contains(port)
     }
 
     /// Inserts a port into the set of a key. Returns whether it was absent, or `None` if memory
