@@ -147,7 +147,10 @@ impl<A: Allocator + Clone> Eviction for ByClass<A> {
 
     #[inline]
     fn replace(&mut self, slot: u32, rank: u8) {
-        self.clocks.insert(slot, set_of(rank));
+        // Most entries replace one of their rank.
+        if !self.clocks.contains(slot, set_of(rank)) {
+            self.insert(slot, rank);
+        }
     }
 
     #[inline]

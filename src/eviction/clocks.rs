@@ -90,6 +90,12 @@ impl<const N: usize, A: Allocator + Clone> Clocks<N, A> {
         words.iter().position(|word| word >> (slot % 64) & 1 != 0)
     }
 
+    /// Whether a slot is in a set.
+    #[inline]
+    pub(super) fn contains(&self, slot: u32, set: usize) -> bool {
+        self.levels[0].get(slot >> BITS).is_some_and(|words| words[set] >> (slot % 64) & 1 != 0)
+    }
+
     /// Inserts a slot into a set, and removes it from its previous set.
     ///
     /// # Panics
