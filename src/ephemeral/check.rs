@@ -88,13 +88,13 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     /// Checks that the slots that may be reused are vacant, and that each is in one list.
     fn validate_vacancies(&self) -> Result<(), InvariantError> {
         let mut count = 0;
-        for first in self.vacancies.lists() {
-            let mut next = first;
+        for list in self.vacancies.lists() {
+            let mut next = Some(list.first);
             while let Some(sequence) = next {
                 let position = self.ring.position_of(sequence);
                 let times = self.ring.times(position).filter(|_| self.ring.get(position).is_none());
                 ensure(times.is_some(), || format!("the slot of entry {sequence} is not vacant"))?;
-                next = times.map(|times| times.link).filter(|link| *link != sequence);
+                next = times.map(|times| times.link).filter(|_| sequence != list.last);
                 count += 1;
                 ensure(count <= self.capacity(), || "a list of vacant slots is a circle")?;
             }
@@ -155,9 +155,11 @@ mod tests {
         store.ring.set_expiry(3, 0);
         assert!(error(&store).ends_with("has a wrong expiry time"));
         let mut store = filled();
-        assert_eq!(store.remove(&14, Timestamp::from_nanos(15)), Some(14));
+        for tag in [14, 13] {
+            assert_eq!(store.remove(&tag, Timestamp::from_nanos(15)), Some(tag));
+        }
         assert_eq!(store.validate(), Ok(()));
-        store.ring.set_link(14, 9);
+        store.ring.set_link(13, 9);
         assert_eq!(error(&store), "the slot of entry 9 is not vacant");
         let mut store = filled();
         store.ring.set_expiry(15, 2 * 116);

@@ -219,9 +219,11 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         };
         self.index.remove(Location::from_link(times.link));
         let sequence = self.ring.oldest() + position as u64;
-        if let Some(link) = self.vacancies.add(sequence) {
-            self.ring.set_link(position, link);
-        }
+        let is_of_this_tick = times.expiry() == self.expiry();
+        let ring = &mut self.ring;
+        self.vacancies.add(sequence, is_of_this_tick, |slot, link| {
+            ring.set_link(ring.position_of(slot), link);
+        });
         self.pass_vacant();
         entry
     }
@@ -239,10 +241,8 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     /// Returns whether a new binding can take the slot of a removed one.
     pub(super) fn has_reusable_slot(&self) -> bool {
         let expiry = self.expiry();
-        self.vacancies
-            .lists()
-            .flatten()
-            .any(|first| reusable_link(&self.ring, first, expiry).is_some())
+        let mut lists = self.vacancies.lists();
+        lists.any(|list| reusable_link(&self.ring, list.first, expiry).is_some())
     }
 
     /// Returns the position of a vacant slot for a new binding, unless there is none to reuse.

@@ -14,17 +14,25 @@
 //! reused for a sixteenth of a lifetime after it was appended at least, and for three sixteenths at
 //! most: a period begins with the first creation or removal in it, up to two periods after the one
 //! before, or else both lists are empty.
+//!
+//! A slot is not reused in the tick in which its binding was created. Slots of the present tick are
+//! appended to a list, and others are put in front of it, so those that can be reused come first.
 
-use core::array;
+/// The low halves of the sequence numbers of the first and the last slot of a list. Each slot but
+/// the last has the next one as link.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct List {
+    pub(super) first: u32,
+    pub(super) last: u32,
+}
 
 /// What is reused.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Vacancies {
     /// Sequence numbers at the beginnings of the last two periods, the last one first.
     marks: [u64; 2],
-    /// The low halves of the sequence numbers of the first vacant slots of the two lists. Each has
-    /// the next one as link, the last one its own.
-    lists: [Option<u32>; 2],
+    /// The vacant slots since each of them.
+    lists: [Option<List>; 2],
     /// The tick at which the next period begins.
     next_period: u64,
     /// The largest sequence number of a slot that was reused.
@@ -90,12 +98,27 @@ impl Vacancies {
         sequence < self.marks[1]
     }
 
-    /// Adds a vacant slot to its list. Returns its link, or `None` if it is too old.
-    pub(super) fn add(&mut self, sequence: u64) -> Option<u32> {
-        let list = self.marks.iter().position(|mark| sequence >= *mark)?;
-        let link = self.lists[list].unwrap_or(sequence as u32);
-        self.lists[list] = Some(sequence as u32);
-        Some(link)
+    /// Adds a vacant slot to its list, unless it is too old, given whether its binding was created
+    /// in this tick. `set_link` sets the link of a slot.
+    pub(super) fn add(
+        &mut self,
+        sequence: u64,
+        is_of_this_tick: bool,
+        set_link: impl FnOnce(u32, u32),
+    ) {
+        let Some(list) = self.marks.iter().position(|mark| sequence >= *mark) else { return };
+        let (slot, list) = (sequence as u32, &mut self.lists[list]);
+        *list = Some(match *list {
+            None => List { first: slot, last: slot },
+            Some(List { first, last }) if is_of_this_tick => {
+                set_link(last, slot);
+                List { first, last: slot }
+            }
+            Some(List { first, last }) => {
+                set_link(slot, first);
+                List { first: slot, last }
+            }
+        });
     }
 
     /// Takes a vacant slot out of a list, and returns the low half of its sequence number.
@@ -103,9 +126,9 @@ impl Vacancies {
     #[inline]
     pub(super) fn take(&mut self, link_of: impl Fn(u32) -> Option<u32>) -> Option<u32> {
         for list in &mut self.lists {
-            let Some(first) = *list else { continue };
+            let Some(List { first, last }) = *list else { continue };
             if let Some(link) = link_of(first) {
-                *list = (link != first).then_some(link);
+                *list = (first != last).then_some(List { first: link, last });
                 return Some(first);
             }
         }
@@ -117,9 +140,9 @@ impl Vacancies {
         self.last_reused = self.last_reused.max(sequence);
     }
 
-    /// Iterates over the first vacant slots of the lists, for tests.
-    pub(super) fn lists(&self) -> array::IntoIter<Option<u32>, 2> {
-        self.lists.into_iter()
+    /// The lists that have slots.
+    pub(super) fn lists(&self) -> impl Iterator<Item = List> {
+        self.lists.into_iter().flatten()
     }
 }
 
@@ -130,23 +153,28 @@ mod tests {
     #[test]
     fn slots_are_reused_for_one_to_three_periods() {
         let lifetime = 160;
-        let mut vacancies = Vacancies::NONE;
+        let (mut vacancies, mut links) = (Vacancies::NONE, [0; 80]);
+        let mut add = |vacancies: &mut Vacancies, sequence, is_of_this_tick| {
+            vacancies.add(sequence, is_of_this_tick, |slot, link| links[slot as usize] = link);
+        };
         vacancies.advance(1000, lifetime, 50);
-        assert_eq!(vacancies.add(49), None);
-        // Each slot is the last one of its list.
-        assert_eq!((vacancies.add(50), vacancies.add(51)), (Some(50), Some(50)));
+        add(&mut vacancies, 49, false);
+        assert_eq!(vacancies.lists().count(), 0);
+        add(&mut vacancies, 50, false);
+        add(&mut vacancies, 51, false);
         vacancies.advance(1009, lifetime, 60);
-        assert_eq!(vacancies.add(55), Some(51));
+        add(&mut vacancies, 55, true);
         vacancies.advance(1019, lifetime, 70);
-        assert_eq!((vacancies.add(71), vacancies.add(56)), (Some(71), Some(55)));
-        let mut taken = || vacancies.take(|first| Some(if first == 71 { 71 } else { first - 1 }));
-        assert_eq!((taken(), taken(), taken()), (Some(71), Some(56), Some(55)));
+        add(&mut vacancies, 71, true);
+        add(&mut vacancies, 56, false);
+        let mut taken = || vacancies.take(|slot| Some(links[slot as usize]));
+        assert_eq!([(); 4].map(|()| taken()), [71, 56, 51, 50].map(Some));
         vacancies.advance(1028, lifetime, 80);
         assert!(!vacancies.is_given_up(50));
         vacancies.advance(1029, lifetime, 80);
         assert!(vacancies.is_given_up(69) && !vacancies.is_given_up(70));
         vacancies.advance(1049, lifetime, 90);
-        assert!(vacancies.is_given_up(89) && vacancies.lists().all(|list| list.is_none()));
+        assert!(vacancies.is_given_up(89) && vacancies.lists().next().is_none());
         vacancies.record_reuse(80);
         assert_eq!((vacancies.disorder(80, lifetime), vacancies.disorder(81, lifetime)), (30, 0));
     }

@@ -298,6 +298,22 @@ fn a_binding_of_one_tick_gives_its_place_back_in_the_next() {
     }
 }
 
+/// Of many short handshakes, some begin and end within one tick of a coarse clock.
+#[test]
+fn handshakes_within_a_tick_do_not_use_up_the_places() {
+    const TICK: u64 = 100;
+    let mut store: EphemeralStore = store(500, Duration::from_nanos(160_000));
+    for count in 0..100_000 {
+        let (now, completed) = (count / TICK * TICK, count.checked_sub(20 + count % 7));
+        assert!(store.find_or_create(count, at(now), || count).is_ok(), "{count}");
+        completed.into_iter().for_each(|tag| _ = store.remove(&tag, at(now)));
+        if count % TICK == 0 {
+            store.retain(at(now), |tag, _| tag + 20 > count);
+            store.validate().unwrap();
+        }
+    }
+}
+
 #[test]
 fn bindings_under_other_hashes_are_retained() {
     let mut store: EphemeralStore = store(64, Duration::from_nanos(1600));
