@@ -103,13 +103,13 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// let burst = [3, 7, 3].map(|connection| (connection, Packet::UDP));
     /// let hashes = [1003, 1007, 1003];
     /// let mut fresh = 0;
-    /// cache.observe_batch_hashed(&hashes, &burst, Timestamp::ZERO, |_| 0, |_, seen| {
+    /// cache.observe_batch_with_hashed(&hashes, &burst, Timestamp::ZERO, |_| 0, |_, seen| {
     ///     fresh += u32::from(seen.expect("the cache is not full").fresh);
     /// });
     /// assert_eq!((fresh, cache.len()), (2, 2));
     /// # Ok::<(), flowtable::flow_cache::ConfigError>(())
     /// ```
-    pub fn observe_batch_hashed(
+    pub fn observe_batch_with_hashed(
         &mut self,
         hashes: &[u64],
         packets: &[(K, Packet)],

@@ -168,8 +168,8 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
         }
     }
 
-    /// Returns whether there is this connection, and has its port known by remote socket from now
-    /// on, if there is memory. The port is in the range of [`ConnectedPorts::track`].
+    /// Returns whether there is this connection. If so, its port, which is in the range of
+    /// [`ConnectedPorts::track`], becomes known by remote socket, if there is memory.
     pub(super) fn track_if_any(&mut self, key: &FlowKey) -> bool {
         let is_connected = self.get(key).is_some();
         if is_connected && self.small.is_empty() {

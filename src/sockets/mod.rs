@@ -44,14 +44,16 @@
 //! An IPv4 connection takes a [`TrashMap`] entry of 16 bytes and the socket. What `bind` needs to
 //! find a port in use is a set of ports for each address and 512 ports: an entry of 32 bytes; and a
 //! count for those of several connections. Connections from ports of 32,768 or more, and from a
-//! range of ephemeral ports, are in one more set, an entry of 24 bytes for each remote socket and
-//! 512 ports. A set of ports that are not in a window of 57 has 72 bytes more.
+//! range of ephemeral ports or above it, are in one more set, an entry of 24 bytes for each remote
+//! socket and 512 ports. A set has 72 bytes more if its ports are not in a window of 57, which
+//! begins with its first port, rounded down to a multiple of eight.
 //!
 //! A search for a free port looks up each of the sets that are in the way once for 512 ports, if
 //! need be all: 57 times for 28,232 ports, as it examines 56 lines, and one of them twice. That is
 //! 57 lookups if there are only connections to one remote socket, 228 if bound sockets are in the
 //! way as well, and 399 for a socket to be bound to all addresses of both versions; no more if no
-//! port is free.
+//! port is free. The first search in a range with ports below 32,768 takes a lookup more for each
+//! of those that earlier connections have, once for each remote socket.
 //!
 //! [`TrashMap`]: crate::TrashMap
 

@@ -180,7 +180,7 @@ fn given_hashes_find_what_they_made_also_when_they_are_equal() {
         let packets: Vec<_> = (0..3000).map(|number| (key(number).reversed(), ACK)).collect();
         let hashes: Vec<_> = (0..3000).map(hash).collect();
         let mut found = 0;
-        cache.observe_batch_hashed(
+        cache.observe_batch_with_hashed(
             &hashes,
             &packets,
             at(1),
@@ -251,5 +251,5 @@ fn a_batch_gives_the_index_of_the_packet_that_makes_a_flow() {
 fn a_batch_has_a_hash_for_each_packet() {
     let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(100).unwrap());
     let packets = [(1, Packet::UDP), (2, Packet::UDP)];
-    cache.observe_batch_hashed(&[1], &packets, at(0), |_| 0, |_, _| ());
+    cache.observe_batch_with_hashed(&[1], &packets, at(0), |_| 0, |_, _| ());
 }

@@ -87,12 +87,23 @@ impl Iterator for RandomIndices {
 ///
 /// # Example
 ///
+/// A bridge learns the ports of stations by the index in their addresses.
+///
 /// ```
+/// use flowtable::SourceHashCache;
 /// use flowtable::hash::source_index::HardwareAddress;
 ///
-/// let station = HardwareAddress::new([0x02, 0, 0x5e, 0, 0, 1], 0xbeef);
-/// assert_eq!(station.index().get(), 0xbeef);
-/// assert_eq!(station.octets(), [0x02, 0, 0x5e, 0, 0, 1, 0xbe, 0xef]);
+/// let mut ports: SourceHashCache<HardwareAddress, u8, 3> = SourceHashCache::new(10_000)?;
+/// let mut forward = |from: HardwareAddress, port: u8, to: HardwareAddress| {
+///     ports.insert(from.index(), from, port);
+///     ports.get(to.index(), &to).copied()
+/// };
+/// let a = HardwareAddress::new([0x02, 0, 0x5e, 0, 0, 1], 0xbeef);
+/// let b = HardwareAddress::new([0x02, 0, 0x5e, 0, 0, 2], 0xcafe);
+/// assert_eq!(forward(a, 1, b), None, "to all ports: the station is unknown");
+/// assert_eq!((forward(b, 2, a), forward(a, 1, b)), (Some(1), Some(2)));
+/// assert_eq!((a.index().get(), a.octets()), (0xbeef, [0x02, 0, 0x5e, 0, 0, 1, 0xbe, 0xef]));
+/// # Ok::<(), flowtable::cache::CacheError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
