@@ -49,7 +49,7 @@ addresses() {
         methods:: model:: drops:: panics:: floods:: "$sizes" corners:: inconsistent:: \
         contents:: store:: table:: set:: entry_ref::
     address --test concurrent --test concurrent_routes --test snapshot_routes -- \
-        model:: misuse:: leaks::tests_in linearizable:: panics::
+        model:: misuse:: destructors:: leaks::tests_in linearizable:: panics::
 }
 # ThreadSanitizer does not support fences. crossbeam-epoch uses stronger loads instead when it is
 # compiled for it, so no report has to be suppressed. E4 is about allocations of one thread.

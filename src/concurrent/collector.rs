@@ -6,7 +6,7 @@
 
 pub(super) use chosen::{is_pinned, pin, register};
 
-#[cfg(not(any(crossbeam_loom, shuttle)))]
+#[cfg(not(crossbeam_loom))]
 mod chosen {
     use std::sync::LazyLock;
 
@@ -23,34 +23,34 @@ mod chosen {
         COLLECTOR.register()
     }
 
-    /// Pins the participant of the thread. It stays in its epoch, if it is pinned already.
+    /// Pins the participant of the thread, or if the thread is ending and has unregistered it,
+    /// another one. It stays in its epoch, if it is pinned already.
     #[inline]
     pub(crate) fn pin() -> Guard {
-        with_participant(LocalHandle::pin)
+        PARTICIPANT.try_with(LocalHandle::pin).unwrap_or_else(|_| register().pin())
     }
 
-    /// Returns whether the participant of the thread is pinned.
+    /// Returns whether the participant of the thread is pinned, or `None` if the thread is ending
+    /// and has unregistered it.
     #[inline]
-    pub(crate) fn is_pinned() -> bool {
-        with_participant(LocalHandle::is_pinned)
-    }
-
-    /// Applies a function to the participant of the thread, or if the thread is ending and has
-    /// unregistered it, to another one.
-    #[inline]
-    fn with_participant<R>(apply: impl Fn(&LocalHandle) -> R) -> R {
-        PARTICIPANT.try_with(&apply).unwrap_or_else(|_| apply(&register()))
+    pub(crate) fn is_pinned() -> Option<bool> {
+        PARTICIPANT.try_with(LocalHandle::is_pinned).ok()
     }
 }
 
-/// Under a checker, the default collector: only crossbeam can create one for each execution.
-#[cfg(any(crossbeam_loom, shuttle))]
+/// Under loom, the default collector: only crossbeam can create one for each execution.
+#[cfg(crossbeam_loom)]
 mod chosen {
     use crossbeam_epoch::LocalHandle;
-    pub(crate) use crossbeam_epoch::{is_pinned, pin};
+    pub(crate) use crossbeam_epoch::pin;
 
     /// Registers a participant.
     pub(crate) fn register() -> LocalHandle {
         crossbeam_epoch::default_collector().register()
+    }
+
+    /// Returns whether the participant of the thread is pinned.
+    pub(crate) fn is_pinned() -> Option<bool> {
+        Some(crossbeam_epoch::is_pinned())
     }
 }

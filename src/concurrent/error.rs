@@ -24,7 +24,8 @@ use core::fmt;
 pub struct WouldExceed<T> {
     /// What was not inserted.
     pub refused: T,
-    /// Bytes that are retired and not freed yet: those of the structure, or of a shard.
+    /// Bytes that are retired and not freed yet: those of the structure, or of a shard; for
+    /// `SnapshotRoutes` those of updates that wait, without the refused ones.
     pub retired: usize,
     /// The limit that they exceed, in bytes: that of the structure, or an eighth of it for a shard
     /// of [`ConcurrentMap`](crate::ConcurrentMap).
@@ -48,7 +49,7 @@ impl<T> fmt::Display for WouldExceed<T> {
         if self.is_full {
             return f.write_str("the map has 2^31 entries, the most that are possible");
         }
-        write!(f, "readers delay the reclamation of {retired} bytes, and the limit is {limit}")
+        write!(f, "readers delay it: {retired} bytes wait for them, and the limit is {limit}")
     }
 }
 

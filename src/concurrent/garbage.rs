@@ -15,7 +15,7 @@ use std::panic::catch_unwind;
 use crossbeam_epoch::Guard;
 
 use super::collector;
-use super::sync::{Arc, AtomicUsize, IS_FREEING, Ordering, yield_now};
+use super::sync::{Arc, AtomicUsize, FREEING, Freeing, Ordering, yield_now};
 
 /// The default limit, in bytes.
 pub(super) const LIMIT: usize = 64 << 20;
@@ -67,12 +67,18 @@ impl Garbage {
         self.retired.fetch_add(bytes, Ordering::Relaxed);
         let retired = Arc::clone(&self.retired);
         let deferred = move || {
-            let was_freeing = set_freeing(true);
+            let is_nested = is_freeing();
+            if !is_nested {
+                set_freeing(Freeing::Yes);
+            }
             free();
-            set_freeing(was_freeing);
             // Release: pairs with the Acquire in `retired`: a thread that observes the subtraction
             // observes the effects of the destructors.
             retired.fetch_sub(bytes, Ordering::Release);
+            if !is_nested {
+                flush_retired();
+                set_freeing(Freeing::No);
+            }
         };
         // SAFETY: by the contract; the counter is shared.
         unsafe { pin.defer_unchecked(deferred) };
@@ -109,18 +115,38 @@ impl Garbage {
     }
 }
 
-/// Helps the collector to free garbage that no pin protects any more. Not within a destructor that
-/// runs for that reason: if it removed entries, that would run further destructors, recursively.
+/// Helps the collector to free garbage that no pin protects any more. Within a destructor that runs
+/// for that reason, this is done after it: if it removed entries, that would run further
+/// destructors, recursively.
 pub(super) fn help(pin: &Guard) {
-    if !IS_FREEING.try_with(Cell::get).unwrap_or(false) {
+    if is_freeing() {
+        set_freeing(Freeing::HasRetired);
+    } else {
         pin.flush();
     }
 }
 
-/// Sets whether this thread frees garbage, and returns the former value. The flag always exists,
-/// except under a checker, whose threads may free garbage after their thread-locals are destroyed.
-fn set_freeing(freeing: bool) -> bool {
-    IS_FREEING.try_with(|is_freeing| is_freeing.replace(freeing)).unwrap_or(false)
+/// Flushes what destructors have retired. It would otherwise stay with this thread, which may be a
+/// reader that retires nothing more.
+fn flush_retired() {
+    for _ in 0..LAST_HELP {
+        if set_freeing(Freeing::Yes) != Freeing::HasRetired {
+            break;
+        }
+        // This may run other destructors, which nest no deeper, as the thread is freeing still.
+        collector::pin().flush();
+    }
+}
+
+/// Returns whether this thread frees garbage. That is always known, except under a checker, whose
+/// threads may free garbage after their thread-locals are destroyed.
+pub(super) fn is_freeing() -> bool {
+    FREEING.try_with(Cell::get).is_ok_and(|freeing| freeing != Freeing::No)
+}
+
+/// Sets whether this thread frees garbage, and returns the former value.
+fn set_freeing(freeing: Freeing) -> Freeing {
+    FREEING.try_with(|own| own.replace(freeing)).unwrap_or(Freeing::No)
 }
 
 /// The result of a drop: the panic payload, if it has panicked.

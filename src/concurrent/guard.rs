@@ -2,8 +2,8 @@
 //!
 //! The thread's participant in the collector stays in the epoch of its first pin until the last one
 //! ends: two of its pins that are repinned in turn would never advance, and would stop reclamation
-//! in the whole process. So a [`Guard`] that is created while its thread is pinned has a
-//! participant of its own, from a pool of the thread.
+//! in the whole process. So a [`Guard`] that is created while its thread is pinned, or ends and has
+//! no participant any more, has one of its own, from a pool of the thread.
 //!
 //! ```text
 //!     thread   pin() ──→ the thread's participant     epoch 7      repin ──→ epoch 8
@@ -15,14 +15,17 @@
 //! hold for each guard.
 
 use alloc::vec::Vec;
-use core::cell::{Cell, RefCell};
+use core::cell::RefCell;
 use core::fmt;
 
 use crossbeam_epoch::LocalHandle;
 
 use super::collector;
-use super::garbage::help;
-use super::sync::{IS_CHECKED, IS_FREEING};
+use super::garbage::{help, is_freeing};
+use super::sync::IS_CHECKED;
+
+/// The most participants that a thread keeps for later guards.
+const MOST_SPARE: usize = 8;
 
 std::thread_local! {
     /// The participants of guards that have ended.
@@ -64,7 +67,13 @@ impl Drop for Participant {
         // An execution of a checker has participants of its own, and all end with it.
         if let Some(handle) = self.0.take().filter(|_| !IS_CHECKED) {
             // A thread that ends has no pool any more; then the participant is unregistered.
-            let _ = SPARE.try_with(|pool| pool.borrow_mut().push(handle));
+            let _ = SPARE.try_with(|pool| {
+                let mut pool = pool.borrow_mut();
+                // All participants are read before an epoch ends.
+                if pool.len() < MOST_SPARE {
+                    pool.push(handle);
+                }
+            });
         }
     }
 }
@@ -89,19 +98,17 @@ impl Drop for Participant {
 /// ```
 #[inline]
 pub fn pin() -> Guard {
-    if collector::is_pinned() && !is_freeing() {
-        return pin_again();
+    match collector::is_pinned() {
+        // The pins of destructors are short, and what they retire is flushed with the thread's own
+        // participant: it would be left in one of the pool.
+        Some(is_pinned) if !is_pinned || is_freeing() => {
+            Guard { epoch: collector::pin(), _participant: Participant(None) }
+        }
+        _ => pin_again(),
     }
-    Guard { epoch: collector::pin(), _participant: Participant(None) }
 }
 
-/// Returns whether this thread runs destructors of garbage. Their pins are short, and what they
-/// retire is not flushed: it would be left in a participant of the pool.
-fn is_freeing() -> bool {
-    IS_FREEING.try_with(Cell::get).unwrap_or(true)
-}
-
-/// Pins a participant of the pool.
+/// Pins a participant of the pool, or a new one.
 #[cold]
 fn pin_again() -> Guard {
     let spare = SPARE.try_with(|pool| pool.borrow_mut().pop()).ok().flatten();
@@ -135,6 +142,9 @@ impl Guard {
 
     /// Helps the collector to free what no guard protects any more, as writers do. This guard
     /// protects what it may have observed.
+    ///
+    /// The last few entries that were removed from a `ConcurrentMap` wait for more in the map: the
+    /// [`flush`](super::Pinned::flush) of its pins includes them.
     ///
     /// # Example
     ///

@@ -74,7 +74,10 @@
 //! the collector is one of this crate. It does not bound garbage; these structures do: above a
 //! limit, writers help the collector, and then return what they were to insert, with
 //! [`WouldExceed`] or [`table::Refused`]. So the reason of such an error is a guard of this crate,
-//! or a thread that is suspended while it has one.
+//! or one that has just ended: each call frees some of the garbage that it left.
+//!
+//! Lookups are wait-free. A pin is nearly always; now and then it helps the collector, and then
+//! runs destructors of some of the garbage.
 //!
 //! Garbage is freed by any thread, and perhaps after the end of its structure. That is why
 //! [`ConcurrentMap`], [`ConcurrentTable`] and [`ConcurrentLcTrie`] have no

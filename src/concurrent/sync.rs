@@ -1,10 +1,12 @@
 //! Synchronisation primitives: of `std`, or of a checker that explores interleavings (`loom`) or
 //! draws them at random (`shuttle`). [`HAS_LOCK`] is set while a thread holds a lock (`lock.rs`),
-//! [`IS_FREEING`] while it frees memory (`garbage.rs`).
+//! [`FREEING`] tells whether it frees memory (`garbage.rs`).
 
 #[cfg(crossbeam_loom)]
 mod chosen {
     use core::cell::Cell;
+
+    use super::Freeing;
 
     pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
     pub(crate) use loom::sync::{Mutex, MutexGuard};
@@ -12,13 +14,15 @@ mod chosen {
 
     loom::thread_local! {
         pub(crate) static HAS_LOCK: Cell<bool> = Cell::new(false);
-        pub(crate) static IS_FREEING: Cell<bool> = Cell::new(false);
+        pub(crate) static FREEING: Cell<Freeing> = Cell::new(Freeing::No);
     }
 }
 
 #[cfg(all(shuttle, not(crossbeam_loom)))]
 mod chosen {
     use core::cell::Cell;
+
+    use super::Freeing;
 
     pub(crate) use shuttle::sync::atomic::{
         AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize,
@@ -28,13 +32,15 @@ mod chosen {
 
     shuttle::thread_local! {
         pub(crate) static HAS_LOCK: Cell<bool> = Cell::new(false);
-        pub(crate) static IS_FREEING: Cell<bool> = Cell::new(false);
+        pub(crate) static FREEING: Cell<Freeing> = Cell::new(Freeing::No);
     }
 }
 
 #[cfg(not(any(crossbeam_loom, shuttle)))]
 mod chosen {
     use core::cell::Cell;
+
+    use super::Freeing;
 
     pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
     pub(crate) use std::sync::{Mutex, MutexGuard};
@@ -43,16 +49,25 @@ mod chosen {
     std::thread_local! {
         // Without destructors, so that they exist until the very end of a thread.
         pub(crate) static HAS_LOCK: Cell<bool> = const { Cell::new(false) };
-        pub(crate) static IS_FREEING: Cell<bool> = const { Cell::new(false) };
+        pub(crate) static FREEING: Cell<Freeing> = const { Cell::new(Freeing::No) };
     }
 }
 
 pub(crate) use alloc::sync::Arc;
 pub(crate) use chosen::{
-    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, HAS_LOCK, IS_FREEING, Mutex,
-    MutexGuard, yield_now,
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, FREEING, HAS_LOCK, Mutex, MutexGuard,
+    yield_now,
 };
 pub(crate) use core::sync::atomic::Ordering;
+
+/// Whether a thread frees garbage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Freeing {
+    No,
+    Yes,
+    /// Destructors have retired other garbage.
+    HasRetired,
+}
 
 /// Whether a checker runs this code: then structures are as small as possible, so that short tests
 /// reach all transitions.

@@ -8,6 +8,8 @@
 
 #[cfg(not(any(shuttle, sanitizer)))]
 mod claims;
+#[cfg(not(any(shuttle, sanitizer = "thread")))]
+mod destructors;
 #[cfg(not(any(shuttle, sanitizer)))]
 mod ephemeral;
 #[cfg(not(any(shuttle, sanitizer = "address")))]

@@ -6,7 +6,7 @@ use core::hash::{Hash, Hasher};
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Weak as WeakArc};
+use std::sync::{Arc, Weak as WeakArc};
 
 use flowtable::ConcurrentMap;
 use flowtable::concurrent::Compute;
@@ -387,35 +387,6 @@ fn strings_are_found_by_slices() {
     assert!(pin.contains_key("key") && pin.get_hashed(pin.hash_of("key"), "key").is_some());
     assert_eq!(pin.remove_hashed(pin.hash_of("key"), "key").map(String::len), Some(5));
     assert!(pin.remove("key").is_none() && pin.remove_entry("key").is_none());
-}
-
-/// A value that inserts another one with its key when it is dropped, as often as the counter
-/// allows.
-struct Reinserted(u64, u32);
-
-static REINSERTED: LazyLock<ConcurrentMap<u64, Reinserted>> =
-    LazyLock::new(|| ConcurrentMap::new().with_garbage_limit(usize::MAX, 0));
-
-impl Drop for Reinserted {
-    fn drop(&mut self) {
-        let Self(key, times) = *self;
-        if times > 0 && REINSERTED.pin().insert(key, Self(key, times - 1)).is_err() {
-            unreachable!("garbage is unlimited");
-        }
-    }
-}
-
-#[test]
-#[cfg_attr(miri, ignore = "slow")]
-fn destructors_that_write_do_not_nest() {
-    let many = 100_000;
-    let pin = REINSERTED.pin();
-    (0..many).for_each(|key| assert!(pin.insert(key, Reinserted(key, 3)).is_ok()));
-    // No value is dropped under this pin. Then all are, and each one inserts and retires another.
-    (0..many).for_each(|key| assert!(pin.insert(key, Reinserted(key, 3)).is_ok()));
-    drop(pin);
-    (0..many / 10).for_each(|_| REINSERTED.pin().flush());
-    assert_eq!(REINSERTED.len() as u64, many);
 }
 
 #[test]

@@ -363,3 +363,25 @@ fn can_be_sent_and_shared() {
     fn is<T: Send + Sync>() {}
     is::<SnapshotRoutes<u32, String>>();
 }
+
+/// A call waits for short pins if it may, and holds none of its own meanwhile.
+#[test]
+#[cfg_attr(miri, ignore = "slow")]
+fn r4_a_patient_clear_is_not_refused() {
+    let _turn = turn();
+    let routes: Routes<u32> = SnapshotRoutes::new().with_limit(1 << 20, 100_000);
+    let is_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                let _pinned = routes.pin();
+                thread::yield_now();
+            }
+        });
+        for round in 0..1000 {
+            routes.insert(prefix(SHORT, 8), round).unwrap();
+            assert_eq!(routes.clear(), Ok(()), "in round {round}");
+        }
+        is_done.store(true, Ordering::Relaxed);
+    });
+}

@@ -2,8 +2,12 @@
 //! table, and addresses that panic. Every value is dropped exactly once, and readers see nothing
 //! half-done.
 
+use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use flowtable::ConcurrentMap;
 use flowtable::concurrent::{Publication, SnapshotRoutes, pin};
 use flowtable::{Prefix, RouteTable};
 use model::bit_strings::{Panicking, with_call, with_panic_after};
@@ -207,4 +211,49 @@ fn r6_an_update_in_an_update_panics_and_does_not_hang() {
     assert!(outer.is_err() && routes.is_empty());
     assert_eq!(routes.insert(panicking(3), 3), Ok(Publication::Visible));
     assert_eq!(routes.len(), 1);
+}
+
+/// Routes that destructors write.
+static WRITTEN: LazyLock<SnapshotRoutes<u16, usize>> = LazyLock::new(SnapshotRoutes::new);
+
+static DROPPED: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// The destructors that this thread runs, one within the other.
+    static RUNNING: Cell<usize> = const { Cell::new(0) };
+}
+
+/// A value that writes a route when it is dropped.
+struct Writes(u16);
+
+impl Drop for Writes {
+    fn drop(&mut self) {
+        let running = RUNNING.get();
+        RUNNING.set(running + 1);
+        let _ = WRITTEN.insert(Prefix::host(self.0), running);
+        RUNNING.set(running);
+        DROPPED.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "slow")]
+fn r6_destructors_of_garbage_that_write_do_not_nest() {
+    let _turn = turn();
+    let many: u16 = 5000;
+    let map = ConcurrentMap::new().with_garbage_limit(usize::MAX, 0);
+    // Nothing is freed under this pin. Then all is, and each value writes.
+    let guard = pin();
+    for number in 0..many {
+        map.pin().insert(number, Writes(number)).unwrap();
+        map.pin().remove(&number);
+        map.pin().flush();
+    }
+    drop(guard);
+    while DROPPED.load(Ordering::Relaxed) < many.into() {
+        map.pin().flush();
+    }
+    while WRITTEN.publish() == Publication::Pending {}
+    assert!(WRITTEN.pin().values().all(|running| *running == 0));
+    assert_eq!(WRITTEN.len(), many.into());
 }

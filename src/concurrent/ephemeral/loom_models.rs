@@ -1,4 +1,4 @@
-//! Models of the guarantees for loom, which runs them in every interleaving.
+//! Models of the guarantees for loom, which runs them in all interleavings with few preemptions.
 //!
 //! Under a checker a store has two shards. All tags of a test are in one.
 

@@ -31,7 +31,8 @@
 //!
 //! Closures, and `Clone` and `Drop` of tags and values, run under the lock of a shard. They must
 //! not write to a concurrent structure of this crate, nor use any `ConcurrentStore`, whose reads
-//! take locks, too: that panics, as it could deadlock.
+//! take locks, too: that panics, as it could deadlock. Nor should they pin, as that runs
+//! destructors of garbage now and then: pin before the call, and read with that guard.
 
 // First, so that the documentation of the type begins with its methods.
 mod methods;

@@ -1,4 +1,4 @@
-//! Models of the protocols for loom, which runs them in every interleaving.
+//! Models of the protocols for loom, which runs them in all interleavings with few preemptions.
 //!
 //! Under a checker a map has two shards, a segment two lines of two slots each, whose tags are in
 //! different words, and it splits above three entries. All keys of a test are in one shard, and
@@ -58,8 +58,7 @@ fn insert(map: &CheckedMap, key: u64, value: u64) {
     assert!(map.pin().insert(key, CheckedValue::new(value)).is_ok());
 }
 
-/// Runs two closures concurrently on a map with these keys, in every interleaving, and then a third
-/// one.
+/// Runs two closures concurrently on a map with these keys, and then a third one.
 fn concurrently(spread: Spread, keys: &'static [u64], [one, other, then]: [fn(&CheckedMap); 3]) {
     let mut builder = loom::model::Builder::new();
     // Filling a map takes many steps, without another thread.

@@ -90,7 +90,8 @@
 //!   the segment has lines, which are 16 if few hashes collide; nearly all reads probe one.
 //! - **E2** A writer holds one lock at a time. No code of a caller runs under it except [`Hash`]
 //!   and [`Eq`] of keys, which panic if they write to a map themselves, and must not take a lock
-//!   that a writer may hold: no deadlock is possible.
+//!   that a writer may hold: no deadlock is possible. They should not pin either: that runs
+//!   destructors of garbage now and then, which panic if they write.
 //! - **E3** No call waits for a reader without bound.
 //! - **E4** An insertion splits at most one segment, of 135 to 162 entries, and doubles at most the
 //!   directory of its shard, which has two to four directory entries for a segment. With colliding

@@ -1,4 +1,4 @@
-//! Models of the protocol for loom, which runs them in every interleaving.
+//! Models of the protocol for loom, which runs them in all interleavings with few preemptions.
 //!
 //! Under a checker a slot has the first six bits, and a part one slot.
 
@@ -27,8 +27,8 @@ fn look_up(routes: &Routes) -> Option<(u32, u32)> {
     routes.pin().lookup(&0).map(|(prefix, &value)| (prefix.len(), value))
 }
 
-/// Runs two closures concurrently on a table with routes of these lengths, in every interleaving,
-/// and then a third one. With two updates there are too many interleavings with two preemptions.
+/// Runs two closures concurrently on a table with routes of these lengths, and then a third
+/// one. With two updates there are too many interleavings with two preemptions.
 fn concurrently<const N: usize>(
     updates: usize,
     lens: [u32; N],

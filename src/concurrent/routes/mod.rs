@@ -52,7 +52,7 @@
 //!   one update of each writer. Above, an update is refused and returned, and nothing has changed.
 //!   Calls that withdraw many routes do so step by step: if one is refused, the earlier ones are
 //!   made, and the call can be repeated.
-//! - **R7, progress.** To pin and to look up take no lock, never wait and never retry. A writer
+//! - **R7, progress.** A lookup takes no lock, never waits and never retries. A writer
 //!   waits for other writers only; it yields to readers a bounded number of times, and only above
 //!   the limit. A thread that holds a pin and writes never hangs.
 //! - **R8, code of the caller.** Clones of values and methods of addresses run under the lock. If

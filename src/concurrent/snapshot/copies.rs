@@ -10,9 +10,10 @@
 //! ```
 //!
 //! 1. The collector executes a `SeqCst` fence between 1 and its load of the epoch for the closure,
-//!    and one between the store of R's epoch at 3, and 4. If R's fence is the first of the two, the
-//!    closure has no earlier epoch than R, and does not run before R unpins. If W's is, R observes
-//!    1 at 4, and reads the other copy.
+//!    and one between the store of R's epoch at 3, and 4. If R's fence is the first of the two, W
+//!    loads an epoch to which the collector had advanced before that fence, or a later one; each
+//!    later advance observes R, so there is one more at most until R unpins, and the closure runs
+//!    two epochs later. If W's fence is the first, R observes 1 at 4, and reads the other copy.
 //! 2. The unpinning happens before the closure, by the collector; the closure stores `is_free` with
 //!    Release, and 5 loads it with Acquire. So R's reads happen before 6.
 //! 3. R observes at 4 what W has changed before 1, since 1 is Release and 4 is Acquire.
@@ -27,6 +28,7 @@ use core::borrow::Borrow;
 use core::cell::UnsafeCell;
 
 use crate::concurrent::collector;
+use crate::concurrent::garbage::help;
 use crate::concurrent::guard::Guard;
 use crate::concurrent::lock::{Lock, LockGuard};
 use crate::concurrent::sync::{Arc, AtomicBool, AtomicUsize, Ordering};
@@ -48,7 +50,7 @@ impl Pin {
     /// Flushes the closures that this thread has deferred, and helps the collector. May run
     /// deferred closures of others.
     pub(super) fn help(&self) {
-        self.0.flush();
+        help(&self.0);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Models of the two copies for loom, which runs them in every interleaving.
+//! Models of the two copies for loom, which runs them in all interleavings with few preemptions.
 //!
 //! A copy is a cell of loom, which reports a read beside a change.
 
@@ -10,13 +10,13 @@ use super::copies::{Copies, Pin};
 use crate::concurrent::guard::pin;
 
 /// A copy, which has the number of its last update.
-struct Copy(UnsafeCell<u32>);
+struct CheckedCopy(UnsafeCell<u32>);
 
 // SAFETY: loom reports concurrent accesses of which one is a change.
 #[allow(unsafe_code)]
-unsafe impl Sync for Copy {}
+unsafe impl Sync for CheckedCopy {}
 
-impl Copy {
+impl CheckedCopy {
     fn new() -> Self {
         Self(UnsafeCell::new(0))
     }
@@ -43,7 +43,7 @@ impl Copy {
 }
 
 /// The log is the number of the next update.
-type Shared = Copies<Copy, u32>;
+type Shared = Copies<CheckedCopy, u32>;
 
 /// Makes an update, if the spare copy is free. Returns whether it was.
 fn update(shared: &Shared) -> bool {
@@ -74,12 +74,12 @@ fn read(shared: &Shared) -> u32 {
     first
 }
 
-/// Runs two closures concurrently in every interleaving, and then a third one.
+/// Runs two closures concurrently, and then a third one.
 fn concurrently([one, other, then]: [fn(&Shared); 3]) {
     let mut builder = loom::model::Builder::new();
     builder.max_branches = 10_000;
     builder.check(move || {
-        let shared = Arc::new(Shared::new(Copy::new(), Copy::new(), 0));
+        let shared = Arc::new(Shared::new(CheckedCopy::new(), CheckedCopy::new(), 0));
         let clone = Arc::clone(&shared);
         let thread = thread::spawn(move || one(&clone));
         other(&shared);

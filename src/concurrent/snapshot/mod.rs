@@ -12,9 +12,9 @@
 //! There are two [`RouteTable`]s, and a word selects the active one, for the readers. A writer
 //! brings the spare one up to date with the updates that it has missed (the *echo*), applies new
 //! ones (the *queue*), and swaps. Later readers access the new table. Earlier readers still access
-//! the old one, so it must not be changed yet. Each of them has pinned its thread in crossbeam's
-//! garbage collector; a closure that is deferred to the collector runs when the last of them has
-//! ended, and marks the copy as free.
+//! the old one, so it must not be changed yet. Each of them has pinned its thread in the collector;
+//! a closure that is deferred to the collector runs when the last of them has ended, and marks the
+//! copy as free.
 //!
 //! The next update helps the collector for some microseconds if the copy is not free yet, and does
 //! not wait any longer: it is queued, and the next update that finds the copy free makes it
@@ -36,7 +36,7 @@
 //!   than the limit and the updates of one call, and no more than twice as many are allocated for
 //!   them. Above, an update is refused and returned, and nothing has changed. A call that no reader
 //!   delays is never refused, whatever the number of its updates.
-//! - **R5, progress.** To pin takes no lock, never waits and never retries. A writer waits for
+//! - **R5, progress.** A lookup takes no lock, never waits and never retries. A writer waits for
 //!   other writers, none of which waits for a reader while it holds the lock; it yields to readers
 //!   a bounded number of times, and only to publish or if the queue is full. A thread that holds a
 //!   pin and writes gets `Pending`, and never hangs.
@@ -483,8 +483,9 @@ impl<A: Address, V: Clone, M: Allocator + Clone> SnapshotRoutes<A, V, M> {
     /// assert!(routes.is_empty());
     /// ```
     pub fn clear(&self) -> Result<(), WouldExceed<()>> {
-        self.swap_in(RouteTable::new_in(self.pin().allocator().clone()))
-            .map_err(|refused| refused.map(drop))
+        // The pin ends here: it would delay the change.
+        let memory = self.pin().allocator().clone();
+        self.swap_in(RouteTable::new_in(memory)).map_err(|refused| refused.map(drop))
     }
 
     /// Replaces all routes, pending ones included, by those of a table: a lookup answers from the

@@ -1,4 +1,4 @@
-//! Models of the protocol for loom, which runs them in every interleaving.
+//! Models of the protocol for loom, which runs them in all interleavings with few preemptions.
 //!
 //! The first block of cells exists already: it is published by a lock of `std`, whose ordering loom
 //! does not observe.
@@ -37,7 +37,7 @@ fn check(routes: &Routes, decision: Decision) {
     assert!(!is_current || decision.value == now.value, "G1: {decision:?}, now {now:?}");
 }
 
-/// Runs an update beside two lookups, with a decision that was made before, in every interleaving.
+/// Runs an update beside two lookups, with a decision that was made before.
 fn beside_lookups(lens: &'static [u32], update: fn(&Routes)) {
     let mut builder = loom::model::Builder::new();
     builder.max_branches = 10_000;

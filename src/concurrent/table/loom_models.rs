@@ -1,4 +1,4 @@
-//! Models of the protocols for loom, which runs them in every interleaving.
+//! Models of the protocols for loom, which runs them in all interleavings with few preemptions.
 //!
 //! Under a checker a table has two shards, and a segment one group before it grows. All keys of a
 //! test are in one shard, and have one home if the test requires it.
@@ -11,8 +11,7 @@ use crate::concurrent::loom_hasher::Spread;
 
 type Table<V> = ConcurrentTable<u64, V, Spread>;
 
-/// Runs two closures concurrently on a table with the keys 1 to `keys`, in every interleaving, and
-/// then a third one.
+/// Runs two closures concurrently on a table with the keys 1 to `keys`, and then a third one.
 fn concurrently<V: NoUninit + Send>(
     spread: Spread,
     keys: core::ops::RangeInclusive<u64>,

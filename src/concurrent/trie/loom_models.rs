@@ -1,4 +1,4 @@
-//! Models of the protocols for loom, which runs them in every interleaving.
+//! Models of the protocols for loom, which runs them in all interleavings with few preemptions.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -15,8 +15,7 @@ fn get(trie: &Trie, key: u8) -> Option<u32> {
     trie.pin().get(&key).copied()
 }
 
-/// Runs two closures concurrently on a trie with these keys, in every interleaving, and then a
-/// third one.
+/// Runs two closures concurrently on a trie with these keys, and then a third one.
 fn concurrently<const N: usize>(keys: [u8; N], [one, other, then]: [fn(&Trie); 3]) {
     let mut builder = loom::model::Builder::new();
     builder.max_branches = 10_000;
