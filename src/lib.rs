@@ -78,9 +78,9 @@
 //! | [`ConcurrentTable`] | ✓ | ✓ | – | ✓ | – | ✓ | pinned | – | ✓ | ✓ | – | – | ✓ | – |
 //! | [`FlowCache`] | ✓ | `observe_batch` | `observe_batch_with` | `retain_step` | ✓ | ✓ | ✓ | – | – | – | ✓ | ✓ | ✓ | `Image` |
 //! | [`RouteTable`] | – | `lookup_batch` | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
-//! | [`Routes`] | – | `lookup_batch` | – | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
-//! | [`PrefixSet`](routes::PrefixSet) | – | – | – | ✓ | – | ✓ | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
-//! | [`StampedRoutes`](routes::StampedRoutes) | – | – | – | ✓ | – | ✓ | – | – | ✓ | ✓ | – | ✓ | ✓ | – |
+//! | [`Routes`] | – | `lookup_batch` | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
+//! | [`PrefixSet`](routes::PrefixSet) | – | `lookup_batch` | – | ✓ | ✓ | ✓ | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
+//! | [`StampedRoutes`](routes::StampedRoutes) | – | `lookup_batch` | – | ✓ | ✓ | ✓ | – | – | ✓ | ✓ | ✓ | ✓ | ✓ | – |
 //! | [`LcTrieMap`] | – | – | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
 //! | [`ConcurrentRoutes`] | – | `lookup_batch` | – | ✓ | – | ✓ | – | – | `FromIterator` | ✓ | – | – | ✓ | – |
 //! | [`ConcurrentStampedRoutes`](concurrent::ConcurrentStampedRoutes) | – | – | – | ✓ | – | ✓ | – | – | `FromIterator` | ✓ | – | – | ✓ | – |

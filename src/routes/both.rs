@@ -17,9 +17,10 @@
 
 use alloc::vec::Vec;
 use core::fmt;
-use core::iter::FusedIterator;
+use core::iter::{self, FusedIterator};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use super::extract::Extraction;
 use super::{AnyEntry, IntoIter, Iter, IterMut, NoMemory, RouteTable};
 use crate::key::any_prefix::AnyPrefix;
 use crate::key::prefix::Prefix;
@@ -393,6 +394,35 @@ impl<V, M: Allocator + Clone> Routes<V, M> {
             AnyPrefix::V4(prefix) => self.v4.remove_covered(prefix),
             AnyPrefix::V6(prefix) => self.v6.remove_covered(prefix),
         }
+    }
+
+    /// Returns an iterator that removes the routes for which `predicate` returns true, in order:
+    /// those of IPv4, then those of IPv6; `predicate` may change their values. See
+    /// [`RouteTable::extract_if`].
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::Routes;
+    ///
+    /// let mut routes = Routes::new();
+    /// for prefix in ["10.0.0.0/8", "192.0.2.0/24", "2001:db8::/32"] {
+    ///     routes.insert(prefix.parse()?, prefix.len());
+    /// }
+    /// let long = routes.extract_if(|_, length| *length > 10).map(|(prefix, _)| prefix);
+    /// assert!(long.eq(["192.0.2.0/24".parse()?, "2001:db8::/32".parse()?]));
+    /// assert!(routes.values().eq(&[10]));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn extract_if<F: FnMut(AnyPrefix, &mut V) -> bool>(
+        &mut self,
+        mut predicate: F,
+    ) -> impl Iterator<Item = (AnyPrefix, V)> + use<'_, V, M, F> {
+        let (mut v4, mut v6) = (Extraction::new(&mut self.v4), Extraction::new(&mut self.v6));
+        iter::from_fn(move || {
+            let first = v4.next(|prefix, value| predicate(prefix.into(), value)).map(any);
+            first.or_else(|| v6.next(|prefix, value| predicate(prefix.into(), value)).map(any))
+        })
     }
 
     /// Retains the routes for which `keep` returns true; `keep` may change their values.

@@ -7,6 +7,8 @@ use super::{Iter, NoMemory, RouteTable};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::memory::{Allocator, Global};
+use crate::raw::prefetch::BURST;
+use crate::raw::results::results_for;
 
 /// A set of prefixes: a [`RouteTable`] without values, for access lists and the like.
 ///
@@ -138,6 +140,26 @@ impl<A: Address, M: Allocator + Clone> PrefixSet<A, M> {
         self.table.retain(|prefix, ()| keep(prefix));
     }
 
+    /// Returns an iterator that removes the prefixes for which `predicate` returns true, in order.
+    /// See [`RouteTable::extract_if`].
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, routes::PrefixSet};
+    ///
+    /// let mut hosts: PrefixSet<u8> = (0..6).map(Prefix::host).collect();
+    /// let odd = hosts.extract_if(|prefix| prefix.address() % 2 == 1);
+    /// assert!(odd.eq([1, 3, 5].map(Prefix::host)));
+    /// assert_eq!(hosts.len(), 3);
+    /// ```
+    pub fn extract_if(
+        &mut self,
+        mut predicate: impl FnMut(Prefix<A>) -> bool,
+    ) -> impl Iterator<Item = Prefix<A>> {
+        self.table.extract_if(move |prefix, ()| predicate(prefix)).map(|(prefix, ())| prefix)
+    }
+
     /// Returns whether the set has exactly this prefix.
     #[must_use]
     pub fn contains(&self, prefix: &Prefix<A>) -> bool {
@@ -154,6 +176,34 @@ impl<A: Address, M: Allocator + Clone> PrefixSet<A, M> {
     #[must_use]
     pub fn lookup(&self, address: &A) -> Option<Prefix<A>> {
         self.table.lookup(address).map(|(prefix, ())| prefix)
+    }
+
+    /// Looks up a batch of addresses: writes the longest prefix that contains each address to
+    /// `found`, with overlapping cache misses. What that has beyond the addresses is set to `None`.
+    ///
+    /// # Panics
+    ///
+    /// If `found` is shorter than `addresses`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, routes::PrefixSet};
+    ///
+    /// let ports: PrefixSet<u16> = [Prefix::new(0, 6)?].into();
+    /// let mut found = [None; 2];
+    /// ports.lookup_batch(&[80, 8080], &mut found);
+    /// assert_eq!(found, [Some(Prefix::new(0, 6)?), None]);
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn lookup_batch(&self, addresses: &[A], found: &mut [Option<Prefix<A>>]) {
+        let found = results_for(addresses.len(), found);
+        for (addresses, found) in addresses.chunks(BURST).zip(found.chunks_mut(BURST)) {
+            let mut routes = [None; BURST];
+            self.table.lookup_batch(addresses, &mut routes);
+            let prefixes = routes.iter().map(|route| route.map(|(prefix, ())| prefix));
+            found.iter_mut().zip(prefixes).for_each(|(found, prefix)| *found = prefix);
+        }
     }
 
     /// Returns whether a prefix of the set covers `prefix`.

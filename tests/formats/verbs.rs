@@ -46,9 +46,9 @@ const ROWS: [(&str, &str); 23] = [
     ("ConcurrentTable", "xx-x-xx-xx--x-"),
     ("FlowCache", "xxxxxxx---xxxx"),
     ("RouteTable", "-x-xxxxxxxxxxx"),
-    ("Routes", "-x-x-xxxxxxxxx"),
-    ("PrefixSet", "---x-xx-xxxxxx"),
-    ("StampedRoutes", "---x-x--xx-xx-"),
+    ("Routes", "-x-xxxxxxxxxxx"),
+    ("PrefixSet", "-x-xxxx-xxxxxx"),
+    ("StampedRoutes", "-x-xxx--xxxxx-"),
     ("LcTrieMap", "---xxxxxxxxxxx"),
     ("ConcurrentRoutes", "-x-x-x--xx--x-"),
     ("ConcurrentStampedRoutes", "---x-x--xx--x-"),
@@ -378,6 +378,10 @@ fn route_tables() {
         (0..10).map(|host| (Prefix::host(host), host)).collect();
     stamped.retain(|_, value| *value % 2 == 0);
     assert_eq!(stamped.iter().count(), 5);
+    let mut found = [None; 2];
+    stamped.lookup_batch(&[1, 2], &mut found);
+    assert_eq!(found, [None, Some((Prefix::host(2), &2))]);
+    assert_eq!((&stamped.clone(), stamped.clone().extract_if(|_, _| true).count()), (&stamped, 5));
     type Trie = LcRouteTable<u32, u32>;
     is_a_value::<Trie>();
     is_comparable::<Trie>();
@@ -392,9 +396,14 @@ fn route_tables() {
     assert!(found[0].is_some());
     both.retain(|_, value| *value == 7);
     assert_eq!(both.iter().count(), 1);
+    assert!(both.extract_if(|_, value| *value == 7).eq([(host, 7)]) && both.is_empty());
     let mut prefixes: PrefixSet<u32> = [1, 2].map(Prefix::host).into_iter().collect();
     prefixes.retain(|prefix| prefix.address() == 1);
     assert_eq!(prefixes.len(), 1);
+    let mut found = [None; 2];
+    prefixes.lookup_batch(&[1, 2], &mut found);
+    assert_eq!(found, [Some(Prefix::host(1)), None]);
+    assert_eq!(prefixes.extract_if(|_| true).count(), 1);
     let mut routes: Table = (0..10).map(|host| (Prefix::host(host), host)).collect();
     let mut found = [None; 2];
     routes.lookup_batch(&[1, 11], &mut found);

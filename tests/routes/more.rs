@@ -95,7 +95,35 @@ fn sets_are_those_of_maps() {
         let mut rest = a.clone();
         rest.retain(|prefix| !b.contains(&prefix));
         assert_eq!(rest, a.difference(&b));
+        let mut rest = a.clone();
+        assert!(rest.extract_if(|prefix| b.contains(&prefix)).eq(a.intersection(&b).iter()));
+        assert_eq!(rest, a.difference(&b));
+        let addresses: Vec<u8> = (0..=255).collect();
+        let mut found = [None; 256];
+        a.lookup_batch(&addresses, &mut found);
+        assert!(addresses.iter().zip(found).all(|(address, found)| a.lookup(address) == found));
     }
+}
+
+#[test]
+fn routes_of_both_families_are_extracted_in_order() {
+    let mut rng = StdRng::seed_from_u64(8);
+    let v4 = random_routes::<Ipv4Addr>(100, &mut rng);
+    let v6 = random_routes::<Ipv6Addr>(100, &mut rng);
+    let v4 = v4.into_iter().map(|(prefix, value)| (AnyPrefix::from(prefix), value));
+    let v6 = v6.into_iter().map(|(prefix, value)| (AnyPrefix::from(prefix), value));
+    let all: Vec<_> = v4.chain(v6).collect();
+    let mut routes: Routes<_> = all.iter().cloned().collect();
+    let is_picked = |prefix: AnyPrefix| prefix.len() % 3 == 0;
+    let mut picked = all.clone();
+    picked.retain(|(prefix, _)| is_picked(*prefix));
+    // What is not visited stays.
+    let half = picked.len() / 2;
+    let removed: Vec<_> = routes.extract_if(|prefix, _| is_picked(prefix)).take(half).collect();
+    assert_eq!((removed.as_slice(), routes.len()), (&picked[..half], all.len() - half));
+    assert!(routes.extract_if(|prefix, _| is_picked(prefix)).eq(picked.split_off(half)));
+    let rest = all.into_iter().filter(|(prefix, _)| !is_picked(*prefix));
+    assert!(routes.into_iter().eq(rest));
 }
 
 #[test]

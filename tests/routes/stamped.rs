@@ -13,6 +13,7 @@ enum Op {
     Insert(Prefix<u16>),
     Remove(Prefix<u16>),
     Retain(u32),
+    Extract(u32),
     Clear,
     /// A packet of the flow of this address, which has a decision from then on.
     Packet(u16),
@@ -81,6 +82,17 @@ impl Run {
                 self.ours.retain(|_, value| is_kept(*value));
                 self.assert_others_current(&current, &touched);
             }
+            Op::Extract(modulus) => {
+                let is_removed = |value: u32| value % modulus == 0;
+                let mut gone = self.routes.clone();
+                gone.retain(|route| is_removed(route.1));
+                gone.sort_unstable();
+                self.routes.retain(|route| !is_removed(route.1));
+                let removed = self.ours.extract_if(|_, value| is_removed(*value));
+                assert!(removed.eq(gone.iter().copied()));
+                let touched: Vec<_> = gone.into_iter().map(Some).collect();
+                self.assert_others_current(&current, &touched);
+            }
             Op::Clear => {
                 self.routes.clear();
                 self.ours.clear();
@@ -88,6 +100,10 @@ impl Run {
             Op::Packet(address) => self.packet(address),
         }
         assert_eq!(self.ours.len(), self.routes.len());
+        let addresses: Vec<u16> = (0..40).map(|at| at * 1639).collect();
+        let mut found = [None; 41];
+        self.ours.lookup_batch(&addresses, &mut found);
+        assert!(found.iter().zip(&addresses).all(|(found, at)| *found == self.ours.lookup(at)));
         self.ours.validate().unwrap_or_else(|broken| panic!("{broken}"));
     }
 
@@ -144,6 +160,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         4 => prefixes().prop_map(Op::Remove),
         12 => addresses().prop_map(Op::Packet),
         1 => (1..5_u32).prop_map(Op::Retain),
+        1 => (2..6_u32).prop_map(Op::Extract),
         1 => Just(Op::Clear),
     ];
     vec(op, 1..200)

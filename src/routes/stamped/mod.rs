@@ -38,6 +38,8 @@ use super::{NoMemory, RouteTable};
 use crate::invariant::InvariantError;
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
+use crate::raw::prefetch::BURST;
+use crate::raw::results::results_for;
 use cells::{BLOCKS, CellNumbers, Generations, Stamped, UNCHANGED, cells_of, place};
 
 pub use cells::RouteStamp;
@@ -272,6 +274,33 @@ impl<A: Address, V> StampedRoutes<A, V> {
         removed.iter().for_each(|prefix| _ = self.remove(prefix));
     }
 
+    /// Returns an iterator that removes the routes for which `predicate` returns true, in order.
+    /// See [`RouteTable::extract_if`].
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, routes::StampedRoutes};
+    ///
+    /// let routes = [(Prefix::new(0_u16, 6)?, 'a'), (Prefix::new(1024, 6)?, 'b')];
+    /// let mut ports = StampedRoutes::from_iter(routes);
+    /// let (stamp, _) = ports.resolve(&80);
+    /// assert!(ports.extract_if(|_, value| *value == 'a').eq([routes[0]]));
+    /// assert!(!ports.is_current(&stamp) && ports == StampedRoutes::from_iter([routes[1]]));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn extract_if(
+        &mut self,
+        mut predicate: impl FnMut(Prefix<A>, &V) -> bool,
+    ) -> impl Iterator<Item = (Prefix<A>, V)> {
+        let Self { table, cells, numbers } = self;
+        let routes = table.extract_if(move |prefix, route| predicate(prefix, &route.value));
+        routes.map(|(prefix, Stamped { begun, value })| {
+            numbers.release(cells, begun.cell());
+            (prefix, value)
+        })
+    }
+
     /// Removes all routes. What they were used for is stale. O(routes).
     pub fn clear(&mut self) {
         self.retain(|_, _| false);
@@ -299,6 +328,36 @@ impl<A: Address, V> StampedRoutes<A, V> {
     #[must_use]
     pub fn lookup(&self, address: &A) -> Option<(Prefix<A>, &V)> {
         self.table.lookup(address).map(|(prefix, route)| (prefix, &route.value))
+    }
+
+    /// Looks up a batch of addresses: writes the longest prefix that contains each address, and its
+    /// value, to `found`, with overlapping cache misses. What that has beyond the addresses is set
+    /// to `None`.
+    ///
+    /// # Panics
+    ///
+    /// If `found` is shorter than `addresses`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, routes::StampedRoutes};
+    ///
+    /// let ports = StampedRoutes::from_iter([(Prefix::new(0_u16, 6)?, 'a')]);
+    /// let mut found = [None; 2];
+    /// ports.lookup_batch(&[80, 8080], &mut found);
+    /// assert_eq!(found, [Some((Prefix::new(0, 6)?, &'a')), None]);
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn lookup_batch<'t>(&'t self, addresses: &[A], found: &mut [Option<(Prefix<A>, &'t V)>]) {
+        let found = results_for(addresses.len(), found);
+        for (addresses, found) in addresses.chunks(BURST).zip(found.chunks_mut(BURST)) {
+            let mut routes = [None; BURST];
+            self.table.lookup_batch(addresses, &mut routes);
+            for (found, route) in found.iter_mut().zip(routes) {
+                *found = route.map(|(prefix, route)| (prefix, &route.value));
+            }
+        }
     }
 
     /// Returns the stamp of an address, and the longest prefix that contains it, if any does.
@@ -387,6 +446,15 @@ impl<A: Address, V: Clone> Clone for StampedRoutes<A, V> {
         Self { table: self.table.clone(), cells: self.cells.clone(), numbers: self.numbers.clone() }
     }
 }
+
+/// The same prefixes with the same values, whatever their stamps.
+impl<A: Address, V: PartialEq> PartialEq for StampedRoutes<A, V> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl<A: Address, V: Eq> Eq for StampedRoutes<A, V> {}
 
 impl<A: Address, V> Default for StampedRoutes<A, V> {
     fn default() -> Self {
