@@ -152,10 +152,19 @@ impl Tables<'_> {
     }
 
     fn retain(&mut self, keep: impl Fn(AnyPrefix) -> bool) {
+        let before = self.model.len();
         self.model.retain(|prefix, _| keep(*prefix));
-        self.routes.retain(|prefix, _| keep(prefix));
-        self.set.retain(|prefix| keep(prefix.into()));
-        self.stamped.retain(|prefix, _| keep(prefix.into()));
+        // By either method.
+        if before % 2 == 0 {
+            self.routes.retain(|prefix, _| keep(prefix));
+            self.set.retain(|prefix| keep(prefix.into()));
+            self.stamped.retain(|prefix, _| keep(prefix.into()));
+        } else {
+            let removed = self.routes.extract_if(|prefix, _| !keep(prefix)).count();
+            assert_eq!(removed, before - self.model.len());
+            let removed = self.set.extract_if(|prefix| !keep(prefix.into())).count();
+            assert_eq!(removed, self.stamped.extract_if(|at, _| !keep(at.into())).count());
+        }
         assert!(self.shared.retain(|prefix, _| keep(prefix.into())).is_ok());
     }
 
