@@ -81,6 +81,29 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         }
     }
 
+    /// Ends the flows for which `keep` returns false, and drops them. O(slots), and with aliases
+    /// O(their aliases): [`retain_step`](Self::retain_step) does it in steps, and like
+    /// [`extract_if`](Self::extract_if) returns the flows.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::flow_cache::{Config, Packet, Tenant};
+    /// use flowtable::{FlowCache, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, ()> = FlowCache::new(Config::new(100)?);
+    /// for id in 0..10 {
+    ///     let tenant = Tenant(id as u32 % 2);
+    ///     cache.observe(&id, Packet::UDP.from_tenant(tenant), Timestamp::ZERO)?;
+    /// }
+    /// cache.retain(|flow| flow.tenant() != Tenant(1));
+    /// assert!(cache.iter().map(|flow| flow.key()).eq([0, 2, 4, 6, 8]));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn retain(&mut self, keep: impl FnMut(&Resident<'_, K, V, A>) -> bool) {
+        self.retain_step(&mut Cursor::new(), usize::MAX, keep, drop);
+    }
+
     /// Returns an iterator that ends the flows for which `ends` returns true, in the order of their
     /// slots. Flows that it does not reach remain. O(slots): [`retain_step`](Self::retain_step)
     /// does it in steps.

@@ -173,7 +173,7 @@ pub use timeouts::{TimeoutError, Timeouts};
 /// | `find`, `find_quoted`, `expected_by` | O(1) |
 /// | `add_name`, `remove_name`; `expect` | O(aliases of the flow); O(flows that it expects, up to 32) |
 /// | `advance`, `page`, `retain_step` | O(budget) |
-/// | `iter`, `extract_if`, `drain`, `clear`, `clone`, `==`, `restore` | O(slots), O(flows of the image) |
+/// | `iter`, `retain`, `extract_if`, `drain`, `clear`, `clone`, `==`, `restore` | O(slots), O(flows of the image) |
 /// | `set_share` | O(1); the first share of a tenant O(slots) |
 /// | `len`, `metrics`, `allocation_size`, `version`, `tenant_flows` | O(1) |
 ///

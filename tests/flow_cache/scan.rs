@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use flowtable::eviction::Lru;
 use flowtable::flow_cache::{
-    Class, Config, Cursor, EndReason, Event, Handle, Image, ImageError, Packet, Tenant, Timeouts,
-    Version,
+    Class, Config, Cursor, EndReason, Event, Handle, Image, ImageError, Packet, Resident, Tenant,
+    Timeouts, Version,
 };
 use flowtable::{Direction, FlowCache, FlowKey, Timestamp};
 use model::flow_cache::keys::{ACK, FIN_ACK, RST, SYN, SYN_ACK, key};
@@ -214,6 +214,45 @@ fn change<C>(rng: &mut StdRng, cache: &mut Cache, copy: &mut BTreeMap<Handle, C>
             }
         }
     }
+}
+
+/// Flows end as by `retain_step`, each judged once, with the same metrics and versions.
+#[test]
+fn to_retain_flows_is_one_step_over_all_slots() {
+    let mut rng = StdRng::seed_from_u64(11);
+    let mut cache = cache(300, Timeouts::METER);
+    let mut copy = BTreeMap::<Handle, ()>::new();
+    for step in 0..4000 {
+        change(&mut rng, &mut cache, &mut copy, step);
+        if step % 200 > 0 {
+            continue;
+        }
+        let keeps = |class: Class, value: u32| class != Class::Established && value % 3 > 0;
+        let (mut stepwise, mut cursor, mut ended) = (cache.clone(), Cursor::new(), vec![]);
+        let keep = |flow: &Resident<'_, _, _>| keeps(flow.class(), *flow.value());
+        while !cursor.is_done() {
+            stepwise
+                .retain_step(&mut cursor, 7, keep, |flow| ended.push((flow.handle, flow.reason)));
+        }
+        let (all, before) = (scan(&cache, Cursor::new(), 10), cache.len());
+        let mut judged = BTreeSet::new();
+        cache.retain(|flow| {
+            assert!(judged.insert(flow.handle()), "judged once");
+            keep(flow)
+        });
+        assert!(judged.into_iter().eq(BTreeSet::from_iter(all)));
+        assert!(ended.iter().all(|(_, reason)| *reason == EndReason::Forced));
+        assert_eq!((cache.len(), &cache), (before - ended.len(), &stepwise));
+        assert_eq!((cache.metrics(), cache.version()), (stepwise.metrics(), stepwise.version()));
+        assert!(cache.iter().all(|flow| keep(&flow)));
+        assert!(ended.iter().all(|(handle, _)| cache.get(*handle).is_none()));
+        cache.validate().expect("an invariant");
+    }
+    let (handle, count) = (add(&mut cache, 9000), cache.len());
+    cache.retain(|_| true);
+    assert!(cache.len() == count && cache.get(handle).is_some());
+    cache.retain(|_| false);
+    assert!(cache.is_empty());
 }
 
 /// An image of all flows, the most recently seen first.
