@@ -59,7 +59,7 @@ pub use duplicates::{CallVerdict, DuplicateFilter};
 pub use iter::{Iter, IterMut};
 pub use replacement::Replacement;
 pub use source_hash::SourceHashCache;
-pub use source_hash_iter::SourceHashIter;
+pub use source_hash_iter::{SourceHashIter, SourceHashIterMut};
 
 /// Counters of lookups and insertions since the cache was created.
 ///

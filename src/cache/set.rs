@@ -18,7 +18,9 @@
 #![allow(unsafe_code)]
 
 use alloc::format;
+use core::iter::{FilterMap, Zip};
 use core::mem::{MaybeUninit, needs_drop};
+use core::slice;
 
 use super::replacement::Replacement;
 use super::tag::{AtomicTag, Generation, Rank, Tag};
@@ -34,6 +36,18 @@ pub(super) struct Set<K, V, const WAYS: usize> {
     keys: [MaybeUninit<K>; WAYS],
     values: [MaybeUninit<V>; WAYS],
 }
+
+/// The tag, key and value of a way, of which the latter two are initialized if it is occupied.
+type WayMut<'a, K, V> = ((&'a AtomicTag, &'a MaybeUninit<K>), &'a mut MaybeUninit<V>);
+
+/// The entries of a set, with mutable references to their values.
+pub(super) type EntriesMut<'a, K, V> = FilterMap<
+    Zip<
+        Zip<slice::Iter<'a, AtomicTag>, slice::Iter<'a, MaybeUninit<K>>>,
+        slice::IterMut<'a, MaybeUninit<V>>,
+    >,
+    fn(WayMut<'a, K, V>) -> Option<(&'a K, &'a mut V)>,
+>;
 
 impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
     /// The rank of the next victim.
@@ -264,6 +278,22 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
         let key = unsafe { self.keys[way].assume_init_ref() };
         // SAFETY: as its key.
         Some((key, unsafe { self.values[way].assume_init_mut() }))
+    }
+
+    /// Iterates over the entries of this generation, with mutable references to their values.
+    pub(super) fn entries_mut(&mut self, generation: Generation) -> EntriesMut<'_, K, V> {
+        let ways = if self.is_stale(generation) { 0 } else { WAYS };
+        self.tags[..ways].iter().zip(&self.keys).zip(&mut self.values).filter_map(
+            |((tag, key), value)| {
+                if !tag.load().is_occupied() {
+                    return None;
+                }
+                // SAFETY: the way is occupied.
+                let key = unsafe { key.assume_init_ref() };
+                // SAFETY: as its key.
+                Some((key, unsafe { value.assume_init_mut() }))
+            },
+        )
     }
 
     /// Whether there are entries of another generation, which all entries have then.

@@ -44,7 +44,7 @@ pub(super) type Sets<K, V, const WAYS: usize, A> = Array<Set<K, V, WAYS>, A, tru
 /// | `get_or_insert_with`, `insert`, `remove` | O(1): one set |
 /// | `get_batch`, `get_batch_mut`, `peek_batch` | O(keys); the cache misses of 32 keys overlap |
 /// | `clear` | amortized O(1); the entries of a set are dropped at its next insertion |
-/// | `iter`, `retain`, `drop` | O(sets) |
+/// | `iter`, `iter_mut`, `retain`, `extract_if`, `drop` | O(sets) |
 ///
 /// Paper: Chandranmenon and Varghese, section 3: two instructions to locate the entry, 18 to
 /// compare 12 bytes and follow a pointer.

@@ -4,8 +4,10 @@ use core::fmt;
 use core::iter::{self, FusedIterator};
 use core::ops::Range;
 
+use super::set::{EntriesMut, Set};
 use super::source_hash::SourceHashCache;
-use crate::memory::{Allocator, Global};
+use super::tag::Generation;
+use crate::memory::{Allocator, ArrayIterMut, Global};
 
 /// An iterator over the entries of a [`SourceHashCache`], in no particular order.
 pub struct SourceHashIter<'a, K, V, const WAYS: usize = 1, A: Allocator + Clone = Global> {
@@ -16,11 +18,45 @@ pub struct SourceHashIter<'a, K, V, const WAYS: usize = 1, A: Allocator + Clone 
     len: usize,
 }
 
+/// An iterator over the entries of a [`SourceHashCache`] with mutable references to their values,
+/// in no particular order.
+pub struct SourceHashIterMut<'a, K, V, const WAYS: usize = 1, A: Allocator + Clone = Global> {
+    /// The sets that follow.
+    sets: ArrayIterMut<'a, Set<K, V, WAYS>, A, true>,
+    /// The entries of the set before them that remain.
+    entries: Option<EntriesMut<'a, K, V>>,
+    generation: Generation,
+    /// The entries that remain in all.
+    len: usize,
+}
+
 impl<K, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WAYS, A> {
     /// Iterates over the entries in no particular order. O(sets).
     #[must_use]
     pub fn iter(&self) -> SourceHashIter<'_, K, V, WAYS, A> {
         SourceHashIter { cache: self, ways: 0..self.capacity(), len: self.len() }
+    }
+
+    /// Iterates over the entries in no particular order, with mutable references to their values.
+    /// No use is recorded. O(sets).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::SourceHashCache;
+    /// use flowtable::hash::source_index::SourceIndex;
+    ///
+    /// let mut ages: SourceHashCache<&str, u32> = SourceHashCache::new(100)?;
+    /// let [here, there] = [1, 2].map(SourceIndex::new);
+    /// _ = ages.insert(here, "a", 1);
+    /// _ = ages.insert(there, "b", 2);
+    /// ages.iter_mut().for_each(|(_, age)| *age += 1);
+    /// assert_eq!((ages.peek(here, "a"), ages.peek(there, "b")), (Some(&2), Some(&3)));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    pub fn iter_mut(&mut self) -> SourceHashIterMut<'_, K, V, WAYS, A> {
+        let Self { generation, len, .. } = *self;
+        SourceHashIterMut { sets: self.sets.iter_mut(), entries: None, generation, len }
     }
 
     /// Returns the entry of a way, those of one set after the other, if there is one.
@@ -127,6 +163,44 @@ impl<K: fmt::Debug, V: fmt::Debug, const WAYS: usize, A: Allocator + Clone> fmt:
     }
 }
 
+impl<'a, K, V, const WAYS: usize, A: Allocator + Clone> Iterator
+    for SourceHashIterMut<'a, K, V, WAYS, A>
+{
+    type Item = (&'a K, &'a mut V);
+
+    fn next(&mut self) -> Option<(&'a K, &'a mut V)> {
+        loop {
+            if let Some(entry) = self.entries.as_mut().and_then(Iterator::next) {
+                self.len -= 1;
+                return Some(entry);
+            }
+            self.entries = Some(self.sets.next()?.entries_mut(self.generation));
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.len, Some(self.len))
+    }
+}
+
+impl<K, V, const WAYS: usize, A: Allocator + Clone> ExactSizeIterator
+    for SourceHashIterMut<'_, K, V, WAYS, A>
+{
+}
+
+impl<K, V, const WAYS: usize, A: Allocator + Clone> FusedIterator
+    for SourceHashIterMut<'_, K, V, WAYS, A>
+{
+}
+
+impl<K, V, const WAYS: usize, A: Allocator + Clone> fmt::Debug
+    for SourceHashIterMut<'_, K, V, WAYS, A>
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SourceHashIterMut").field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
 impl<'a, K, V, const WAYS: usize, A: Allocator + Clone> IntoIterator
     for &'a SourceHashCache<K, V, WAYS, A>
 {
@@ -135,6 +209,17 @@ impl<'a, K, V, const WAYS: usize, A: Allocator + Clone> IntoIterator
 
     fn into_iter(self) -> SourceHashIter<'a, K, V, WAYS, A> {
         self.iter()
+    }
+}
+
+impl<'a, K, V, const WAYS: usize, A: Allocator + Clone> IntoIterator
+    for &'a mut SourceHashCache<K, V, WAYS, A>
+{
+    type Item = (&'a K, &'a mut V);
+    type IntoIter = SourceHashIterMut<'a, K, V, WAYS, A>;
+
+    fn into_iter(self) -> SourceHashIterMut<'a, K, V, WAYS, A> {
+        self.iter_mut()
     }
 }
 

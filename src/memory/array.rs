@@ -17,6 +17,7 @@
 use alloc::alloc::handle_alloc_error;
 use core::alloc::Layout;
 use core::marker::PhantomData;
+use core::ops::Range;
 use core::ptr::NonNull;
 
 use super::{Allocator, Global};
@@ -214,9 +215,32 @@ impl<T, A: Allocator, const PADDED: bool> Array<T, A, PADDED> {
         (0..self.len()).map(|index| self.get(index))
     }
 
+    /// Iterates over the elements in order, with mutable references.
+    pub(crate) fn iter_mut(&mut self) -> ArrayIterMut<'_, T, A, PADDED> {
+        ArrayIterMut { indices: 0..self.len(), array: self }
+    }
+
     /// Bytes allocated.
     pub(crate) const fn allocation_size(&self) -> usize {
         self.len() * Self::STRIDE + Self::rests(self.len())
+    }
+}
+
+/// An iterator over the elements of an array, with mutable references.
+pub(crate) struct ArrayIterMut<'a, T, A: Allocator, const PADDED: bool> {
+    array: &'a mut Array<T, A, PADDED>,
+    /// The elements that remain.
+    indices: Range<usize>,
+}
+
+impl<'a, T, A: Allocator, const PADDED: bool> Iterator for ArrayIterMut<'a, T, A, PADDED> {
+    type Item = &'a mut T;
+
+    fn next(&mut self) -> Option<&'a mut T> {
+        let index = self.indices.next()?;
+        // SAFETY: it is initialized, and not borrowed otherwise while the array is mutably
+        // borrowed, as each index below the length is returned once.
+        Some(unsafe { self.array.pointer(index).as_mut() })
     }
 }
 
@@ -244,6 +268,17 @@ mod tests {
         assert_eq!((array.len(), array.allocation_size()), (4, 4 * 24));
         assert_eq!(array.pointer(0).addr().get() % CACHE_LINE, 0);
         assert_eq!((array.get(2), array.get(7)), (&[2; 3], &[3; 3]));
+    }
+
+    #[test]
+    fn iteration_by_mutable_reference_is_over_each_element_once() {
+        let mut dense = Array::<u32>::new_in(5, Global, |index| index as u32).unwrap();
+        let mut padded = Padded::<[u32; 5]>::new_in(5, Global, |index| [index as u32; 5]).unwrap();
+        let all: alloc::vec::Vec<&mut u32> = dense.iter_mut().collect();
+        all.into_iter().chain(padded.iter_mut().flatten()).for_each(|number| *number *= 10);
+        assert!(dense.iter().copied().eq((0..8).map(|number| 10 * number)));
+        assert!(padded.iter().copied().eq((0..8).map(|number| [10 * number; 5])));
+        assert!(padded.iter_mut().nth(8).is_none());
     }
 
     #[test]

@@ -66,7 +66,7 @@ pub use allocator_api2::alloc::{AllocError, Allocator, Global};
 pub use huge_pages::{HugePages, HugePagesError, PageSource};
 pub use static_area::StaticArea;
 
-pub(crate) use array::{Array, ArrayError, CACHE_LINE};
+pub(crate) use array::{Array, ArrayError, ArrayIterMut, CACHE_LINE};
 pub(crate) use line_aligned::LineAligned;
 
 pub(crate) use allocator_api2::boxed::Box;

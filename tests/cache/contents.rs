@@ -439,6 +439,41 @@ fn an_extraction_that_is_dropped_leaves_what_it_has_not_visited() {
     assert_eq!(sets.iter().next(), None);
 }
 
+/// Also with several sets of several ways, with vacant ways, and entries that have been removed by
+/// `clear`; no use is recorded.
+#[test]
+fn iteration_by_mutable_reference_is_over_each_entry_once() {
+    fn check<const WAYS: usize>() {
+        let mut sets = SourceHashCache::<u32, Rc<u32>, WAYS>::new(64).unwrap();
+        let fill = |sets: &mut SourceHashCache<u32, Rc<u32>, WAYS>, keys: core::ops::Range<u32>| {
+            keys.for_each(|key| _ = sets.insert(SourceIndex::new(key), key, Rc::new(key)));
+        };
+        fill(&mut sets, 0..32);
+        sets.clear();
+        assert!(sets.iter_mut().next().is_none());
+        fill(&mut sets, 8..24);
+        _ = sets.remove(SourceIndex::new(9), &9);
+        let (len, before) = (sets.len(), sets.statistics());
+        let mut entries = sets.iter_mut();
+        assert_eq!(
+            (entries.len(), format!("{entries:?}")),
+            (len, { format!("SourceHashIterMut {{ len: {len}, .. }}") })
+        );
+        // All references at once.
+        let all: Vec<(&u32, &mut Rc<u32>)> = entries.by_ref().collect();
+        assert_eq!(all.len(), len);
+        all.into_iter().for_each(|(key, value)| *value = Rc::new(**value + 100 * key));
+        assert!(entries.next().is_none() && entries.next().is_none() && entries.len() == 0);
+        assert!(sets.iter().all(|(key, value)| **value == 101 * key));
+        let keys: BTreeSet<u32> = sets.iter().map(|(key, _)| *key).collect();
+        assert_eq!((keys.len(), sets.statistics(), sets.validate()), (len, before, Ok(())));
+        assert!(keys.is_subset(&(8..24).filter(|key| *key != 9).collect()));
+    }
+    check::<1>();
+    check::<3>();
+    check::<8>();
+}
+
 /// Neither the capacity nor the order of insertion nor uses matter; keys, values and indices do.
 #[test]
 fn sets_with_equal_entries_are_equal() {

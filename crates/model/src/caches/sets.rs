@@ -277,7 +277,17 @@ where
                     assert_eq!(removed, theirs);
                 }
             }
-            Step::Change(_) => {}
+            Step::Change(divisor) => {
+                let divided: Vec<V> = (0..=now).step_by(*divisor as usize).map(V::make).collect();
+                let mut ours = ours.into_iter();
+                let all = ours.len();
+                let theirs = model.sets.iter_mut().flatten().map(|entry| &mut entry.value);
+                let mut count = 0;
+                let ours = ours.by_ref().map(|(_, value)| value).inspect(|_| count += 1);
+                let changed = ours.chain(theirs).filter(|value| divided.contains(value));
+                changed.for_each(|value| *value = V::make(now));
+                assert_eq!(count, all);
+            }
             Step::Clear => {
                 ours.clear();
                 model.sets.iter_mut().for_each(Vec::clear);
