@@ -24,6 +24,7 @@ enum Op {
     Remove(Seeds),
     Get(Seed),
     Iterate(Edge),
+    Retain(u8),
     Clear,
     Repin,
     Flush,
@@ -85,6 +86,11 @@ fn step<K: Key + Send + Sync + 'static>(
             let ours = pin.iter_from(from.clone());
             let theirs = model.range((from, std::ops::Bound::Unbounded));
             assert!(ours.eq(theirs.map(|(key, value)| (key.clone(), value))));
+        }
+        Op::Retain(divisor) => {
+            let keep = |value: u64| value % (1 + u64::from(divisor)) > 0;
+            pin.retain(|_, value| keep(*value));
+            model.retain(|_, value| keep(*value));
         }
         Op::Clear => {
             pin.clear();

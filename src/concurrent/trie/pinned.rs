@@ -9,7 +9,7 @@ use core::panic::AssertUnwindSafe;
 use std::panic::{catch_unwind, resume_unwind};
 
 use super::ConcurrentLcTrie;
-use super::node::{Child, Kind};
+use super::node::{Child, Kind, Leaf};
 use super::order::first_from;
 use super::write::Writer;
 use crate::concurrent::error::WouldExceed;
@@ -19,6 +19,10 @@ use crate::key::bits::BitString;
 
 /// The cost of retiring in the collector: 64 functions of 32 bytes, one of them used.
 const OVERHEAD: usize = 2304;
+
+/// The maximum number of entries that [`PinnedTrie::retain`] removes with one locking, so that the
+/// cost of retiring is shared, and other writers do not wait long.
+const REMOVED_AT_ONCE: usize = 64;
 
 /// A pin of a [`ConcurrentLcTrie`], for reads and writes.
 ///
@@ -142,9 +146,12 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
     }
 
     pub(super) fn first(&self, from: Bound<K>) -> Option<(K, &V)> {
+        self.first_leaf(from).map(|leaf| (leaf.key, &leaf.value))
+    }
+
+    fn first_leaf(&self, from: Bound<K>) -> Option<&Leaf<K, V>> {
         // SAFETY: children are read under this pin.
-        let leaf = unsafe { first_from(self.trie.root.load(), &from) }?;
-        Some((leaf.key, &leaf.value))
+        unsafe { first_from(self.trie.root.load(), &from) }
     }
 
     /// Inserts an entry, or replaces its value. Returns the former value.
@@ -195,6 +202,49 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
         V: Send + Sync + 'static,
     {
         self.write(|writer| writer.remove(key)).map(|leaf| &leaf.value)
+    }
+
+    /// Removes the entries for which `keep` returns false. It is called once for each entry, in
+    /// the order of their keys (T3), without a lock; an entry whose value is replaced in the
+    /// meantime is kept. If it panics, the entries that it has rejected before are removed.
+    ///
+    /// Up to 64 entries are removed under the lock at once. Like a removal it is never refused.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let trie: flowtable::ConcurrentLcTrie<u32, u32> = (0..100).map(|key| (key, key)).collect();
+    /// let pinned = trie.pin();
+    /// pinned.retain(|key, _| key % 10 == 0);
+    /// assert_eq!(pinned.len(), 10);
+    /// ```
+    pub fn retain(&self, mut keep: impl FnMut(&K, &V) -> bool)
+    where
+        K: Send + Sync + 'static,
+        V: Send + Sync + 'static,
+    {
+        let (mut from, mut rejected) = (Bound::Unbounded, Vec::new());
+        let judged = catch_unwind(AssertUnwindSafe(|| {
+            while let Some(leaf) = self.first_leaf(from) {
+                from = Bound::Excluded(leaf.key);
+                if !keep(&leaf.key, &leaf.value) {
+                    rejected.push(leaf);
+                }
+                if rejected.len() == REMOVED_AT_ONCE {
+                    self.remove_leaves(&mut rejected);
+                }
+            }
+        }));
+        self.remove_leaves(&mut rejected);
+        judged.unwrap_or_else(|panic| resume_unwind(panic));
+    }
+
+    /// Removes leaves that were found under this pin, those of replaced entries excepted.
+    fn remove_leaves(&self, leaves: &mut Vec<&Leaf<K, V>>) {
+        let leaves = leaves.drain(..);
+        if leaves.len() > 0 {
+            self.write(|writer| leaves.for_each(|leaf| writer.remove_leaf(leaf)));
+        }
     }
 
     /// Removes all entries.

@@ -16,6 +16,7 @@
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ptr;
 
 use super::ConcurrentLcTrie;
 use super::node::{Child, Kind, Leaf, Node, Slot};
@@ -171,7 +172,26 @@ impl<'t, K: BitString, V> Writer<'t, K, V> {
 
     /// Removes an entry, and returns its leaf, which is retired.
     pub(super) fn remove(&mut self, key: &K) -> Option<&'t Leaf<K, V>> {
+        self.remove_if(key, |_| true)
+    }
+
+    /// Removes a leaf, if its entry has not been removed or replaced. It may be retired, but is not
+    /// freed yet, so no other leaf has its address.
+    pub(super) fn remove_leaf(&mut self, expected: &Leaf<K, V>) {
+        self.remove_if(&expected.key, |leaf| ptr::eq(leaf, expected));
+    }
+
+    /// Removes an entry for whose leaf `is_removed` returns true, and returns the leaf, which is
+    /// retired.
+    fn remove_if(
+        &mut self,
+        key: &K,
+        is_removed: impl FnOnce(&Leaf<K, V>) -> bool,
+    ) -> Option<&'t Leaf<K, V>> {
         let (path, Descent::Leaf(leaf)) = self.locate(key) else { return None };
+        if !is_removed(leaf) {
+            return None;
+        }
         let link = path[path.len() - 1];
         let old = self.slot(link).load();
         self.set(link, Child::EMPTY);

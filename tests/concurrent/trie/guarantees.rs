@@ -95,6 +95,48 @@ fn t3_an_iteration_is_in_order_and_complete() {
     run_concurrently(&[&|| churn(&trie)], &[&read]);
 }
 
+/// Odd values are removed; those that replace them are even, and are not.
+#[test]
+fn t3_a_value_that_replaces_a_rejected_one_stays() {
+    let trie = Trie::new().with_garbage_limit(usize::MAX, 0);
+    let write = |writer: u64| {
+        for round in 0..ROUNDS / 8 {
+            let at = key(mix(round) % (KEYS / 2) * 2 + writer);
+            let even = 2 * round;
+            let pinned = trie.pin();
+            assert!(pinned.insert(at, even + 1).is_ok());
+            assert!(pinned.get(&at).is_none_or(|value| *value == even + 1));
+            assert!(pinned.insert(at, even).is_ok());
+            assert_eq!(pinned.get(&at), Some(&even));
+        }
+    };
+    let retain = |_| {
+        let (pinned, mut last) = (trie.pin(), None);
+        pinned.retain(|key, value| {
+            assert!(last < Some(*key), "in order");
+            last = Some(*key);
+            value % 2 == 0
+        });
+    };
+    run_concurrently(&[&|| write(0), &|| write(1)], &[&retain, &retain]);
+    trie.validate().unwrap();
+    assert!(trie.pin().iter().all(|(_, value)| value % 2 == 0));
+}
+
+/// The cost of retiring is that of some removals only.
+#[test]
+fn t5_entries_that_are_not_retained_share_the_cost_of_retiring() {
+    const ENTRIES: u64 = if cfg!(miri) { 70 } else { 10_000 };
+    let trie: Trie = (0..ENTRIES).map(|at| (mix(at), at)).collect();
+    flush_until(|| trie.garbage() == 0);
+    let reader = trie.pin();
+    reader.retain(|_, value| value % 10 == 0);
+    assert_eq!(trie.len() as u64, ENTRIES.div_ceil(10));
+    assert!(trie.garbage() as u64 <= ENTRIES * (2304 / 64 + 16 + 300) + 2304);
+    drop(reader);
+    flush_until(|| trie.garbage() == 0);
+}
+
 #[test]
 fn t4_a_reference_outlives_the_entry() {
     let trie = Trie::new().with_garbage_limit(usize::MAX, 0);

@@ -133,6 +133,57 @@ fn t7_a_write_in_a_write_panics_and_does_not_hang() {
     trie.validate().unwrap();
 }
 
+#[test]
+fn an_entry_that_is_replaced_meanwhile_is_retained() {
+    let trie: ConcurrentLcTrie<u32, u32> = (0..200).map(|key| (key, key)).collect();
+    trie.pin().retain(|key, value| {
+        assert_eq!(key, value);
+        match key % 4 {
+            // By an equal value, by none, and by one for a removed entry.
+            0 => assert_eq!(trie.pin().insert(*key, *key).unwrap(), Some(key)),
+            1 => assert_eq!(trie.pin().remove(key), Some(key)),
+            2 => {
+                assert_eq!(trie.pin().remove(key), Some(key));
+                assert_eq!(trie.pin().insert(*key, *key).unwrap(), None);
+            }
+            _ => {}
+        }
+        false
+    });
+    trie.validate().unwrap();
+    assert!(trie.pin().iter().map(|(key, _)| key).eq((0..200).filter(|key| key % 2 == 0)));
+}
+
+#[test]
+fn t7_a_removal_whose_closure_panics_has_removed_what_it_had_rejected() {
+    for at in [0, 1, 63, 64, 65, 150] {
+        let trie: ConcurrentLcTrie<u32, u32> = (0..200).map(|key| (key, key)).collect();
+        let retain =
+            || trie.pin().retain(|key, _| if *key == at { panic!("in a test") } else { false });
+        assert!(catch_unwind(AssertUnwindSafe(retain)).is_err());
+        trie.validate().unwrap();
+        assert!(trie.pin().iter().map(|(key, _)| key).eq(at..200));
+    }
+}
+
+/// Whatever has been removed then, the others stay.
+#[test]
+fn t7_a_key_may_panic_while_entries_are_retained() {
+    static DROPS: DropRecord = DropRecord::new();
+    let mut count = 0;
+    for calls in (0..4000).step_by(if cfg!(miri) { 900 } else { 37 }) {
+        let trie = ConcurrentLcTrie::<Panicking, Token>::new();
+        (0..100).for_each(|at| assert!(trie.pin().insert(Panicking(at), DROPS.token()).is_ok()));
+        count += usize::from(panics(calls, || trie.pin().retain(|key, _| key.0 % 3 == 0)));
+        trie.validate().unwrap();
+        let pinned = trie.pin();
+        assert!((0..100).step_by(3).all(|at| pinned.contains_key(&Panicking(at))));
+        assert!(pinned.iter().count() == trie.len() && pinned.iter().all(|(_, it)| it.is_alive()));
+    }
+    assert!(count > 0);
+    flush_until(|| DROPS.alive() == 0);
+}
+
 /// Operations may lose keys and panic, but they terminate, and drop each value once.
 #[test]
 fn operations_on_keys_with_inconsistent_bits_terminate() {

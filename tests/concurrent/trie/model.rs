@@ -23,6 +23,8 @@ enum Op {
     /// The removal of all keys of a range.
     Drain(u32, u32),
     Get(u32),
+    /// The removal of values that are multiples.
+    Retain(u32),
     Clear,
     Hold,
     Repin,
@@ -40,6 +42,7 @@ fn op() -> impl Strategy<Value = Op> {
         4 => key().prop_map(Op::Remove),
         1 => (key(), 0..99_u32).prop_map(|(from, count)| Op::Drain(from, count)),
         3 => key().prop_map(Op::Get),
+        1 => (1..5_u32).prop_map(Op::Retain),
         1 => Just(Op::Clear),
         1 => Just(Op::Hold),
         1 => Just(Op::Repin),
@@ -77,6 +80,21 @@ fn run(ops: Vec<Op>, tuning: Tuning) {
                 let from = pinned.iter_from(Bound::Included(key)).map(|(key, _)| key);
                 assert!(from.eq(model.range(key..).map(|(&key, _)| key)));
             }
+            Op::Retain(divisor) => {
+                let mut judged = Vec::new();
+                pinned.retain(|key, value| {
+                    judged.push((*key, *value));
+                    value % divisor > 0
+                });
+                assert!(judged.into_iter().eq(model.iter().map(|(&key, &value)| (key, value))));
+                model.retain(|key, value| {
+                    let is_kept = *value % divisor > 0;
+                    if !is_kept {
+                        sequential.remove(key);
+                    }
+                    is_kept
+                });
+            }
             Op::Clear => {
                 pinned.clear();
                 model.clear();
@@ -109,6 +127,29 @@ proptest! {
     ) {
         run(ops, if is_default { Tuning::default() } else { Tuning::TRASH_2006 });
     }
+}
+
+#[test]
+fn a_trie_is_collected_and_extended() {
+    let count = if cfg!(miri) { 40 } else { 1000 };
+    let mut trie: ConcurrentLcTrie<u32, u32> = (0..count).map(|key| (key, key)).collect();
+    trie.extend((count / 2..count + 10).map(|key| (key, 2 * key)));
+    (&trie).extend([(count + 10, 0)]);
+    trie.validate().unwrap();
+    let entries = (0..count / 2).map(|key| (key, key));
+    let entries = entries.chain((count / 2..count + 10).map(|key| (key, 2 * key)));
+    let found = trie.pin().iter().map(|(key, value)| (key, *value)).collect::<Vec<_>>();
+    assert!(found.into_iter().eq(entries.chain([(count + 10, 0)])));
+}
+
+#[test]
+fn an_extension_that_is_refused_panics() {
+    let trie = ConcurrentLcTrie::<u32, u32>::new().with_garbage_limit(0, 0);
+    let reader = trie.pin();
+    let extend = || (&trie).extend((0..9).map(|number| (7, number)));
+    assert!(catch_unwind(AssertUnwindSafe(extend)).is_err());
+    assert_eq!(reader.get(&7), Some(&1));
+    trie.validate().unwrap();
 }
 
 #[test]
