@@ -76,7 +76,7 @@
 //! | [`TrashTable`] | all | `find_batch` | – | ✓ | ✓ | ✓ | ✓ | ✓ | – | ✓ | – | ✓ | ✓ | – |
 //! | [`ConcurrentMap`] | ✓ | ✓ | – | ✓ | – | ✓ | pinned | – | ✓ | ✓ | – | – | ✓ | – |
 //! | [`ConcurrentTable`] | ✓ | ✓ | – | ✓ | – | ✓ | pinned | – | ✓ | ✓ | – | – | ✓ | – |
-//! | [`FlowCache`] | ✓ | `observe_batch` | `observe_batch_with` | `retain_step` | ✓ | ✓ | ✓ | – | – | – | ✓ | ✓ | ✓ | `Image` |
+//! | [`FlowCache`] | ✓ | `observe_batch` | `observe_batch_with` | ✓ | ✓ | ✓ | ✓ | – | – | – | ✓ | ✓ | ✓ | `Image` |
 //! | [`RouteTable`] | – | `lookup_batch` | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
 //! | [`Routes`] | – | `lookup_batch` | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
 //! | [`PrefixSet`](routes::PrefixSet) | – | `lookup_batch` | – | ✓ | ✓ | ✓ | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
@@ -86,9 +86,9 @@
 //! | [`ConcurrentStampedRoutes`](concurrent::ConcurrentStampedRoutes) | – | – | – | ✓ | – | ✓ | – | – | `FromIterator` | ✓ | – | – | ✓ | – |
 //! | [`SnapshotRoutes`] | – | `lookup_batch` | – | ✓ | – | ✓ | – | – | `FromIterator` | ✓ | – | – | ✓ | – |
 //! | [`LcRouteTable`] | – | – | – | ✓ | – | ✓ | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
-//! | [`ConcurrentLcTrie`] | – | – | – | – | – | ✓ | pinned | – | – | ✓ | – | – | ✓ | – |
+//! | [`ConcurrentLcTrie`] | – | – | – | ✓ | – | ✓ | pinned | – | ✓ | ✓ | – | – | ✓ | – |
 //! | [`SocketTable`] | lookups | `lookup_batch` | – | ✓ | ✓ | ✓ | ✓ | ✓ | – | – | – | ✓ | ✓ | names |
-//! | [`SourceHashCache`] | index | ✓ | `get_batch_mut` | ✓ | ✓ | ✓ | ✓ | – | – | – | ✓ | ✓ | ✓ | – |
+//! | [`SourceHashCache`] | index | ✓ | `get_batch_mut` | ✓ | ✓ | ✓ | ✓ | ✓ | – | – | ✓ | ✓ | ✓ | – |
 //! | [`ChainedCache`] | ✓ | – | `get_batch_mut` | ✓ | ✓ | ✓ | ✓ | ✓ | `Extend` | – | ✓ | ✓ | ✓ | – |
 //! | [`DuplicateFilter`] | index | – | – | – | – | – | – | – | – | – | – | ✓ | ✓ | – |
 //! | [`EphemeralStore`] | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | – | – | – | – | – | ✓ | ✓ | – |

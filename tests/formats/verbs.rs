@@ -54,9 +54,9 @@ const ROWS: [(&str, &str); 23] = [
     ("ConcurrentStampedRoutes", "---x-x--xx--x-"),
     ("SnapshotRoutes", "-x-x-x--xx--x-"),
     ("LcRouteTable", "---x-xx-xxxxxx"),
-    ("ConcurrentLcTrie", "-----xx--x--x-"),
+    ("ConcurrentLcTrie", "---x-xx-xx--x-"),
     ("SocketTable", "xx-xxxxx---xxx"),
-    ("SourceHashCache", "xxxxxxx---xxx-"),
+    ("SourceHashCache", "xxxxxxxx--xxx-"),
     ("ChainedCache", "x-xxxxxxx-xxx-"),
     ("DuplicateFilter", "x----------xx-"),
     ("EphemeralStore", "xxxxxx-----xx-"),
@@ -305,11 +305,13 @@ fn snapshot_routes() {
 #[cfg(feature = "concurrent")]
 #[test]
 fn concurrent_trie() {
-    let trie = flowtable::ConcurrentLcTrie::<u32, u32>::default();
+    type Trie = flowtable::ConcurrentLcTrie<u32, u32>;
+    is_collected_from::<Trie, (u32, u32)>();
+    let trie: Trie = (0..10).map(|key| (key, key)).collect();
     let pinned = trie.pin();
-    pinned.insert(1, 10).unwrap();
-    assert_eq!((pinned.iter().count(), (&pinned).into_iter().count()), (1, 1));
-    assert!(format!("{trie:?}").contains("10"));
+    pinned.retain(|key, _| key % 2 == 0);
+    assert_eq!((pinned.iter().count(), (&pinned).into_iter().count()), (5, 5));
+    assert!(format!("{trie:?}").contains("4: 4"));
 }
 
 #[cfg(feature = "concurrent")]
@@ -348,6 +350,7 @@ fn flow_cache() {
         assert!(is_known(seen.ok().map(|seen| seen.fresh)));
     });
     flows.retain_step(&mut Cursor::new(), 10, |_| true, |_| unreachable!("all are kept"));
+    flows.retain(|flow| flow.key() == key);
     assert_eq!(flows.iter().count(), 1);
     assert_eq!(flows.extract_if(|_| true).count(), 1);
 }
@@ -463,6 +466,7 @@ fn caches() {
     is_a_value::<ByIndex>();
     is_comparable::<ByIndex>();
     iterates_by_reference::<ByIndex>();
+    iterates_by_mutable_reference::<ByIndex>();
     let mut cache = ByIndex::new(100).unwrap();
     let index = SourceIndex::new(7);
     _ = cache.insert(index, 1, 10);
