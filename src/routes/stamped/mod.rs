@@ -447,7 +447,7 @@ impl<A: Address, V: Clone> Clone for StampedRoutes<A, V> {
     }
 }
 
-/// The same prefixes with the same values, whatever their stamps.
+/// Equal prefixes with equal values: stamps do not count.
 impl<A: Address, V: PartialEq> PartialEq for StampedRoutes<A, V> {
     fn eq(&self, other: &Self) -> bool {
         self.iter().eq(other.iter())
