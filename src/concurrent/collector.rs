@@ -4,10 +4,12 @@
 //! delay the reclamation of garbage, until the limits refuse writes. Each thread has a participant,
 //! which is registered when it pins first.
 
-pub(super) use chosen::{is_pinned, pin, register};
+pub(super) use chosen::{is_pinned, pin, register, with_participant};
 
 #[cfg(not(crossbeam_loom))]
 mod chosen {
+    use core::cell::RefCell;
+    use core::mem::ManuallyDrop;
     use std::sync::LazyLock;
 
     use crossbeam_epoch::{Collector, Guard, LocalHandle};
@@ -16,6 +18,10 @@ mod chosen {
 
     std::thread_local! {
         static PARTICIPANT: LocalHandle = register();
+        /// The participant of a thread that frees garbage while it ends. It has no destructor, so
+        /// that it exists until the very end of a thread.
+        static LAST: RefCell<ManuallyDrop<Option<LocalHandle>>> =
+            const { RefCell::new(ManuallyDrop::new(None)) };
     }
 
     /// Registers a participant.
@@ -27,7 +33,27 @@ mod chosen {
     /// another one. It stays in its epoch, if it is pinned already.
     #[inline]
     pub(crate) fn pin() -> Guard {
-        PARTICIPANT.try_with(LocalHandle::pin).unwrap_or_else(|_| register().pin())
+        PARTICIPANT.try_with(LocalHandle::pin).unwrap_or_else(|_| pin_other())
+    }
+
+    #[cold]
+    fn pin_other() -> Guard {
+        let last = LAST.with_borrow(|last| last.as_ref().map(LocalHandle::pin));
+        last.unwrap_or_else(|| register().pin())
+    }
+
+    /// Calls a function that frees garbage, and may pin. If the thread is ending, all of its pins
+    /// are of one participant, and nested: the first pin of a participant frees other garbage, and
+    /// a participant for each of them would free that recursively.
+    pub(crate) fn with_participant(free: impl FnOnce()) {
+        if PARTICIPANT.try_with(|_| ()).is_ok() {
+            return free();
+        }
+        LAST.with_borrow_mut(|last| **last = Some(register()));
+        let pin = pin();
+        free();
+        drop(pin);
+        drop(LAST.with_borrow_mut(|last| last.take()));
     }
 
     /// Returns whether the participant of the thread is pinned, or `None` if the thread is ending
@@ -52,5 +78,9 @@ mod chosen {
     /// Returns whether the participant of the thread is pinned.
     pub(crate) fn is_pinned() -> Option<bool> {
         Some(crossbeam_epoch::is_pinned())
+    }
+
+    pub(crate) fn with_participant(free: impl FnOnce()) {
+        free();
     }
 }

@@ -49,7 +49,10 @@ impl<T> fmt::Display for WouldExceed<T> {
         if self.is_full {
             return f.write_str("the map has 2^31 entries, the most that are possible");
         }
-        write!(f, "readers delay it: {retired} bytes wait for them, and the limit is {limit}")
+        write!(
+            f,
+            "readers delay the write: {retired} bytes wait for them, and the limit is {limit}"
+        )
     }
 }
 

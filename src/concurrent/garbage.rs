@@ -24,6 +24,10 @@ pub(super) const LIMIT: usize = 64 << 20;
 /// advance twice, and should not fail to because of a reader that has just begun.
 const HELP: usize = 4;
 
+/// The number of functions that crossbeam defers at once: as many more append the former ones to
+/// its queue.
+const BATCH: usize = 64;
+
 /// How often a dropped structure helps the collector, which frees eight batches at a time.
 const LAST_HELP: usize = 16;
 
@@ -67,18 +71,19 @@ impl Garbage {
         self.retired.fetch_add(bytes, Ordering::Relaxed);
         let retired = Arc::clone(&self.retired);
         let deferred = move || {
-            let is_nested = is_freeing();
-            if !is_nested {
+            if is_freeing() {
+                free();
+            } else {
                 set_freeing(Freeing::Yes);
+                collector::with_participant(|| {
+                    free();
+                    append_retired();
+                });
+                set_freeing(Freeing::No);
             }
-            free();
             // Release: pairs with the Acquire in `retired`: a thread that observes the subtraction
             // observes the effects of the destructors.
             retired.fetch_sub(bytes, Ordering::Release);
-            if !is_nested {
-                flush_retired();
-                set_freeing(Freeing::No);
-            }
         };
         // SAFETY: by the contract; the counter is shared.
         unsafe { pin.defer_unchecked(deferred) };
@@ -89,7 +94,9 @@ impl Garbage {
     #[cold]
     #[inline(never)]
     pub(super) fn reduce(&self, pin: &Guard, has_too_much: impl Fn() -> bool) -> bool {
-        for attempt in 0..=self.patience {
+        // Within a destructor, this thread itself delays the collector.
+        let patience = if is_freeing() { 0 } else { self.patience };
+        for attempt in 0..=patience {
             if attempt > 0 {
                 yield_now();
             }
@@ -126,15 +133,14 @@ pub(super) fn help(pin: &Guard) {
     }
 }
 
-/// Flushes what destructors have retired. It would otherwise stay with this thread, which may be a
-/// reader that retires nothing more.
-fn flush_retired() {
-    for _ in 0..LAST_HELP {
-        if set_freeing(Freeing::Yes) != Freeing::HasRetired {
-            break;
-        }
-        // This may run other destructors, which nest no deeper, as the thread is freeing still.
-        collector::pin().flush();
+/// Appends what destructors have retired to the queue of the collector. It would otherwise stay
+/// with this thread, which may be a reader that retires nothing more.
+///
+/// Not by a flush, which would run other destructors.
+fn append_retired() {
+    if set_freeing(Freeing::Yes) == Freeing::HasRetired {
+        let pin = collector::pin();
+        (0..BATCH).for_each(|_| pin.defer(|| ()));
     }
 }
 

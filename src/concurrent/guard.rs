@@ -98,14 +98,12 @@ impl Drop for Participant {
 /// ```
 #[inline]
 pub fn pin() -> Guard {
-    match collector::is_pinned() {
-        // The pins of destructors are short, and what they retire is flushed with the thread's own
-        // participant: it would be left in one of the pool.
-        Some(is_pinned) if !is_pinned || is_freeing() => {
-            Guard { epoch: collector::pin(), _participant: Participant(None) }
-        }
-        _ => pin_again(),
+    // The pins of destructors are short, and what they retire is appended to the queue of the
+    // collector by the thread's own participant: it would be left in one of the pool.
+    if collector::is_pinned() == Some(false) || is_freeing() {
+        return Guard { epoch: collector::pin(), _participant: Participant(None) };
     }
+    pin_again()
 }
 
 /// Pins a participant of the pool, or a new one.

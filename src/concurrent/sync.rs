@@ -1,6 +1,6 @@
 //! Synchronisation primitives: of `std`, or of a checker that explores interleavings (`loom`) or
 //! draws them at random (`shuttle`). [`HAS_LOCK`] is set while a thread holds a lock (`lock.rs`),
-//! [`FREEING`] tells whether it frees memory (`garbage.rs`).
+//! [`FREEING`] while it frees memory (`garbage.rs`).
 
 #[cfg(crossbeam_loom)]
 mod chosen {
@@ -65,7 +65,7 @@ pub(crate) use core::sync::atomic::Ordering;
 pub(crate) enum Freeing {
     No,
     Yes,
-    /// Destructors have retired other garbage.
+    /// Destructors have retired other garbage, or asked for help of the collector.
     HasRetired,
 }
 

@@ -40,7 +40,7 @@ use crate::raw::results::results_for;
 /// | `insert`, `try_insert`, `remove`, `entry` | the path to the node, up to 126 values; for some, 64 or 4096 slots |
 /// | `get`, `get_mut`, `contains`, `matches`, `covering` | the path to the node |
 /// | `covered`, `remove_covered` | the path, and all routes below |
-/// | `iter`, `iter_mut`, `values`, `retain`, `clone` | O(routes), of both families |
+/// | `iter`, `iter_mut`, `values`, `retain`, `extract_if`, `clone` | O(routes), of both families |
 /// | `len`, `v4`, `v6` | O(1) |
 ///
 /// IPv4-mapped addresses of IPv6 are addresses of IPv6 here: pass
@@ -414,10 +414,10 @@ impl<V, M: Allocator + Clone> Routes<V, M> {
     /// assert!(routes.values().eq(&[10]));
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
-    pub fn extract_if<F: FnMut(AnyPrefix, &mut V) -> bool>(
+    pub fn extract_if(
         &mut self,
-        mut predicate: F,
-    ) -> impl Iterator<Item = (AnyPrefix, V)> + use<'_, V, M, F> {
+        mut predicate: impl FnMut(AnyPrefix, &mut V) -> bool,
+    ) -> impl Iterator<Item = (AnyPrefix, V)> {
         let (mut v4, mut v6) = (Extraction::new(&mut self.v4), Extraction::new(&mut self.v6));
         iter::from_fn(move || {
             let first = v4.next(|prefix, value| predicate(prefix.into(), value)).map(any);

@@ -37,7 +37,7 @@ impl<'t, A: Address, V, M: Allocator + Clone> Extraction<'t, A, V, M> {
         mut predicate: impl FnMut(Prefix<A>, &mut V) -> bool,
     ) -> Option<(Prefix<A>, V)> {
         let Self { table, last, left } = self;
-        loop {
+        while *left > 0 {
             let (nodes, all) = (&table.store.nodes, Prefix::default_route());
             let walk = match last {
                 None => Walk::below(nodes, &all),
@@ -57,6 +57,7 @@ impl<'t, A: Address, V, M: Allocator + Clone> Extraction<'t, A, V, M> {
                 return Some((prefix, value));
             }
         }
+        None
     }
 }
 

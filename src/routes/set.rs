@@ -16,7 +16,8 @@ use crate::raw::results::results_for;
 /// |---|---|
 /// | `contains_address`, `lookup` | as [`RouteTable::lookup`] |
 /// | `insert`, `remove`, `contains`, `covers`, `overlaps` | the path to the prefix, as in a [`RouteTable`] |
-/// | `iter`, `retain`, `union`, `intersection`, `difference`, `clone`, `==` | O(prefixes), of both sets |
+/// | `lookup_batch` | as [`RouteTable::lookup_batch`] |
+/// | `iter`, `retain`, `extract_if`, `union`, `intersection`, `difference`, `clone`, `==` | O(prefixes), of both sets |
 /// | `len`, `is_empty` | O(1) |
 ///
 /// # Example

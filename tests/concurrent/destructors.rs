@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 use std::sync::LazyLock;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{TryRecvError, channel};
 use std::thread;
 
 use flowtable::ConcurrentMap;
@@ -66,7 +66,8 @@ fn what_a_destructor_retires_is_not_left_to_a_reader() {
     let (done, is_done) = channel::<()>();
     thread::scope(|scope| {
         scope.spawn(move || {
-            while !IS_CLEARED.load(Ordering::Acquire) {
+            let is_over = || is_done.try_recv() == Err(TryRecvError::Disconnected);
+            while !IS_CLEARED.load(Ordering::Acquire) && !is_over() {
                 _ = pin();
                 thread::yield_now();
             }
@@ -110,4 +111,55 @@ fn guards_work_while_a_thread_ends() {
         LAST.set(Some(Reads(&MAP)));
     });
     ends.join().unwrap();
+}
+
+/// A map whose values write to it when they are dropped.
+static ENDING: LazyLock<ConcurrentMap<u64, WritesAgain>> =
+    LazyLock::new(|| ConcurrentMap::new().with_garbage_limit(usize::MAX, 0));
+
+static DROPPED: AtomicU64 = AtomicU64::new(0);
+
+struct WritesAgain(u64);
+
+impl Drop for WritesAgain {
+    fn drop(&mut self) {
+        ENDING.pin().remove(&self.0);
+        DROPPED.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A thread-local that helps the collector when its thread ends.
+struct Flushes;
+
+impl Drop for Flushes {
+    fn drop(&mut self) {
+        (0..MANY).for_each(|_| ENDING.pin().flush());
+    }
+}
+
+const MANY: u64 = 5000;
+
+thread_local! {
+    static FLUSHES: RefCell<Option<Flushes>> = const { RefCell::new(None) };
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "slow")]
+fn destructors_do_not_nest_while_a_thread_ends() {
+    let guard = pin();
+    for key in 0..MANY {
+        ENDING.pin().insert(key, WritesAgain(key)).unwrap();
+        ENDING.pin().clear();
+    }
+    let ends = thread::spawn(move || {
+        // Dropped after what this crate has in thread-locals.
+        FLUSHES.set(Some(Flushes));
+        drop(pin());
+    });
+    drop(guard);
+    ends.join().unwrap();
+    eventually("all values are dropped", || {
+        ENDING.pin().flush();
+        DROPPED.load(Ordering::Relaxed) == MANY
+    });
 }

@@ -12,6 +12,7 @@ use flowtable::concurrent::{Publication, SnapshotRoutes, pin};
 use flowtable::{Prefix, RouteTable};
 use model::bit_strings::{Panicking, with_call, with_panic_after};
 use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
+use model::threads::eventually;
 
 use super::turn;
 
@@ -250,10 +251,11 @@ fn r6_destructors_of_garbage_that_write_do_not_nest() {
         map.pin().flush();
     }
     drop(guard);
-    while DROPPED.load(Ordering::Relaxed) < many.into() {
+    eventually("all values are dropped", || {
         map.pin().flush();
-    }
-    while WRITTEN.publish() == Publication::Pending {}
+        DROPPED.load(Ordering::Relaxed) == many.into()
+    });
+    eventually("all routes are visible", || WRITTEN.publish() == Publication::Visible);
     assert!(WRITTEN.pin().values().all(|running| *running == 0));
     assert_eq!(WRITTEN.len(), many.into());
 }

@@ -14,6 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use super::copies::{Pin, Writer};
 use super::log::{Garbage, Log, Update};
 use super::{SnapshotRoutes, WouldExceed};
+use crate::concurrent::garbage::is_freeing;
 use crate::concurrent::sync::{IS_CHECKED, yield_now};
 use crate::key::bits::Address;
 use crate::memory::Allocator;
@@ -109,7 +110,8 @@ impl<A: Address, V: Clone, M: Allocator + Clone> SnapshotRoutes<A, V, M> {
             // A clone for a copy that has readers could not be used yet.
             let poisoned = writer.log().poisoned().filter(|_| is_unused);
             let is_urgent = count == 0 || writer.log().admit(count, false, self.limit).is_err();
-            let patience = if is_urgent { self.patience } else { 0 };
+            // Within a destructor, this thread itself delays the collector.
+            let patience = if is_urgent && !is_freeing() { self.patience } else { 0 };
             if is_free || round >= patience.saturating_add(ROUNDS) {
                 return (pin, writer, is_free);
             }

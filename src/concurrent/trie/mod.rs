@@ -31,7 +31,7 @@
 //! - **T5, bounded garbage.** What is retired and not freed yet takes no more bytes than the limit
 //!   and what one insertion of each thread retires. Above, insertions are refused, and nothing has
 //!   changed. Removals are not refused: above the limit, each adds its leaf, the nodes that it
-//!   replaces, and 2.3 KB, which are those of 64 removals in `retain`.
+//!   replaces, and 2.3 KB, which 64 removals of `retain` share.
 //! - **T6, progress.** A lookup takes no lock, never waits and never retries. A writer waits for
 //!   other writers, none of which waits for a reader.
 //! - **T7, code of the caller.** Under the lock only methods of keys run. If one panics, so does

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use super::ConcurrentLcTrie;
+use crate::concurrent::garbage::LIMIT;
 use crate::key::bits::BitString;
 
 impl<K: BitString, V> Default for ConcurrentLcTrie<K, V> {
@@ -55,9 +56,10 @@ where
     V: Send + Sync + 'static,
 {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
-        let mut trie = Self::new();
+        // Other pins may delay the collector meanwhile.
+        let mut trie = Self::new().with_garbage_limit(usize::MAX, 0);
         trie.extend(entries);
-        trie
+        trie.with_garbage_limit(LIMIT, 0)
     }
 }
 

@@ -87,7 +87,8 @@ impl Generations for Cells {
 /// | `is_current` | one load |
 /// | `lookup`, `resolve`, `refresh` | as [`RouteTable::lookup`], and a cell |
 /// | `insert`, `try_insert`, `remove` | as in a [`RouteTable`], and the path to the prefix |
-/// | `iter`, `retain`, `clear`, `clone` | O(routes) |
+/// | `lookup_batch` | as [`RouteTable::lookup_batch`] |
+/// | `iter`, `retain`, `extract_if`, `clear`, `clone`, `==` | O(routes) |
 /// | `len`, `is_empty` | O(1) |
 ///
 /// # Example
@@ -269,9 +270,7 @@ impl<A: Address, V> StampedRoutes<A, V> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     pub fn retain(&mut self, mut keep: impl FnMut(Prefix<A>, &V) -> bool) {
-        let removed = self.iter().filter(|(prefix, value)| !keep(*prefix, value));
-        let removed: Vec<Prefix<A>> = removed.map(|(prefix, _)| prefix).collect();
-        removed.iter().for_each(|prefix| _ = self.remove(prefix));
+        self.extract_if(|prefix, value| !keep(prefix, value)).for_each(drop);
     }
 
     /// Returns an iterator that removes the routes for which `predicate` returns true, in order.

@@ -583,6 +583,6 @@ fn e4_an_insertion_copies_one_segment() {
         doubled += u32::from(more > segment);
         pin.repin();
     }
-    // The rest is the directories of the shards.
+    // Only the doubling of a directory takes more.
     assert!(doubled < 300, "{doubled} insertions took more than a segment");
 }
