@@ -122,9 +122,9 @@ impl Garbage {
     }
 }
 
-/// Helps the collector to free garbage that no pin protects any more. Within a destructor that runs
-/// for that reason, this is done after it: if it removed entries, that would run further
-/// destructors, recursively.
+/// Helps the collector to free garbage that no pin protects any more. Not within a destructor that
+/// runs for that reason: if it removed entries, that would run further destructors, recursively.
+/// What it retires is [appended](append_retired) to the queue after it.
 pub(super) fn help(pin: &Guard) {
     if is_freeing() {
         set_freeing(Freeing::HasRetired);
