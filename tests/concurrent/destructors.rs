@@ -104,6 +104,8 @@ thread_local! {
 #[test]
 fn guards_work_while_a_thread_ends() {
     static MAP: LazyLock<ConcurrentMap<u64, u64>> = LazyLock::new(|| ConcurrentMap::from([(1, 2)]));
+    // By this thread, as that pins.
+    LazyLock::force(&MAP);
     let ends = thread::spawn(|| {
         // One of them is dropped after what this crate has in thread-locals.
         FIRST.set(Some(Reads(&MAP)));
