@@ -88,14 +88,14 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
     /// Accounts for a removed flow.
     pub(super) fn remove(&mut self, slot: u32, state: FlowState, reason: EndReason) {
         // The slot remains armed: the next flow in it has a later deadline, and need not be armed.
-        if !self.tenants.is_empty() {
-            self.tenants.count_out(state.tenant);
-        }
         self.metrics.remove(reason, state.marks.class());
         if state.marks.is_pinned() {
             self.metrics.pinned -= 1;
         } else {
             self.make_unevictable(slot, state);
+        }
+        if !self.tenants.is_empty() {
+            self.tenants.count_out(state.tenant);
         }
     }
 
@@ -118,10 +118,10 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
             self.policy.replace(slot, class as u8);
         }
         if !self.tenants.is_empty() {
-            self.tenants.count_out(before.tenant);
             if !before.marks.is_pinned() {
                 self.tenants.remove(before.tenant, slot, before.marks.class());
             }
+            self.tenants.count_out(before.tenant);
             self.tenants.count_in(state.tenant);
             self.tenants.insert(state.tenant, slot, class);
         }

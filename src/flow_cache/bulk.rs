@@ -160,8 +160,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         })
     }
 
-    /// Drops all flows unreported, and releases all memory except that of the policy and, a few
-    /// KiB, of the timer wheel and the tenants. O(slots). If the drop of a key or a value panics,
+    /// Drops all flows unreported, and releases all memory except that of the policy, of the shares
+    /// of tenants and, a few KiB, of the timer wheel. O(slots). If the drop of a key or a value panics,
     /// the flows in later slots stay.
     ///
     /// # Example
@@ -180,6 +180,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         self.drain().for_each(drop);
         self.index.clear();
         self.accounting.wheel.clear();
+        self.accounting.tenants.shrink();
         // Last, since the drop of the removed flow may panic.
         self.store.shrink();
     }

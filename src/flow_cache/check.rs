@@ -46,6 +46,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         let slots = 0..self.store.flows.slot_count();
         let slots = slots.filter(|slot| self.store.flows.get(*slot).is_some());
         let (mut linked, mut pinned, mut classes, mut extras) = (0, 0, [0; 4], (0, 0));
+        let mut accounted = 0;
         for slot in slots {
             let checked = self.check_flow(slot);
             linked += checked.map_err(|error| error.within(format_args!("slot {slot}")))?;
@@ -56,7 +57,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             extras.1 += self.store.rest.extras.check(slot, is_marked, handle)?;
             pinned += usize::from(marks.is_pinned());
             classes[marks.class() as usize] += 1;
+            let tenant = self.store.tenant(slot);
+            accounted += usize::from(self.accounting.tenants.usage(tenant).is_some());
         }
+        self.accounting.tenants.validate(accounted, |slot| self.store.tenant(slot))?;
         let is_live = |handle| self.store.slot_of(handle).is_some();
         self.store.rest.extras.check_all(extras, is_live)?;
         same("aliases", linked, aliases)?;

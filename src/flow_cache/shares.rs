@@ -12,12 +12,13 @@ use crate::table::error::TryReserveError;
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCache<K, V, P, S, A> {
     /// Sets the share of a tenant: its maximum number of flows, beyond which each new flow evicts
-    /// one of its own. `None`, and tenant 0, is no limit.
+    /// one of its own. `None` removes the share; tenant 0 has none.
     ///
     /// O(1), except for the first share of a tenant: its flows are counted in O(slots), so set
     /// shares at the beginning. A tenant above its share loses one flow for each new one until
     /// timeouts have removed the rest. Shares may add up to more than the capacity; a full cache
-    /// then evicts flows of any tenant.
+    /// then evicts flows of any tenant. The flows of a tenant without a share are counted until the
+    /// last of them has ended; then the memory of its account is used for the share of another one.
     ///
     /// # Panics
     ///
@@ -42,8 +43,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn set_share(&mut self, tenant: Tenant, flows: Option<usize>) {
-        let is_within = self.has_memory_for(self.share_growth(tenant));
-        assert!(is_within, "the share of a tenant exceeds the memory limit");
+        let bytes = if flows.is_some() { self.share_growth(tenant) } else { 0 };
+        assert!(self.has_memory_for(bytes), "the share of a tenant exceeds the memory limit");
         self.try_set_share(tenant, flows).unwrap_or_else(|error| error.raise());
     }
 
@@ -73,7 +74,11 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         tenant: Tenant,
         flows: Option<usize>,
     ) -> Result<(), TryReserveError> {
-        let (slots, share) = (self.store.flows.slot_count(), flows.unwrap_or(usize::MAX));
+        let Some(share) = flows else {
+            self.accounting.tenants.remove_share(tenant);
+            return Ok(());
+        };
+        let slots = self.store.flows.slot_count();
         let bytes = self.share_growth(tenant);
         if !self.has_memory_for(bytes) {
             return Err(Layout::array::<u8>(bytes)
@@ -95,7 +100,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         Ok(())
     }
 
-    /// Returns the number of flows of a tenant, or `None` if it never had a share. O(1).
+    /// Returns the number of flows of a tenant with a share, or `None` if it has none. O(1).
+    ///
+    /// After the share was removed, flows are counted until the last of them has ended.
     #[must_use]
     pub fn tenant_flows(&self, tenant: Tenant) -> Option<usize> {
         self.accounting.tenants.usage(tenant).map(|(flows, _)| flows)

@@ -1,14 +1,21 @@
 //! Tenants: their flows are counted, and queued by class, so that each evicts its own.
+//!
+//! A tenant has an account while it has a share, and until its last flow ends after the share was
+//! removed. The next account takes the place of a removed one, with its queues, so the memory is
+//! that of the most accounts at a time.
 
+use alloc::format;
 use core::alloc::Layout;
 
 use super::extras::map_growth;
 use super::state::{Class, Tenant};
 use crate::eviction::{EntryStats, has_few_newcomers, lowest_rank};
 use crate::hash::DefaultHashBuilder;
-use crate::memory::{AllocError, Allocator, Vec};
+use crate::invariant::{InvariantError, ensure};
+use crate::memory::{AllocError, Allocator};
 use crate::raw::intrusive_list::IntrusiveLists;
-use crate::table::error::{TryReserveError, reserve_one};
+use crate::raw::slab::{Contiguous, Slab, Slot};
+use crate::table::error::TryReserveError;
 use crate::trash::TrashMap;
 
 const CLASSES: usize = Class::ALL.len();
@@ -16,9 +23,13 @@ const CLASSES: usize = Class::ALL.len();
 /// Used flows that an eviction skips, at most.
 const LOOKS: usize = 8;
 
+/// The share of a tenant without one, which still has flows.
+const UNLIMITED: usize = usize::MAX;
+
 /// The account of a tenant.
 #[derive(Clone, Copy, Debug)]
 struct Account {
+    /// [`UNLIMITED`] only while there are flows.
     share: usize,
     /// Flows, with pinned ones.
     flows: usize,
@@ -26,13 +37,15 @@ struct Account {
     evictable: [usize; CLASSES],
 }
 
-/// The tenants that have had a share.
+/// The tenants with an account.
 #[derive(Clone, Debug)]
 pub(super) struct Tenants<A: Allocator + Clone> {
     indices: TrashMap<u32, u32, DefaultHashBuilder, A>,
-    accounts: Vec<Account, A>,
-    /// For each account the evictable flows of each class.
+    accounts: Slab<Account, Contiguous<Account, A>>,
+    /// For each place of an account the evictable flows of each class.
     queues: IntrusiveLists<A>,
+    /// The most flows.
+    limit: usize,
 }
 
 impl<A: Allocator + Clone> Tenants<A> {
@@ -40,27 +53,48 @@ impl<A: Allocator + Clone> Tenants<A> {
     pub(super) fn new_in(limit: usize, memory: A) -> Self {
         Self {
             indices: TrashMap::with_hasher_in(DefaultHashBuilder::new(), memory.clone()),
-            accounts: Vec::new_in(memory.clone()),
+            accounts: Slab::new_in(memory.clone()),
             queues: IntrusiveLists::new_in(limit, memory),
+            limit,
         }
     }
 
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.accounts.is_empty()
+        self.accounts.len() == 0
     }
 
     #[inline]
-    fn index(&self, tenant: Tenant) -> Option<usize> {
-        if self.is_empty() { None } else { self.index_of(tenant) }
+    fn index(&self, tenant: Tenant) -> Option<u32> {
+        if self.is_empty() { None } else { self.indices.get(&tenant.0).copied() }
     }
 
-    fn index_of(&self, tenant: Tenant) -> Option<usize> {
-        self.indices.get(&tenant.0).map(|index| *index as usize)
+    #[inline]
+    fn account(&mut self, tenant: Tenant) -> Option<(u32, &mut Account)> {
+        let index = self.index(tenant)?;
+        Some((index, self.accounts.get_mut(index)?))
     }
 
-    /// Sets the share of a tenant of the flows in `slots` slots. Returns whether it is the first:
-    /// then its flows have to be [counted](Self::count_in).
+    /// Removes the share of a tenant.
+    pub(super) fn remove_share(&mut self, tenant: Tenant) {
+        if let Some((index, account)) = self.account(tenant) {
+            account.share = UNLIMITED;
+            self.release_unused(tenant, index);
+        }
+    }
+
+    /// Removes an account without a share and flows. So its queues are empty.
+    #[inline]
+    fn release_unused(&mut self, tenant: Tenant, index: u32) {
+        let Account { share, flows, .. } = self.accounts[index];
+        if share == UNLIMITED && flows == 0 {
+            self.accounts.free(index);
+            self.indices.remove(&tenant.0);
+        }
+    }
+
+    /// Sets the share of a tenant of the flows in `slots` slots. Returns whether its account is
+    /// new: then its flows have to be [counted](Self::count_in).
     ///
     /// # Errors
     ///
@@ -71,24 +105,27 @@ impl<A: Allocator + Clone> Tenants<A> {
         share: usize,
         slots: u32,
     ) -> Result<bool, TryReserveError> {
-        if let Some(index) = self.index(tenant) {
-            self.accounts[index].share = share;
+        let share = share.min(UNLIMITED - 1);
+        if let Some((_, account)) = self.account(tenant) {
+            account.share = share;
             return Ok(false);
         }
-        reserve_one(&mut self.accounts)?;
-        let links = Layout::new::<u64>();
-        let is_reserved = self.queues.try_reserve(CLASSES, slots);
-        is_reserved.map_err(|AllocError| TryReserveError::memory(links))?;
-        let is_inserted = self.indices.try_insert(tenant.0, self.accounts.len() as u32);
+        let lists = if self.accounts.needs_slot() { CLASSES } else { 0 };
+        let is_reserved = self.accounts.try_reserve();
+        let is_reserved = is_reserved && self.queues.try_reserve(lists, slots).is_ok();
+        if !is_reserved {
+            return Err(TryReserveError::memory(Layout::new::<Account>()));
+        }
+        let is_inserted = self.indices.try_insert(tenant.0, self.accounts.next_index());
         is_inserted.map_err(|refused| refused.error)?;
-        self.accounts.push(Account { share, flows: 0, evictable: [0; CLASSES] });
-        (0..CLASSES).for_each(|_| _ = self.queues.add_list());
+        self.accounts.insert(Account { share, flows: 0, evictable: [0; CLASSES] });
+        (0..lists).for_each(|_| _ = self.queues.add_list());
         Ok(true)
     }
 
-    /// Returns the flows and the share of a tenant.
+    /// Returns the flows and the share of a tenant with an account.
     pub(super) fn usage(&self, tenant: Tenant) -> Option<(usize, usize)> {
-        let Account { flows, share, .. } = self.accounts[self.index(tenant)?];
+        let Account { flows, share, .. } = *self.accounts.get(self.index(tenant)?)?;
         Some((flows, share))
     }
 
@@ -115,30 +152,31 @@ impl<A: Allocator + Clone> Tenants<A> {
 
     /// Counts a new flow of the tenant.
     pub(super) fn count_in(&mut self, tenant: Tenant) {
-        if let Some(index) = self.index(tenant) {
-            self.accounts[index].flows += 1;
+        if let Some((_, account)) = self.account(tenant) {
+            account.flows += 1;
         }
     }
 
-    /// Counts a removed flow of the tenant.
+    /// Counts a flow of the tenant that is removed, and not [evictable](Self::remove) any more.
     pub(super) fn count_out(&mut self, tenant: Tenant) {
-        if let Some(index) = self.index(tenant) {
-            self.accounts[index].flows -= 1;
+        if let Some((index, account)) = self.account(tenant) {
+            account.flows -= 1;
+            self.release_unused(tenant, index);
         }
     }
 
     /// Makes a flow of this class evictable, as the last one of its queue.
     pub(super) fn insert(&mut self, tenant: Tenant, slot: u32, class: Class) {
-        if let Some(index) = self.index(tenant) {
-            self.accounts[index].evictable[class as usize] += 1;
-            self.queues.push_back(index * CLASSES + class as usize, slot);
+        if let Some((index, account)) = self.account(tenant) {
+            account.evictable[class as usize] += 1;
+            self.queues.push_back(queue(index, class), slot);
         }
     }
 
     /// Makes a flow of this class unevictable.
     pub(super) fn remove(&mut self, tenant: Tenant, slot: u32, class: Class) {
-        if let Some(index) = self.index(tenant) {
-            self.accounts[index].evictable[class as usize] -= 1;
+        if let Some((_, account)) = self.account(tenant) {
+            account.evictable[class as usize] -= 1;
             self.queues.remove(slot);
         }
     }
@@ -156,16 +194,14 @@ impl<A: Allocator + Clone> Tenants<A> {
         tenant: Tenant,
         mut stats: impl FnMut(u32) -> EntryStats,
     ) -> Option<u32> {
-        let index = self.index(tenant)?;
-        let evictable = self.accounts[index].evictable;
-        let first = index * CLASSES;
+        let (index, &mut Account { evictable, .. }) = self.account(tenant)?;
         if has_few_newcomers(evictable) {
-            let unused = self.first_unused(first + Class::Established as usize, &mut stats);
+            let unused = self.first_unused(queue(index, Class::Established), &mut stats);
             if unused.is_some() {
                 return unused;
             }
         }
-        let queue = first + lowest_rank(evictable)?;
+        let queue = queue(index, Class::ALL[lowest_rank(evictable)?]);
         self.first_unused(queue, stats).or_else(|| self.queues.front(queue))
     }
 
@@ -186,18 +222,62 @@ impl<A: Allocator + Clone> Tenants<A> {
         None
     }
 
-    /// An upper bound of the bytes that the share of another tenant allocates, without the queue
+    /// An upper bound of the bytes that the account of another tenant allocates, without the queue
     /// links of slots.
     pub(super) fn growth(&self) -> usize {
-        let accounts = 2 * self.accounts.capacity().max(4);
         let heads = CLASSES * size_of::<u64>();
+        let accounts = if self.accounts.needs_slot() {
+            // An array that is full doubles.
+            2 * (self.accounts.slot_count() as usize).next_power_of_two().max(4)
+        } else {
+            0
+        };
         map_growth::<u32, u32>(self.indices.allocation_size())
-            + accounts * (size_of::<Account>() + heads)
+            + accounts * (size_of::<Slot<Account>>() + heads)
+    }
+
+    /// Releases the memory, if there are no accounts.
+    pub(super) fn shrink(&mut self) {
+        if self.is_empty() {
+            let memory = self.indices.allocator().clone();
+            *self = Self::new_in(self.limit, memory);
+        }
+    }
+
+    /// Checks the accounts, given the number of flows of all tenants that have one, and the tenant
+    /// of the flow in a slot.
+    pub(super) fn validate(
+        &self,
+        flows: usize,
+        tenant_of: impl Fn(u32) -> Tenant,
+    ) -> Result<(), InvariantError> {
+        let (accounts, tenants) = (self.accounts.len(), self.indices.len());
+        ensure(accounts == tenants, || format!("{accounts} accounts of {tenants} tenants"))?;
+        let mut counted = 0;
+        for (tenant, index) in &self.indices {
+            let Account { share, flows, evictable } = self.accounts[*index];
+            counted += flows;
+            ensure(share != UNLIMITED || flows > 0, || format!("tenant {tenant} is unused"))?;
+            for class in Class::ALL {
+                let mut queued = self.queues.iter(queue(*index, class));
+                let is_own = queued.all(|slot| tenant_of(slot).0 == *tenant);
+                ensure(is_own, || format!("a flow in a queue of tenant {tenant} is of another"))?;
+                let queued = self.queues.iter(queue(*index, class)).count();
+                let evictable = evictable[class as usize];
+                ensure(queued == evictable, || format!("tenant {tenant}: {queued} are queued"))?;
+            }
+        }
+        ensure(flows == counted, || format!("{counted} flows of tenants are counted of {flows}"))
     }
 
     pub(super) fn allocation_size(&self) -> usize {
         self.indices.allocation_size()
-            + self.accounts.capacity() * size_of::<Account>()
+            + self.accounts.allocation_size()
             + self.queues.allocation_size()
     }
+}
+
+/// Returns the queue of a class of the account with this index.
+const fn queue(index: u32, class: Class) -> usize {
+    index as usize * CLASSES + class as usize
 }

@@ -158,6 +158,39 @@ fn memory_is_bounded_with_many_shares() {
     cache.validate().expect("invariant");
 }
 
+/// The memory of tenants is that of those at a time: subscribers come and go.
+#[test]
+fn the_memory_of_tenants_without_a_share_and_flows_is_used_for_others() {
+    let mut cache = cache(config(1000, 1 << 20), ByClass::new());
+    let mut bytes = 0;
+    for tenant in (1..100_000).map(Tenant) {
+        cache.try_set_share(tenant, Some(2)).expect("there is memory");
+        let packet = Packet::UDP.from_tenant(tenant);
+        for number in 0..3 {
+            assert!(cache.observe(&key(3 * tenant.0 + number), packet, Timestamp::ZERO).is_ok());
+        }
+        assert_eq!(cache.tenant_flows(tenant), Some(2));
+        cache.set_share(tenant, None);
+        assert_eq!(cache.tenant_flows(tenant), Some(2), "it still has flows");
+        if tenant.0 % 2 == 0 {
+            cache.retain(|flow| flow.tenant() != tenant);
+            assert_eq!(cache.tenant_flows(tenant), None);
+        }
+        if tenant.0 == 10_000 {
+            bytes = cache.allocation_size();
+        }
+        if tenant.0 % 10_000 == 0 {
+            cache.validate().expect("invariant");
+        }
+    }
+    let size = cache.allocation_size();
+    assert!(bytes > 0 && size <= bytes + (64 << 10), "{size}, {bytes} after a tenth");
+    cache.clear();
+    let size = cache.allocation_size();
+    assert!(size < 32 << 10, "{size} without flows and shares");
+    cache.try_set_share(Tenant(7), Some(1)).expect("there is memory");
+}
+
 #[test]
 #[should_panic(expected = "exceeds the memory limit")]
 fn a_share_beyond_the_memory_limit_panics() {
