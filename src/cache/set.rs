@@ -72,42 +72,42 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
         self.tag(way).is_occupied()
     }
 
-    /// Whether a way has an entry with the index and generation of `entry`.
+    /// Whether a way has an entry with the index and generation of `tag`.
     #[inline(always)]
-    fn matches(&self, way: usize, entry: Tag) -> bool {
+    fn matches(&self, way: usize, tag: Tag) -> bool {
         match WAYS {
             // The only way is never marked, and its rank is 0.
-            1 => self.tag(way) == entry,
-            _ => self.tag(way).matches(entry),
+            1 => self.tag(way) == tag,
+            _ => self.tag(way).matches(tag),
         }
     }
 
-    /// Returns the last way that matches `entry`.
+    /// Returns the last way that matches `tag`.
     #[inline(always)]
-    fn last_match(&self, entry: Tag) -> Option<usize> {
+    fn last_match(&self, tag: Tag) -> Option<usize> {
         // Conditional moves instead of a loop with an exit, which would be mispredicted.
-        let way = (1..WAYS).fold(0, |last, way| if self.matches(way, entry) { way } else { last });
-        self.matches(way, entry).then_some(way)
+        let way = (1..WAYS).fold(0, |last, way| if self.matches(way, tag) { way } else { last });
+        self.matches(way, tag).then_some(way)
     }
 
     /// Returns the way of the entry for whose key `eq` returns true.
     #[inline]
-    pub(super) fn find(&self, entry: Tag, eq: impl Fn(&K) -> bool) -> Option<usize> {
-        let last = self.last_match(entry)?;
+    pub(super) fn find(&self, tag: Tag, eq: impl Fn(&K) -> bool) -> Option<usize> {
+        let last = self.last_match(tag)?;
         // SAFETY: a way that matches is occupied.
         if eq(unsafe { self.keys[last].assume_init_ref() }) {
             return Some(last);
         }
-        self.find_before(last, entry, eq)
+        self.find_before(last, tag, eq)
     }
 
     /// Continues [`find`](Self::find) in the ways before `last`, where several entries have one
     /// index.
     #[inline(never)]
-    fn find_before(&self, last: usize, entry: Tag, eq: impl Fn(&K) -> bool) -> Option<usize> {
+    fn find_before(&self, last: usize, tag: Tag, eq: impl Fn(&K) -> bool) -> Option<usize> {
         (0..last).rev().find(|&way| {
             // SAFETY: a way that matches is occupied.
-            self.matches(way, entry) && eq(unsafe { self.keys[way].assume_init_ref() })
+            self.matches(way, tag) && eq(unsafe { self.keys[way].assume_init_ref() })
         })
     }
 
@@ -116,16 +116,16 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
     #[inline(always)]
     pub(super) fn get_mut(
         &mut self,
-        entry: Tag,
+        tag: Tag,
         replacement: Replacement,
         eq: impl Fn(&K) -> bool,
     ) -> Option<&mut V> {
-        let way = self.last_match(entry)?;
+        let way = self.last_match(tag)?;
         let orders_hits = WAYS > 1 && replacement == Replacement::LeastRecentlyUsed;
         // SAFETY: a way that matches is occupied.
         if orders_hits || !eq(unsafe { self.keys[way].assume_init_ref() }) {
             // Out of line, so that the rest is small enough to be inlined.
-            return if WAYS > 1 { self.get_mut_slow(entry, replacement, eq) } else { None };
+            return if WAYS > 1 { self.get_mut_slow(tag, replacement, eq) } else { None };
         }
         if WAYS > 1 && replacement == Replacement::SecondChance {
             self.mark(way);
@@ -137,11 +137,11 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
     #[inline(never)]
     fn get_mut_slow(
         &mut self,
-        entry: Tag,
+        tag: Tag,
         replacement: Replacement,
         eq: impl Fn(&K) -> bool,
     ) -> Option<&mut V> {
-        let way = self.find(entry, eq)?;
+        let way = self.find(tag, eq)?;
         Some(self.record_hit(way, replacement))
     }
 
@@ -164,14 +164,14 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
     #[inline(always)]
     pub(super) fn get(
         &self,
-        entry: Tag,
+        tag: Tag,
         marks_reference: bool,
         eq: impl Fn(&K) -> bool,
     ) -> Option<&V> {
-        let mut way = self.last_match(entry)?;
+        let mut way = self.last_match(tag)?;
         // SAFETY: a way that matches is occupied.
         if !eq(unsafe { self.keys[way].assume_init_ref() }) {
-            way = if WAYS > 1 { self.find_before(way, entry, eq)? } else { return None };
+            way = if WAYS > 1 { self.find_before(way, tag, eq)? } else { return None };
         }
         if WAYS > 1 && marks_reference {
             self.mark(way);
@@ -213,7 +213,7 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
     #[inline]
     pub(super) fn insert(
         &mut self,
-        (entry, generation): (Tag, Generation),
+        (tag, generation): (Tag, Generation),
         replacement: Replacement,
         key: K,
         value: V,
@@ -230,7 +230,7 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
         let evicted = self.remove(way);
         self.keys[way].write(key);
         self.values[way].write(value);
-        self.tags[way].update(|tag| tag.occupied_by(entry));
+        self.tags[way].update(|way| way.occupied_by(tag));
         self.make_most_recent(way);
         // SAFETY: the value has been written above.
         (unsafe { self.values[way].assume_init_mut() }, evicted)

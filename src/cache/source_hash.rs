@@ -319,8 +319,8 @@ impl<K, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WAYS, 
 
     /// Returns the tag of entries with an index.
     #[inline]
-    pub(super) fn entry(&self, index: SourceIndex) -> Tag {
-        self.generation.entry(index)
+    pub(super) fn tag_of(&self, index: SourceIndex) -> Tag {
+        self.generation.tag(index)
     }
 }
 
@@ -332,7 +332,7 @@ impl<K: Eq, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WA
     where
         Q: Equivalent<K> + ?Sized,
     {
-        self.set(index).get(self.entry(index), false, |stored| key.equivalent(stored))
+        self.set(index).get(self.tag_of(index), false, |stored| key.equivalent(stored))
     }
 
     /// Returns whether `key` has a value, without recording a use or a hit.
@@ -360,9 +360,9 @@ impl<K: Eq, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WA
     where
         Q: Equivalent<K> + ?Sized,
     {
-        let entry = self.entry(index);
+        let tag = self.tag_of(index);
         let set = self.sets.get_mut(index.get() as usize);
-        let value = set.get_mut(entry, self.replacement, |stored| key.equivalent(stored));
+        let value = set.get_mut(tag, self.replacement, |stored| key.equivalent(stored));
         self.statistics.count_lookup(value.is_some());
         value
     }
@@ -378,15 +378,15 @@ impl<K: Eq, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WA
         key: K,
         make: impl FnOnce(&K) -> V,
     ) -> &mut V {
-        let entry = self.entry(index);
+        let tag = self.tag_of(index);
         let set = self.sets.get_mut(index.get() as usize);
-        if let Some(way) = set.find(entry, |stored| key == *stored) {
+        if let Some(way) = set.find(tag, |stored| key == *stored) {
             self.statistics.count_lookup(true);
             return set.record_hit(way, self.replacement);
         }
         self.statistics.count_lookup(false);
         let value = make(&key);
-        let (value, evicted) = set.insert((entry, self.generation), self.replacement, key, value);
+        let (value, evicted) = set.insert((tag, self.generation), self.replacement, key, value);
         self.len += usize::from(evicted.is_none());
         self.statistics.count_insertion(evicted.is_some());
         value
@@ -395,13 +395,13 @@ impl<K: Eq, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WA
     /// Inserts or replaces the value of `key`. A new entry evicts another one if its set is full.
     #[inline]
     pub fn insert(&mut self, index: SourceIndex, key: K, value: V) -> Inserted<K, V> {
-        let entry = self.entry(index);
+        let tag = self.tag_of(index);
         let set = self.sets.get_mut(index.get() as usize);
-        if let Some(previous) = set.get_mut(entry, self.replacement, |stored| key == *stored) {
+        if let Some(previous) = set.get_mut(tag, self.replacement, |stored| key == *stored) {
             let previous = Some(mem::replace(previous, value));
             return Inserted { previous, evicted: None };
         }
-        let (_, evicted) = set.insert((entry, self.generation), self.replacement, key, value);
+        let (_, evicted) = set.insert((tag, self.generation), self.replacement, key, value);
         self.len += usize::from(evicted.is_none());
         self.statistics.count_insertion(evicted.is_some());
         Inserted { previous: None, evicted }
@@ -412,9 +412,9 @@ impl<K: Eq, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WA
     where
         Q: Equivalent<K> + ?Sized,
     {
-        let entry = self.entry(index);
+        let tag = self.tag_of(index);
         let set = self.sets.get_mut(index.get() as usize);
-        let way = set.find(entry, |stored| key.equivalent(stored))?;
+        let way = set.find(tag, |stored| key.equivalent(stored))?;
         self.len -= 1;
         set.remove(way).map(|(_, value)| value)
     }

@@ -133,7 +133,7 @@ fn lookup_batch<'a, K, V, Q: Equivalent<K>, const WAYS: usize, A: Allocator>(
             sets.prefetch(next.get() as usize);
         }
         let set = sets.get(index.get() as usize);
-        *found = set.get(generation.entry(index), marks_reference, |stored| key.equivalent(stored));
+        *found = set.get(generation.tag(index), marks_reference, |stored| key.equivalent(stored));
         count(found.is_some());
     }
 }

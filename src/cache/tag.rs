@@ -63,17 +63,17 @@ impl Tag {
         Rank(self.0 & Self::RANK)
     }
 
-    /// Whether the way has an entry with the index and generation of `entry`, a tag from
-    /// [`Generation::entry`].
+    /// Whether the way has an entry with the index and generation of a tag from
+    /// [`Generation::tag`].
     #[inline]
-    pub(super) const fn matches(self, entry: Self) -> bool {
-        self.0 & (Self::OCCUPIED | Self::INDEX) == entry.0
+    pub(super) const fn matches(self, tag: Self) -> bool {
+        self.0 & (Self::OCCUPIED | Self::INDEX) == tag.0
     }
 
-    /// This vacant way with the entry of `entry`, a tag from [`Generation::entry`].
+    /// This vacant way with the entry of a tag from [`Generation::tag`].
     #[inline]
-    pub(super) const fn occupied_by(self, entry: Self) -> Self {
-        Self(self.0 | entry.0)
+    pub(super) const fn occupied_by(self, tag: Self) -> Self {
+        Self(self.0 | tag.0)
     }
 
     /// This way without its entry: only the rank remains.
@@ -131,7 +131,7 @@ impl Generation {
 
     /// The tag of an entry of this generation with an index, as the most recent way.
     #[inline]
-    pub(super) const fn entry(self, index: SourceIndex) -> Tag {
+    pub(super) const fn tag(self, index: SourceIndex) -> Tag {
         Tag(index.get() & (Tag::INDEX & !self.mask) | self.number | Tag::OCCUPIED)
     }
 
@@ -186,14 +186,14 @@ mod tests {
 
     #[test]
     fn the_fields_of_a_tag_do_not_overlap() {
-        let entry = FIRST.entry(SourceIndex::new(u32::MAX));
+        let new = FIRST.tag(SourceIndex::new(u32::MAX));
         for rank in (0..MAX_WAYS).map(Rank::new) {
             let vacant = Tag::vacant(rank);
             assert!(!vacant.is_occupied() && !vacant.is_referenced());
-            let tag = vacant.occupied_by(entry);
-            assert!(tag.is_occupied() && !tag.is_referenced() && tag.matches(entry));
+            let tag = vacant.occupied_by(new);
+            assert!(tag.is_occupied() && !tag.is_referenced() && tag.matches(new));
             let referenced = tag.with_reference();
-            assert!(referenced.is_referenced() && referenced.matches(entry));
+            assert!(referenced.is_referenced() && referenced.matches(new));
             assert_eq!((referenced.rank(), referenced.without_reference()), (rank, tag));
             assert_eq!(referenced.vacated(), vacant);
         }
@@ -201,11 +201,11 @@ mod tests {
 
     #[test]
     fn a_tag_matches_its_index_in_27_bits() {
-        let entry = |index| FIRST.entry(SourceIndex::new(index));
-        assert!(!Tag::vacant(Rank::MOST_RECENT).matches(entry(0)));
-        assert!(entry(7).matches(entry(7 | 1 << 27)) && !entry(7).matches(entry(7 | 1 << 26)));
-        assert!(!entry(7).matches(entry(7 | 1 << 4)));
-        assert_eq!(FIRST.index(entry(u32::MAX), 7), SourceIndex::new(0x07ff_fff7));
+        let tag = |index| FIRST.tag(SourceIndex::new(index));
+        assert!(!Tag::vacant(Rank::MOST_RECENT).matches(tag(0)));
+        assert!(tag(7).matches(tag(7 | 1 << 27)) && !tag(7).matches(tag(7 | 1 << 26)));
+        assert!(!tag(7).matches(tag(7 | 1 << 4)));
+        assert_eq!(FIRST.index(tag(u32::MAX), 7), SourceIndex::new(0x07ff_fff7));
     }
 
     #[test]
@@ -215,11 +215,11 @@ mod tests {
             assert_eq!(generations().count(), count);
             let index = SourceIndex::new(0x00ab_cde5);
             for (now, next) in generations().zip(generations().skip(1)).take(100) {
-                assert!(!now.entry(index).matches(next.entry(index)));
-                assert!(next.is_stale(now.entry(index)) && !next.is_stale(next.entry(index)));
+                assert!(!now.tag(index).matches(next.tag(index)));
+                assert!(next.is_stale(now.tag(index)) && !next.is_stale(next.tag(index)));
                 assert!(!next.is_stale(Tag::vacant(Rank::new(3))));
                 let set = index.get() as usize % sets;
-                assert_eq!(next.index(next.entry(index), set), index);
+                assert_eq!(next.index(next.tag(index), set), index);
             }
         }
         assert_eq!(Generation::first(1 << 30).mask, Tag::INDEX);
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn ranks_are_changed_one_by_one() {
-        let tag = FIRST.entry(SourceIndex::new(7)).with_rank(Rank::new(3));
+        let tag = FIRST.tag(SourceIndex::new(7)).with_rank(Rank::new(3));
         assert_eq!(tag.demoted_if(true).rank(), Rank::new(4));
         assert_eq!(tag.promoted_if(true).rank(), Rank::new(2));
         assert_eq!((tag.demoted_if(false), tag.promoted_if(false)), (tag, tag));
