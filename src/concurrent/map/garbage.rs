@@ -15,7 +15,7 @@ use crossbeam_epoch::Guard;
 use super::index::Index;
 use super::segment::{self, Segment};
 use crate::concurrent::directory::DirectoryPtr;
-use crate::concurrent::garbage::{Dropped, Garbage, first_panic, forget_panic};
+use crate::concurrent::garbage::{Dropped, Garbage, OVERHEAD, first_panic, forget_panic};
 use crate::concurrent::sync::Arc;
 
 /// Entries of a full batch.
@@ -23,10 +23,6 @@ const FULL: usize = 64;
 
 /// Bytes of a full batch.
 const FULL_BYTES: usize = 4096;
-
-/// The cost of a batch itself, most of it in the collector: 64 functions of 32 bytes, one of them
-/// used.
-const OVERHEAD: usize = 2304;
 
 /// Retired memory of the index.
 enum Block {

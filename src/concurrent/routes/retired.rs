@@ -9,10 +9,10 @@ use super::block::{Block, NewBlock};
 use super::header::Header;
 use super::pool::{Freed, Pool};
 use super::slots::Group;
-use crate::concurrent::garbage::{Dropped, first_panic};
+use crate::concurrent::garbage::{Dropped, OVERHEAD, first_panic};
 use crate::concurrent::sync::Arc;
 
-/// What a change has replaced: no slot names it any more.
+/// Blocks and groups that a change has replaced: no slot names them any more.
 pub(super) struct Retired<V> {
     pub(super) blocks: Vec<NonNull<Header>>,
     pub(super) groups: Vec<Group>,
@@ -21,10 +21,6 @@ pub(super) struct Retired<V> {
     memory: Arc<Freed>,
     values: PhantomData<V>,
 }
-
-/// The cost of garbage itself, most of it in the collector: 64 functions of 32 bytes, one of them
-/// used.
-const OVERHEAD: usize = 2304;
 
 impl<V> Retired<V> {
     pub(super) fn new(pool: &Pool) -> Self {

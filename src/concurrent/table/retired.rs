@@ -7,12 +7,9 @@ use crossbeam_epoch::Guard;
 
 use super::directory::DirectoryPtr;
 use super::segment::SegmentPtr;
-use crate::concurrent::garbage::Garbage;
+use crate::concurrent::garbage::{Garbage, OVERHEAD};
 
-/// The cost of retiring in the collector: 64 functions of 32 bytes, one of them used.
-const OVERHEAD: usize = 2304;
-
-/// What a step of growth has replaced.
+/// The segments and the directory that a step of growth has replaced.
 #[must_use]
 pub(super) struct Retired<K, V> {
     segments: [Option<SegmentPtr>; 2],

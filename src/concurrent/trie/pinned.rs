@@ -13,12 +13,9 @@ use super::node::{Child, Kind, Leaf};
 use super::order::first_from;
 use super::write::Writer;
 use crate::concurrent::error::WouldExceed;
-use crate::concurrent::garbage::{forget_panic, help};
+use crate::concurrent::garbage::{OVERHEAD, forget_panic, help};
 use crate::concurrent::guard::Guard;
 use crate::key::bits::BitString;
-
-/// The cost of retiring in the collector: 64 functions of 32 bytes, one of them used.
-const OVERHEAD: usize = 2304;
 
 /// The maximum number of entries that [`PinnedTrie::retain`] removes with one locking, so that the
 /// cost of retiring is shared, and other writers do not wait long.
