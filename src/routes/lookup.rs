@@ -24,6 +24,7 @@ use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::memory::Allocator;
 use crate::raw::prefetch::{BURST, prefetch};
+use crate::raw::results::results_for;
 
 /// Returns the longest match in a node at `pos` that has one.
 #[inline]
@@ -264,15 +265,22 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         found.exists().map(|found| (found, unsafe { self.store.values.get(found.value()) }))
     }
 
-    /// See [`RouteTable::lookup_batch`].
-    pub(super) fn batch<'t>(&'t self, addresses: &[A], found: &mut [Option<(Prefix<A>, &'t V)>]) {
+    /// Looks up a batch as [`RouteTable::lookup_batch`], and maps the found routes.
+    pub(super) fn batch<'t, R>(
+        &'t self,
+        addresses: &[A],
+        found: &mut [Option<R>],
+        map: impl Fn(Prefix<A>, &'t V) -> R,
+    ) {
+        let found = results_for(addresses.len(), found);
         self.bursts::<true, _>(addresses, found, |address, route| {
-            route.map(|(route, value)| (Prefix::of(address, route.len()), value))
+            route.map(|(route, value)| map(Prefix::of(address, route.len()), value))
         });
     }
 
     /// See [`RouteTable::lookup_batch_values`].
     pub(super) fn batch_values<'t>(&'t self, addresses: &[A], found: &mut [Option<&'t V>]) {
+        let found = results_for(addresses.len(), found);
         self.bursts::<false, _>(addresses, found, |_, route| route.map(|(_, value)| value));
     }
 }

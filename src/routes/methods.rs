@@ -15,7 +15,6 @@ use super::{Inserted, RouteTable};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::memory::Allocator;
-use crate::raw::results::results_for;
 
 impl<A: Address, V> RouteTable<A, V> {
     /// Creates an empty table, which allocates nothing.
@@ -355,7 +354,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     pub fn lookup_batch<'t>(&'t self, addresses: &[A], found: &mut [Option<(Prefix<A>, &'t V)>]) {
-        self.batch(addresses, results_for(addresses.len(), found));
+        self.batch(addresses, found, |prefix, value| (prefix, value));
     }
 
     /// Looks up a batch of addresses: writes the value of the longest route that contains each
@@ -380,6 +379,6 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     pub fn lookup_batch_values<'t>(&'t self, addresses: &[A], found: &mut [Option<&'t V>]) {
-        self.batch_values(addresses, results_for(addresses.len(), found));
+        self.batch_values(addresses, found);
     }
 }

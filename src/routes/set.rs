@@ -7,8 +7,6 @@ use super::{Iter, NoMemory, RouteTable};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::memory::{Allocator, Global};
-use crate::raw::prefetch::BURST;
-use crate::raw::results::results_for;
 
 /// A set of prefixes: a [`RouteTable`] without values, for access lists and the like.
 ///
@@ -198,13 +196,7 @@ impl<A: Address, M: Allocator + Clone> PrefixSet<A, M> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     pub fn lookup_batch(&self, addresses: &[A], found: &mut [Option<Prefix<A>>]) {
-        let found = results_for(addresses.len(), found);
-        for (addresses, found) in addresses.chunks(BURST).zip(found.chunks_mut(BURST)) {
-            let mut routes = [None; BURST];
-            self.table.lookup_batch(addresses, &mut routes);
-            let prefixes = routes.iter().map(|route| route.map(|(prefix, ())| prefix));
-            found.iter_mut().zip(prefixes).for_each(|(found, prefix)| *found = prefix);
-        }
+        self.table.batch(addresses, found, |prefix, ()| prefix);
     }
 
     /// Returns whether a prefix of the set covers `prefix`.

@@ -1,4 +1,4 @@
-//! Routes whose changes are noticed by those who have used them.
+//! Routes with stamps: a load detects that the route of a decision has changed.
 //!
 //! A flow cache saves a lookup of the route for each packet, if the flow has what was decided for
 //! its first one. Then a change of a route has to reach the flows that have used it, without a walk
@@ -17,7 +17,7 @@
 //! - the route is replaced or withdrawn: all flows that have used it are stale;
 //! - a route below it is announced, which has no route between: flows that have used the upper one
 //!   may be stale, if their addresses are of the lower one. [`refresh`](StampedRoutes::refresh)
-//!   looks the route up and tells: it is still the same if it has begun before the stamp.
+//!   looks the route up: it is still the same if it has begun before the stamp.
 //!
 //! So exactly those flows are stale whose route is another one now, or has been replaced; and each
 //! other flow of the upper route looks up once.
@@ -38,8 +38,6 @@ use super::{NoMemory, RouteTable};
 use crate::invariant::InvariantError;
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
-use crate::raw::prefetch::BURST;
-use crate::raw::results::results_for;
 use cells::{BLOCKS, CellNumbers, Generations, Stamped, UNCHANGED, cells_of, place};
 
 pub use cells::RouteStamp;
@@ -78,9 +76,9 @@ impl Generations for Cells {
     }
 }
 
-/// A routing table that tells which of the decisions made by it are stale.
+/// A routing table that detects stale decisions by stamps.
 ///
-/// The [module](crate::routes::stamped) tells which ones.
+/// The [module](crate::routes::stamped) defines which decisions are stale.
 ///
 /// | method | cost |
 /// |---|---|
@@ -349,14 +347,7 @@ impl<A: Address, V> StampedRoutes<A, V> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     pub fn lookup_batch<'t>(&'t self, addresses: &[A], found: &mut [Option<(Prefix<A>, &'t V)>]) {
-        let found = results_for(addresses.len(), found);
-        for (addresses, found) in addresses.chunks(BURST).zip(found.chunks_mut(BURST)) {
-            let mut routes = [None; BURST];
-            self.table.lookup_batch(addresses, &mut routes);
-            for (found, route) in found.iter_mut().zip(routes) {
-                *found = route.map(|(prefix, route)| (prefix, &route.value));
-            }
-        }
+        self.table.batch(addresses, found, |prefix, route| (prefix, &route.value));
     }
 
     /// Returns the stamp of an address, and the longest prefix that contains it, if any does.
