@@ -15,7 +15,12 @@ use super::share::{Order, ProportionalShare, ShareError, Thread};
 /// packets are divided among the others, and not saved. The lengths of first packets are known, so
 /// the order is WF²Q+ by default; lengths are bytes, or the time on the link.
 ///
-/// Cost: 140 bytes per queue, allocated by the constructor; O(log queues) per packet.
+/// | method | cost |
+/// |---|---|
+/// | `set_backlogged`, `sent` | O(log queues) |
+/// | `select` | O(log queues), with WF²Q+ amortised over the packets |
+/// | `add`, `is_backlogged`, `shares` | O(1) |
+/// | `new`, `with_order` | O(queues), 140 bytes for each; other methods allocate nothing |
 ///
 /// Paper: Qie et al., section 2.1: link scheduling is part of SELECT, and its algorithm is left
 /// open. The bounds are those of [`share`](super::share).

@@ -410,8 +410,8 @@ impl ProportionalShare {
     }
 
     /// Charges a running thread for its run, at least one unit: else it could have all turns. It
-    /// becomes active again if it has more work, with the expected run `more`, or else idle. O(log
-    /// n).
+    /// becomes active again if it has more work, with the expected run `more`, or else idle.
+    /// O(log n).
     ///
     /// # Errors
     ///
