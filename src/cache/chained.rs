@@ -213,7 +213,133 @@ impl<K, V, P: Eviction, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A> {
     pub fn allocation_size(&self) -> usize {
         self.entries.allocation_size() + self.policy.allocation_size()
     }
+}
 
+impl<K, V, P, S, A> ChainedCache<K, V, P, S, A>
+where
+    K: Eq + Hash,
+    P: Eviction,
+    S: BuildHasher,
+    A: Allocator + Clone,
+{
+    /// Returns the hash of a key, for the methods that take one.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut cache: flowtable::ChainedCache<&str, u32> = flowtable::ChainedCache::new(100)?;
+    /// let hash = cache.hash_of("name");
+    /// _ = cache.insert("name", 1);
+    /// assert_eq!(cache.get_hashed(hash, "name"), Some(&1));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn hash_of<Q>(&self, key: &Q) -> u64
+    where
+        Q: Hash + ?Sized,
+    {
+        self.hasher.hash_one(key)
+    }
+
+    /// Returns the value of `key`.
+    #[inline(always)]
+    pub fn get<Q>(&mut self, key: &Q) -> Option<&V>
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        self.get_hashed(self.hash_of(key), key)
+    }
+
+    /// Returns a mutable reference to the value of `key`.
+    #[inline(always)]
+    pub fn get_mut<Q>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        self.get_mut_hashed(self.hash_of(key), key)
+    }
+
+    /// Returns whether `key` has a value, without recording a use or a hit.
+    #[inline]
+    #[must_use]
+    pub fn contains_key<Q>(&self, key: &Q) -> bool
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        self.peek(key).is_some()
+    }
+
+    /// Returns the value of `key` without recording a use or a hit.
+    #[inline]
+    #[must_use]
+    pub fn peek<Q>(&self, key: &Q) -> Option<&V>
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        self.peek_hashed(self.hash_of(key), key)
+    }
+
+    /// Returns a mutable reference to the value of `key`, after inserting the result of `make` if
+    /// the key is absent.
+    ///
+    /// An evicted entry is dropped; [`insert`](Self::insert) returns it instead.
+    ///
+    /// # Panics
+    ///
+    /// If the cache is full and the policy has no victim. Policies of this crate always have one.
+    pub fn get_or_insert_with(&mut self, key: K, make: impl FnOnce(&K) -> V) -> &mut V {
+        self.get_or_insert_with_hashed(self.hash_of(&key), key, make)
+    }
+
+    /// Inserts or replaces the value of `key`. A new entry may evict another one.
+    ///
+    /// If the cache is full and the policy has no victim, `evicted` is the new entry. Policies of
+    /// this crate always have a victim.
+    pub fn insert(&mut self, key: K, value: V) -> Inserted<K, V> {
+        self.insert_hashed(self.hash_of(&key), key, value)
+    }
+
+    /// Removes `key` and returns its value.
+    pub fn remove<Q>(&mut self, key: &Q) -> Option<V>
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        self.remove_hashed(self.hash_of(key), key)
+    }
+
+    /// Calls `each` with the index of each key in `keys` and a mutable reference to its value, in
+    /// order. Cache misses overlap.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::ChainedCache;
+    ///
+    /// let mut bytes: ChainedCache<u16, u64> = ChainedCache::new(100)?;
+    /// _ = bytes.insert(443, 0);
+    /// let mut unknown = vec![];
+    /// bytes.get_batch_mut(&[443, 53, 443], |packet, flow| match flow {
+    ///     Some(bytes) => *bytes += 100,
+    ///     None => unknown.push(packet),
+    /// });
+    /// assert_eq!((bytes.peek(&443), unknown), (Some(&200), vec![1]));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    pub fn get_batch_mut<Q>(&mut self, keys: &[Q], mut each: impl FnMut(usize, Option<&mut V>))
+    where
+        Q: Hash + Equivalent<K>,
+    {
+        for (burst, keys) in keys.chunks(BURST).enumerate() {
+            let mut hashes = [0; BURST];
+            hashes.iter_mut().zip(keys).for_each(|(hash, key)| *hash = self.hash_of(key));
+            let each = |index, value: Option<&mut V>| each(burst * BURST + index, value);
+            self.get_batch_mut_hashed(&hashes[..keys.len()], keys, each);
+        }
+    }
+}
+
+impl<K, V, P: Eviction, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A> {
     /// Retains the entries for which `keep` returns true.
     ///
     /// # Example
@@ -446,130 +572,6 @@ impl<K: Eq, V, P: Eviction, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A>
         }
         hashes.iter().for_each(|&hash| self.entries.prefetch_line(fold(hash)));
         hashes.iter().for_each(|&hash| self.entries.prefetch_entry(fold(hash)));
-    }
-}
-
-impl<K, V, P, S, A> ChainedCache<K, V, P, S, A>
-where
-    K: Eq + Hash,
-    P: Eviction,
-    S: BuildHasher,
-    A: Allocator + Clone,
-{
-    /// Returns the hash of a key, for the methods that take one.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// let mut cache: flowtable::ChainedCache<&str, u32> = flowtable::ChainedCache::new(100)?;
-    /// let hash = cache.hash_of("name");
-    /// _ = cache.insert("name", 1);
-    /// assert_eq!(cache.get_hashed(hash, "name"), Some(&1));
-    /// # Ok::<(), flowtable::cache::CacheError>(())
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn hash_of<Q>(&self, key: &Q) -> u64
-    where
-        Q: Hash + ?Sized,
-    {
-        self.hasher.hash_one(key)
-    }
-
-    /// Returns the value of `key`.
-    #[inline(always)]
-    pub fn get<Q>(&mut self, key: &Q) -> Option<&V>
-    where
-        Q: Hash + Equivalent<K> + ?Sized,
-    {
-        self.get_hashed(self.hash_of(key), key)
-    }
-
-    /// Returns a mutable reference to the value of `key`.
-    #[inline(always)]
-    pub fn get_mut<Q>(&mut self, key: &Q) -> Option<&mut V>
-    where
-        Q: Hash + Equivalent<K> + ?Sized,
-    {
-        self.get_mut_hashed(self.hash_of(key), key)
-    }
-
-    /// Returns whether `key` has a value, without recording a use or a hit.
-    #[inline]
-    #[must_use]
-    pub fn contains_key<Q>(&self, key: &Q) -> bool
-    where
-        Q: Hash + Equivalent<K> + ?Sized,
-    {
-        self.peek(key).is_some()
-    }
-
-    /// Returns the value of `key` without recording a use or a hit.
-    #[inline]
-    #[must_use]
-    pub fn peek<Q>(&self, key: &Q) -> Option<&V>
-    where
-        Q: Hash + Equivalent<K> + ?Sized,
-    {
-        self.peek_hashed(self.hash_of(key), key)
-    }
-
-    /// Returns a mutable reference to the value of `key`, after inserting the result of `make` if
-    /// the key is absent.
-    ///
-    /// An evicted entry is dropped; [`insert`](Self::insert) returns it instead.
-    ///
-    /// # Panics
-    ///
-    /// If the cache is full and the policy has no victim. Policies of this crate always have one.
-    pub fn get_or_insert_with(&mut self, key: K, make: impl FnOnce(&K) -> V) -> &mut V {
-        self.get_or_insert_with_hashed(self.hash_of(&key), key, make)
-    }
-
-    /// Inserts or replaces the value of `key`. A new entry may evict another one.
-    ///
-    /// If the cache is full and the policy has no victim, `evicted` is the new entry. Policies of
-    /// this crate always have a victim.
-    pub fn insert(&mut self, key: K, value: V) -> Inserted<K, V> {
-        self.insert_hashed(self.hash_of(&key), key, value)
-    }
-
-    /// Removes `key` and returns its value.
-    pub fn remove<Q>(&mut self, key: &Q) -> Option<V>
-    where
-        Q: Hash + Equivalent<K> + ?Sized,
-    {
-        self.remove_hashed(self.hash_of(key), key)
-    }
-
-    /// Calls `each` with the index of each key in `keys` and a mutable reference to its value, in
-    /// order. Cache misses overlap.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::ChainedCache;
-    ///
-    /// let mut bytes: ChainedCache<u16, u64> = ChainedCache::new(100)?;
-    /// _ = bytes.insert(443, 0);
-    /// let mut unknown = vec![];
-    /// bytes.get_batch_mut(&[443, 53, 443], |packet, flow| match flow {
-    ///     Some(bytes) => *bytes += 100,
-    ///     None => unknown.push(packet),
-    /// });
-    /// assert_eq!((bytes.peek(&443), unknown), (Some(&200), vec![1]));
-    /// # Ok::<(), flowtable::cache::CacheError>(())
-    /// ```
-    pub fn get_batch_mut<Q>(&mut self, keys: &[Q], mut each: impl FnMut(usize, Option<&mut V>))
-    where
-        Q: Hash + Equivalent<K>,
-    {
-        for (burst, keys) in keys.chunks(BURST).enumerate() {
-            let mut hashes = [0; BURST];
-            hashes.iter_mut().zip(keys).for_each(|(hash, key)| *hash = self.hash_of(key));
-            let each = |index, value: Option<&mut V>| each(burst * BURST + index, value);
-            self.get_batch_mut_hashed(&hashes[..keys.len()], keys, each);
-        }
     }
 }
 

@@ -99,6 +99,9 @@
 mod store;
 
 mod find;
+
+mod access;
+
 mod remove;
 
 mod burst;

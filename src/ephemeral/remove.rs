@@ -14,6 +14,93 @@ use crate::timestamp::Timestamp;
 /// Vacant slots at the front of the ring that each creation and removal passes.
 const PASSED: usize = 2;
 
+impl<T, V, S, A> EphemeralStore<T, V, S, A>
+where
+    T: Hash + Eq,
+    S: BuildHasher,
+    A: Allocator + Clone,
+{
+    /// Removes the live binding of a tag and returns its value: what it stood for is complete.
+    ///
+    /// If its slot was appended to the ring within the last sixteenth of a lifetime, a creation
+    /// takes it, unless that is in the tick of the removed one. If three sixteenths have passed, it
+    /// remains vacant until its lifetime ends, or all older ones have. See the
+    /// [module](super#removal). Costs as [`find`](Self::find).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{EphemeralStore, Timestamp};
+    /// use std::time::Duration;
+    ///
+    /// // Handshakes: a few may be open at a time, and each completes within a second.
+    /// let mut open: EphemeralStore<u32, &str> = EphemeralStore::new(4, Duration::from_secs(60))?;
+    /// for second in 0..1000 {
+    ///     let now = Timestamp::from_secs(second);
+    ///     open.find_or_create(second as u32, now, || "SYN").unwrap();
+    ///     assert_eq!(open.remove(&(second as u32), now + Duration::from_millis(20)), Some("SYN"));
+    ///     assert_eq!(open.remove(&(second as u32), now), None);
+    /// }
+    /// # Ok::<(), flowtable::ephemeral::StoreError>(())
+    /// ```
+    pub fn remove<Q>(&mut self, tag: &Q, now: Timestamp) -> Option<V>
+    where
+        Q: Hash + Equivalent<T> + ?Sized,
+    {
+        self.remove_hashed(self.hash_of(tag), tag, now)
+    }
+
+    /// Removes the live bindings for which `keep` returns false. Bindings that were created with a
+    /// hash of the caller stay: see [`retain_hashed`](Self::retain_hashed). O(capacity).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{EphemeralStore, Timestamp};
+    /// use std::time::Duration;
+    ///
+    /// let mut store: EphemeralStore = EphemeralStore::new(10, Duration::from_secs(10))?;
+    /// for tag in 0..10 {
+    ///     store.find_or_create(tag, Timestamp::ZERO, || tag % 3)?;
+    /// }
+    /// store.retain(Timestamp::from_secs(1), |_, value| *value == 0);
+    /// assert!(store.iter(Timestamp::from_secs(1)).map(|(tag, _)| *tag).eq([0, 3, 6, 9]));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn retain(&mut self, now: Timestamp, mut keep: impl FnMut(&T, &mut V) -> bool) {
+        self.extract_if(now, |tag, value| !keep(tag, value)).for_each(drop);
+    }
+
+    /// Returns an iterator that removes the live bindings for which `is_removed` returns true,
+    /// those of older slots first. Bindings that it has not visited when it is dropped stay, and so
+    /// do those that were created with a hash of the caller: see
+    /// [`extract_if_hashed`](Self::extract_if_hashed). O(capacity) if it is run to its end.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{EphemeralStore, Timestamp};
+    /// use std::time::Duration;
+    ///
+    /// // Handshakes by their port; those of port 1 are answered at once.
+    /// let mut open: EphemeralStore<u32, u16> = EphemeralStore::new(10, Duration::from_secs(9))?;
+    /// for peer in 0..6 {
+    ///     open.find_or_create(peer, Timestamp::ZERO, || peer as u16 % 2)?;
+    /// }
+    /// let answered = open.extract_if(Timestamp::from_secs(1), |_, port| *port == 1);
+    /// assert!(answered.map(|(peer, _)| peer).eq([1, 3, 5]));
+    /// assert_eq!(open.live(Timestamp::from_secs(1)), 3);
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn extract_if(
+        &mut self,
+        now: Timestamp,
+        is_removed: impl FnMut(&T, &mut V) -> bool,
+    ) -> impl Iterator<Item = (T, V)> {
+        self.extract_by(now, |hasher, tag| hasher.hash_one(tag), is_removed)
+    }
+}
+
 impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     /// Removes the live binding of a tag and returns its value, given the hash of the tag. See
     /// [`remove`](Self::remove).
@@ -120,93 +207,6 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         let hash = hash_of(&self.hasher, &entry.tag);
         let found = self.find_entry(hash, &entry.tag, self.span_after(0), &mut ());
         found.is_some_and(|found| self.ring.position_of(found.sequence) == position)
-    }
-}
-
-impl<T, V, S, A> EphemeralStore<T, V, S, A>
-where
-    T: Hash + Eq,
-    S: BuildHasher,
-    A: Allocator + Clone,
-{
-    /// Removes the live binding of a tag and returns its value: what it stood for is complete.
-    ///
-    /// If its slot was appended to the ring within the last sixteenth of a lifetime, a creation
-    /// takes it, unless that is in the tick of the removed one. If three sixteenths have passed, it
-    /// remains vacant until its lifetime ends, or all older ones have. See the
-    /// [module](super#removal). Costs as [`find`](Self::find).
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::{EphemeralStore, Timestamp};
-    /// use std::time::Duration;
-    ///
-    /// // Handshakes: a few may be open at a time, and each completes within a second.
-    /// let mut open: EphemeralStore<u32, &str> = EphemeralStore::new(4, Duration::from_secs(60))?;
-    /// for second in 0..1000 {
-    ///     let now = Timestamp::from_secs(second);
-    ///     open.find_or_create(second as u32, now, || "SYN").unwrap();
-    ///     assert_eq!(open.remove(&(second as u32), now + Duration::from_millis(20)), Some("SYN"));
-    ///     assert_eq!(open.remove(&(second as u32), now), None);
-    /// }
-    /// # Ok::<(), flowtable::ephemeral::StoreError>(())
-    /// ```
-    pub fn remove<Q>(&mut self, tag: &Q, now: Timestamp) -> Option<V>
-    where
-        Q: Hash + Equivalent<T> + ?Sized,
-    {
-        self.remove_hashed(self.hash_of(tag), tag, now)
-    }
-
-    /// Removes the live bindings for which `keep` returns false. Bindings that were created with a
-    /// hash of the caller stay: see [`retain_hashed`](Self::retain_hashed). O(capacity).
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::{EphemeralStore, Timestamp};
-    /// use std::time::Duration;
-    ///
-    /// let mut store: EphemeralStore = EphemeralStore::new(10, Duration::from_secs(10))?;
-    /// for tag in 0..10 {
-    ///     store.find_or_create(tag, Timestamp::ZERO, || tag % 3)?;
-    /// }
-    /// store.retain(Timestamp::from_secs(1), |_, value| *value == 0);
-    /// assert!(store.iter(Timestamp::from_secs(1)).map(|(tag, _)| *tag).eq([0, 3, 6, 9]));
-    /// # Ok::<(), Box<dyn core::error::Error>>(())
-    /// ```
-    pub fn retain(&mut self, now: Timestamp, mut keep: impl FnMut(&T, &mut V) -> bool) {
-        self.extract_if(now, |tag, value| !keep(tag, value)).for_each(drop);
-    }
-
-    /// Returns an iterator that removes the live bindings for which `is_removed` returns true,
-    /// those of older slots first. Bindings that it has not visited when it is dropped stay, and so
-    /// do those that were created with a hash of the caller: see
-    /// [`extract_if_hashed`](Self::extract_if_hashed). O(capacity) if it is run to its end.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::{EphemeralStore, Timestamp};
-    /// use std::time::Duration;
-    ///
-    /// // Handshakes by their port; those of port 1 are answered at once.
-    /// let mut open: EphemeralStore<u32, u16> = EphemeralStore::new(10, Duration::from_secs(9))?;
-    /// for peer in 0..6 {
-    ///     open.find_or_create(peer, Timestamp::ZERO, || peer as u16 % 2)?;
-    /// }
-    /// let answered = open.extract_if(Timestamp::from_secs(1), |_, port| *port == 1);
-    /// assert!(answered.map(|(peer, _)| peer).eq([1, 3, 5]));
-    /// assert_eq!(open.live(Timestamp::from_secs(1)), 3);
-    /// # Ok::<(), Box<dyn core::error::Error>>(())
-    /// ```
-    pub fn extract_if(
-        &mut self,
-        now: Timestamp,
-        is_removed: impl FnMut(&T, &mut V) -> bool,
-    ) -> impl Iterator<Item = (T, V)> {
-        self.extract_by(now, |hasher, tag| hasher.hash_one(tag), is_removed)
     }
 }
 

@@ -27,7 +27,7 @@ use super::index::MAX_CAPACITY;
 use crate::memory::{Allocator, Array};
 use crate::raw::prefetch::prefetch;
 
-/// The first sequence number. That of the last slot that was reused is 0 if there was none.
+/// The first sequence number. 0 stands for no reused slot.
 const FIRST_SEQUENCE: u64 = 1;
 
 /// Entries between one that is reclaimed and the one to prefetch.
@@ -46,7 +46,7 @@ pub(super) struct Times {
     marked_expiry: u32,
 }
 
-/// Up to 2^30 ticks.
+/// A span of up to 2^30 ticks.
 #[derive(Clone, Copy)]
 pub(super) struct Span {
     /// The low half of twice the first tick.

@@ -26,7 +26,7 @@ pub(super) struct List {
     pub(super) last: u32,
 }
 
-/// What is reused.
+/// The vacant slots that new bindings may take.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Vacancies {
     /// Sequence numbers at the beginnings of the last two periods, the last one first.

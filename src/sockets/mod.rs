@@ -60,13 +60,14 @@
 // First, so that the documentation of the type begins with its methods.
 mod methods;
 
+mod insert;
+
 mod connected_ports;
 mod connections;
 mod ephemeral;
 mod error;
 mod extract;
 mod hashed;
-mod insert;
 mod iter;
 mod lines;
 mod listeners;
