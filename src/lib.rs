@@ -63,11 +63,11 @@
 //! # Verbs
 //!
 //! The same verbs do the same everywhere. `*_hashed` methods take a hash that the caller has.
-//! `get_batch` looks up a slice of keys with overlapping cache misses, and writes the results to
-//! another one, or those of another name pass them to a closure; `get_batch_with` calls a closure
-//! for each. `&` and `&mut` are implementations of
-//! `IntoIterator`; `Extend` stands for `FromIterator`, too. Where a structure has the verb by
-//! another name, the table has that; a dash is where it makes no sense, or is missing.
+//! `get_batch` looks up a slice of keys with overlapping cache misses and writes the results to a
+//! second slice; `get_batch_with` passes each to a closure. `&` and `&mut` are implementations of
+//! `IntoIterator`; `Extend` stands for `FromIterator`, too, and `FromIterator` for that only. Where
+//! a structure has the verb by another name, the table has that; a dash is where it makes no sense,
+//! or is missing.
 //!
 //! | structure | `*_hashed` | `get_batch` | `get_batch_with` | `retain` | `extract_if` | `iter` | `&` | `&mut` | `Extend` | `Default` | `PartialEq` | `Clone` | `Debug` | serde |
 //! |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
@@ -120,8 +120,8 @@
 //!   2^24 entries for the routes of the Internet, and lookups take up to 2.1 times as long.
 //! - **Concurrent entries are indirect.** A [`ConcurrentMap`] stores entries apart from its index:
 //!   lookups take twice as long as in a [`TrashMap`], in bursts 1.4 times. A [`SnapshotRoutes`]
-//!   takes twice the memory of a [`RouteTable`]; lookups of IPv6 in a [`ConcurrentRoutes`] take two
-//!   to four times as long as there.
+//!   takes twice the memory of a [`RouteTable`]; lookups of IPv6 in a [`ConcurrentRoutes`] take
+//!   about twice as long as there.
 //! - **Binding needs the ports in use.** A [`SocketTable`] takes 1.3 to 1.6 times as long as a map
 //!   to open and close a connection; lookups take as long.
 //! - **An index from the packet is a hint.** Flows with the same index in a [`SourceHashCache`]
@@ -143,7 +143,8 @@
 //! - `cidr`, `ipnet`, `ipnetwork`: conversions between [`Prefix`], [`AnyPrefix`] and the types of
 //!   the crate of that name.
 //! - `concurrent`: [`ConcurrentMap`], [`ConcurrentTable`], [`ConcurrentRoutes`],
-//!   [`SnapshotRoutes`], [`ConcurrentLcTrie`] and [`ConcurrentStore`]. Implies `std`.
+//!   [`ConcurrentStampedRoutes`](concurrent::ConcurrentStampedRoutes), [`SnapshotRoutes`],
+//!   [`ConcurrentLcTrie`] and [`ConcurrentStore`]. Implies `std`.
 //! - `huge-pages`: `memory::HugePages`, pages of 2 MiB as the [`memory`] of tables: Linux. Implies
 //!   `std`.
 #![no_std]

@@ -22,7 +22,7 @@ use core::fmt;
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WouldExceed<T> {
-    /// What was not inserted.
+    /// The refused input, which was not inserted.
     pub refused: T,
     /// Bytes that are retired and not freed yet: those of the structure, or of a shard; for
     /// `SnapshotRoutes` those of updates that wait, without the refused ones.

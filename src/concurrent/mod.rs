@@ -1,4 +1,4 @@
-//! Structures for many threads, with wait-free readers but for one.
+//! Structures for several threads. Readers are wait-free, except in `ConcurrentStore`.
 //!
 //! ```text
 //!     reader   ──pin───────get────get────get────┐repin──get────get────┐drop

@@ -323,12 +323,12 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     }
 }
 
-/// What a new flow has besides its name and value.
+/// The state of a new flow, besides its name and value.
 struct New {
     marks: Marks,
     hash: u32,
     tenant: Tenant,
-    /// That of its packet.
+    /// The direction of its packet.
     direction: Direction,
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct ConnectionState {
     sides: [FinWatch; 2],
 }
 
-/// What was observed of a handshake, or of acknowledgements without one.
+/// The observed part of a handshake, or of acknowledgements without one.
 ///
 /// ```text
 ///     SYN, ACK of a side ──► Answered ──┐

@@ -19,7 +19,8 @@
 //! 1. *Choose the port*: of a free port, the alias is of the own queue with a probability of one in
 //!    as many as there are workers. So a few attempts find one, and nothing is redirected.
 //! 2. *Redirect*: the worker of the flow announces the alias to the one of its queue, whose
-//!    [`Steering`] tells which packets it has to pass on. When the flow ends, it is removed.
+//!    [`Steering`] maps such packets to the worker of the flow. When the flow ends, the alias is
+//!    removed from it.
 //!
 //! # Example
 //!
@@ -91,7 +92,8 @@ use crate::trash::TrashMap;
 /// Entries of a card's indirection table, from a hash to a queue.
 const INDIRECTION: u32 = 128;
 
-/// Tells which of several workers has the flow of a packet: see the [module](self).
+/// Maps packets to workers, so that all packets of a flow have one worker: see the
+/// [module](self).
 ///
 /// # Example
 ///

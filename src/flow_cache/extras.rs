@@ -1,4 +1,4 @@
-//! What only some flows have: a timeout of their own, a parent, children, expected flows.
+//! Extras, which only some flows have: a timeout of their own, a parent, children, expected flows.
 //!
 //! ```text
 //!     flow    marks: EXTRA ──▸ map: slot ──▸ Extra │ timeout │ parent │ children │ expected │
@@ -25,12 +25,12 @@ pub(super) const MAX_EXPECTED: usize = 32;
 /// Which packets begin an expected flow, by their source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// Those of the address and port of the key.
+    /// Packets from the address and port of the key.
     #[default]
     Exact,
-    /// Those of the address of the key, and any port.
+    /// Packets from the address of the key, any port.
     AnyPort,
-    /// Those of any address and port.
+    /// Packets from any address and port.
     Any,
 }
 
@@ -127,7 +127,7 @@ impl<K, A: Allocator + Clone> Extras<K, A> {
         self.extras.get(*self.by_slot.get(&slot)?)
     }
 
-    /// Gives a flow, which has none, an extra: its marks tell so from now on.
+    /// Inserts an extra for a flow that has none. The caller sets the mark of the flow.
     ///
     /// # Errors
     ///
@@ -362,7 +362,7 @@ impl<K: FlowName, A: Allocator + Clone> Extras<K, A> {
         self.by_pattern.remove(&pending.pattern);
     }
 
-    /// Checks the extra of the flow in a slot, given whether its marks tell that it has one, and a
+    /// Checks the extra of the flow in a slot, given whether it is marked to have one, and a
     /// function from a slot to the handle of its flow. Returns the number of its expected flows.
     pub(super) fn check(
         &self,

@@ -25,7 +25,7 @@ use crate::key::flow::FlowName;
 use crate::memory::Allocator;
 use crate::timestamp::Timestamp;
 
-/// What a new flow is that another one expects.
+/// The relation of a new flow to the one that expects it.
 #[derive(Clone, Copy)]
 pub(super) struct Child {
     /// The number of the pending expected flow.
@@ -323,7 +323,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// quoted packet, as that was sent. The direction is that of the error, the opposite one. O(1).
     ///
     /// An error is no packet of the flow: it neither extends the timeout nor changes the class.
-    /// Where the flow has been translated, [`name`](FlowMatch::name) tells by which key the error
+    /// Where the flow has been translated, [`name`](FlowMatch::name) is the key by which the error
     /// came, and so what it has to quote further on.
     ///
     /// # Example

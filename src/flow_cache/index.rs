@@ -31,7 +31,7 @@ const MOVED: u32 = 8;
 pub(super) struct Index<S, A: Allocator + Clone> {
     lines: Lines<A>,
     hasher: S,
-    /// What is there after a flood.
+    /// The new index and its hasher, after a flood.
     reseeded: Option<Box<Reseeded<A>, A>>,
 }
 

@@ -23,8 +23,8 @@ pub(super) const NO_SLOT: u32 = u32::MAX;
 /// The key of a packet, normalised and hashed.
 #[derive(Clone)]
 pub(super) struct Carried<K> {
-    /// That of the caller or of its hasher: lookups in an index that was reseeded find nothing by
-    /// it.
+    /// The hash, by the caller or the cache's hasher: lookups in an index that was reseeded find
+    /// nothing by it.
     pub(super) hash: u32,
     /// Normalised.
     pub(super) name: K,

@@ -90,14 +90,18 @@
 //! ([`Passive`](crate::eviction::Passive) spreads the work over insertions), and removal of closed
 //! connections ([`CloseRule::FirstAck`]). The rest is as in flow meters and connection tracking.
 
-// First, so that the documentation of the type begins with its methods.
+// First, and in this order, for the documentation of the type.
 mod methods;
+
+mod observe;
+
+mod burst;
+mod expiry;
 
 mod accounting;
 mod admission;
 mod aliases;
 mod bulk;
-mod burst;
 mod check;
 mod chunk_lists;
 mod clock;
@@ -105,7 +109,6 @@ mod config;
 mod connection;
 pub mod cores;
 mod event;
-mod expiry;
 mod extras;
 mod family;
 mod handle;
@@ -115,7 +118,6 @@ mod index;
 mod lookup;
 mod memory;
 mod metrics;
-mod observe;
 mod observed;
 mod packet;
 mod record;
@@ -207,6 +209,7 @@ pub use timeouts::{TimeoutError, Timeouts};
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[doc(alias("conntrack", "connection tracking", "flow table", "ipfix", "lru", "nat", "netflow"))]
+#[doc(alias = "syn flood")]
 #[derive(Clone)]
 pub struct FlowCache<K, V, P = ByClass, S = DefaultHashBuilder, A = Global>
 where

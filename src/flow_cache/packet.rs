@@ -116,7 +116,7 @@ pub struct Tenant(pub u32);
 /// let answer = Packet::tcp(TcpFlags::SYN | TcpFlags::ACK);
 /// let seen = cache.observe(&key, answer, Timestamp::ZERO)?;
 /// assert_eq!((seen.fresh, seen.direction), (true, Direction::Reverse));
-/// // Where the side of a packet is known, by its interface for example, flags need not tell it.
+/// // Where the side of a packet is known, by its interface for example, no flag need reveal it.
 /// let inside = answer.with_initiator(Initiator::Sender);
 /// let key = FourTuple { sport: 80, ..key };
 /// let seen = cache.observe(&key, inside, Timestamp::ZERO)?;

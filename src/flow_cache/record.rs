@@ -151,7 +151,7 @@ impl Marks {
     }
 }
 
-/// What each packet of a flow reads and writes. Times are those of the cache.
+/// The part of a flow that each packet reads and writes. Times are those of the cache.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(super) struct Flow<K, V> {
@@ -185,18 +185,18 @@ pub(super) struct Cold {
 }
 
 impl Cold {
-    /// That of a slot without a flow. IDs begin with 1.
+    /// The record of a free slot. IDs begin with 1.
     pub(super) const FREE: Self =
         Self { id: 0, first_seen: 0, reported: 0, hash: 0, aliases: OptIndex::NONE };
 
-    /// That of a flow without aliases, whose first packet is at `now`.
+    /// The record of a flow without aliases, whose first packet is at `now`.
     #[inline]
     pub(super) const fn new(id: u64, now: u64, hash: u32) -> Self {
         Self { id, first_seen: now, reported: now, hash, aliases: OptIndex::NONE }
     }
 }
 
-/// What the accounts of a flow depend on.
+/// The state of a flow that its accounts depend on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FlowState {
     pub(super) marks: Marks,
@@ -208,7 +208,7 @@ pub(super) struct FlowState {
 }
 
 impl FlowState {
-    /// That of a flow without a timeout of its own.
+    /// The state of a flow without a timeout of its own.
     #[inline]
     pub(super) fn new<K, V>(flow: &Flow<K, V>, cold: &Cold, tenant: Tenant) -> Self {
         let Flow { marks, last_seen, .. } = *flow;

@@ -167,8 +167,9 @@ pub enum CloseRule {
     FirstAck,
 }
 
-/// What assures a flow of another protocol than TCP, when both sides have sent: a number of
-/// packets, or an age.
+/// The packets or the age that assure a flow of a protocol other than TCP.
+///
+/// Both sides must have sent.
 ///
 /// # Example
 ///

@@ -95,7 +95,7 @@ impl Hit {
     }
 }
 
-/// What decides whether a packet is a hit that changes times only, besides its flow.
+/// The data, besides the flow, by which a packet is a hit that changes times only, or not.
 #[derive(Clone, Copy, Debug)]
 struct HitTest {
     /// **S1** The number of slots of `flows`.
@@ -112,7 +112,7 @@ pub(super) struct Store<K, V, A: Allocator + Clone> {
     pub(super) rest: Rest<K, V, A>,
 }
 
-/// What most packets do not access.
+/// The parts that most packets do not access.
 #[derive(Clone, Debug)]
 pub(super) struct Rest<K, V, A: Allocator + Clone> {
     /// By slot.
@@ -366,7 +366,7 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
         &mut self.rest.cold[slot]
     }
 
-    /// What is written when another flow takes the slot of one.
+    /// The parts that are written when another flow takes the slot of one.
     #[inline]
     pub(super) fn parts(&mut self, slot: u32) -> Parts<'_, K, V, A> {
         let Rest { cold, tenants, removed, last_id, .. } = &mut self.rest;
@@ -379,7 +379,7 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
         self.rest.tenant(slot)
     }
 
-    /// What the accounts of the flow in a slot depend on, if there is a flow.
+    /// The state that the accounts of the flow in a slot depend on, if there is a flow.
     #[inline]
     pub(super) fn state(&self, slot: u32) -> Option<FlowState> {
         let flow = self.flows.get(slot)?;

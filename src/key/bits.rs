@@ -55,7 +55,7 @@ pub trait BitString: Copy + Ord {
     /// The width of the string in bits.
     const BITS: u32;
 
-    /// That it is an IPv4 address, for this crate.
+    /// The conversion to octets, if this is an IPv4 address.
     #[doc(hidden)]
     const OCTETS: Option<Octets<Self>> = None;
 

@@ -1,5 +1,5 @@
-//! Keys: [bit strings](bits), [flow keys](flow), and [prefixes](prefix) of addresses, also of
-//! [either family](any_prefix).
+//! Keys: [bit strings](bits), [flow keys](flow), and prefixes of [one](prefix) or of
+//! [either](any_prefix) address family.
 
 pub mod any_prefix;
 pub mod bits;

@@ -13,7 +13,7 @@ use crate::key::prefix::Prefix;
 #[derive(Clone, Copy)]
 pub(super) struct Key<A> {
     head: u128,
-    /// That of the level that has the prefix, if one has.
+    /// The key in the level that has the prefix, if one has.
     level: LevelKey,
     address: A,
 }

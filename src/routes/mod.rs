@@ -188,7 +188,7 @@ pub struct RouteTable<A, V, M: Allocator + Clone = Global> {
     addresses: PhantomData<A>,
 }
 
-/// What an insertion into the store has changed.
+/// The change by an insertion into the store.
 enum Inserted<V> {
     /// The value, whose old one this is.
     Replaced(V),

@@ -32,7 +32,7 @@ const WAIT: usize = 4;
 /// Number of routes below which that memory is released.
 const DROP_DIRECT_BELOW: usize = MAKE_DIRECT_AT / 4;
 
-/// What is computed from the nodes for faster lookups.
+/// Structures that are computed from the nodes for faster lookups.
 pub(super) struct Shortcuts<M: Allocator + Clone> {
     /// Allocated from [`MAKE_DIRECT_AT`] routes on.
     pub(super) direct: Option<Box<Direct<M>, M>>,

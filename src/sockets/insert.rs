@@ -295,7 +295,7 @@ fn connection_of(packet: &FlowKey) -> Result<FlowKey, SocketError> {
     }
 }
 
-/// It may have IPv4-mapped addresses.
+/// The key of the connection of an IPv6 packet, IPv4-mapped addresses converted.
 #[inline(never)]
 fn connection_of_v6(packet: &FlowKey) -> Result<FlowKey, SocketError> {
     let local = SocketAddr::new(packet.dst(), packet.dport());

@@ -19,7 +19,7 @@ struct SlotsOfHash<T> {
     tag: u8,
     /// The group that is visited.
     offset: usize,
-    /// What is left of it.
+    /// The remaining matches of the group.
     matches: Mask,
     /// It has a free slot, so the search ends here.
     is_last: bool,
@@ -60,8 +60,7 @@ impl<T> Iterator for SlotsOfHash<T> {
     }
 }
 
-/// An iterator over references to the entries of a table that may have one hash: those that have
-/// it, and one in 255 of the others near.
+/// An iterator over the entries whose tags match a hash, false matches included.
 pub struct IterHash<'t, T> {
     slots: SlotsOfHash<T>,
     stash: slice::Iter<'t, (u64, Boxed<T>)>,

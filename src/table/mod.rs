@@ -105,7 +105,7 @@ pub(crate) struct Table<T, A: Allocator + Clone = Global> {
     directory: Directory<T>,
     /// The offset of the last group of a segment.
     mask: usize,
-    /// What there is besides the segments: [`STASHED`], [`FLOODED`], [`OTHER_TABLES`].
+    /// The parts that exist besides the segments: [`STASHED`], [`FLOODED`], [`OTHER_TABLES`].
     extras: u8,
     /// Entries, with those of the stash.
     len: usize,

@@ -5,7 +5,7 @@
 //!     segments  1 of 1024, 2, 3, 4, 5, …         one of them splits at a time
 //!
 //!     entries of a segment of 1024 slots
-//!     0          288..352 ×2                      800 ... 928            1023
+//!     0          288..352 ×2                      864 ... 927            1023
 //!     ├───────────┼────────────────────────────────┼───────┼──────────────┤
 //!                 └ two of them merge              └───────┴ it splits    └ without memory
 //! ```

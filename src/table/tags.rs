@@ -90,7 +90,7 @@ impl<const SHIFT: u32> Bits<SHIFT> {
 }
 
 impl<const SHIFT: u32> Bits<SHIFT> {
-    /// Those of these slots that are below a number.
+    /// The slots of this mask that are below a number.
     #[inline(always)]
     pub(crate) const fn below(self, slots: usize) -> Self {
         Self(self.0 & ((1 << (slots << SHIFT)) - 1))

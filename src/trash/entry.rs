@@ -9,8 +9,9 @@ use super::error::TryInsertError;
 use crate::memory::{Allocator, Global};
 use crate::table::Position;
 
-/// The place of one key, found once: so its methods are O(1), but for what `insert` and `remove` of
-/// the map cost besides their lookup.
+/// The entry of one key, occupied or vacant. Its methods do not search again.
+///
+/// So they cost what `insert` and `remove` of the map cost besides their lookup.
 ///
 /// # Example
 ///
@@ -30,7 +31,7 @@ pub enum Entry<'a, K, V, S, A: Allocator + Clone = Global> {
     Vacant(VacantEntry<'a, K, V, S, A>),
 }
 
-/// The place of a key that has a value.
+/// The entry of a key that has a value.
 ///
 /// # Example
 ///
@@ -57,7 +58,7 @@ pub struct OccupiedEntry<'a, K, V, S, A: Allocator + Clone = Global> {
     pub(super) at: Position,
 }
 
-/// The place of a key that has no value.
+/// The entry of a key that has no value.
 ///
 /// # Example
 ///

@@ -11,7 +11,7 @@ use super::error::TryInsertError;
 use crate::memory::{Allocator, Global};
 use crate::table::error::TryReserveError;
 
-/// The place of a borrowed key. See [`TrashMap::entry_ref`].
+/// The entry of a borrowed key. See [`TrashMap::entry_ref`].
 ///
 /// # Example
 ///
@@ -37,7 +37,7 @@ pub enum EntryRef<'a, 'q, K, Q: ?Sized, V, S, A: Allocator + Clone = Global> {
     Vacant(VacantEntryRef<'a, 'q, K, Q, V, S, A>),
 }
 
-/// The place of a borrowed key that has no value.
+/// The entry of a borrowed key that has no value.
 pub struct VacantEntryRef<'a, 'q, K, Q: ?Sized, V, S, A: Allocator + Clone = Global> {
     map: &'a mut TrashMap<K, V, S, A>,
     /// The hash of the key in the map's table.

@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::table::error::TryReserveError;
 
-/// What was to be inserted, for which there is no memory, and the reason.
+/// The error of an insertion without memory: what was refused, and why.
 ///
 /// # Example
 ///

@@ -24,7 +24,7 @@ impl<Entries: ExactSizeIterator> Both<Entries> {
     }
 }
 
-/// Keys and values: see [`TrashMap::iter`](super::TrashMap::iter).
+/// An iterator over keys and values: see [`TrashMap::iter`](super::TrashMap::iter).
 pub struct Iter<'a, K, V> {
     entries: Both<table::Iter<'a, (K, V)>>,
 }
@@ -66,7 +66,8 @@ impl<'a, K, V> Iterator for Iter<'a, K, V> {
 impl<K, V> ExactSizeIterator for Iter<'_, K, V> {}
 impl<K, V> FusedIterator for Iter<'_, K, V> {}
 
-/// Keys and values, the values to change: see [`TrashMap::iter_mut`](super::TrashMap::iter_mut).
+/// An iterator over keys and mutable references to the values: see
+/// [`TrashMap::iter_mut`](super::TrashMap::iter_mut).
 pub struct IterMut<'a, K, V> {
     entries: Both<table::IterMut<'a, (K, V)>>,
 }
@@ -147,7 +148,7 @@ impl<K, V, A: Allocator + Clone> fmt::Debug for IntoIter<K, V, A> {
     }
 }
 
-/// The keys: see [`TrashMap::keys`](super::TrashMap::keys).
+/// An iterator over the keys: see [`TrashMap::keys`](super::TrashMap::keys).
 pub struct Keys<'a, K, V>(pub(super) Iter<'a, K, V>);
 
 impl<K, V> Clone for Keys<'_, K, V> {
@@ -156,7 +157,7 @@ impl<K, V> Clone for Keys<'_, K, V> {
     }
 }
 
-/// The values: see [`TrashMap::values`](super::TrashMap::values).
+/// An iterator over the values: see [`TrashMap::values`](super::TrashMap::values).
 pub struct Values<'a, K, V>(pub(super) Iter<'a, K, V>);
 
 impl<K, V> Clone for Values<'_, K, V> {

@@ -53,7 +53,7 @@
 //! Insertions and removals resize nodes occasionally: growth to any size writes 4 to 6 slots per
 //! key in total. But one doubling of the root copies all of its slots at once, and reads every
 //! leaf below it for the new bit: tens of milliseconds at a million keys. This is the readable
-//! reference; a table without pauses is another structure.
+//! reference; for a table without pauses, see [`TrashMap`](crate::TrashMap).
 //!
 //! # Papers
 //!

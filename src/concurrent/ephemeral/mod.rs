@@ -60,8 +60,8 @@ type ShardStore<T, V, A> = EphemeralStore<T, V, (), A>;
 #[repr(align(128))]
 struct Shard<T, V, A: Allocator + Clone>(Lock<ShardStore<T, V, A>>);
 
-/// A bounded table of bindings of tags to values for several threads, each of which lives for one
-/// lifetime: an [`EphemeralStore`] in shards.
+/// A bounded concurrent table of bindings that live for one lifetime: an [`EphemeralStore`] in
+/// shards.
 ///
 /// The [module](self) has the guarantees.
 ///
@@ -108,7 +108,7 @@ struct Shard<T, V, A: Allocator + Clone>(Lock<ShardStore<T, V, A>>);
 /// assert_eq!(open.live(at(61)), 0);
 /// # Ok::<(), flowtable::ephemeral::StoreError>(())
 /// ```
-#[doc(alias("syn cache", "nonce", "time to live"))]
+#[doc(alias("nonce", "syn cache", "syn flood", "time to live"))]
 pub struct ConcurrentStore<T = u64, V = u64, S = DefaultHashBuilder, A = Global>
 where
     A: Allocator + Clone,

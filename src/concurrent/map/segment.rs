@@ -52,7 +52,7 @@ fn home(mixed: u64) -> usize {
     (mixed >> 6) as usize % LINES
 }
 
-/// What a segment stores of an entry for the lock holder. Not an atomic of a checker, so that the
+/// The part of an entry that a segment stores for the lock holder. Not an atomic of a checker, so that the
 /// interleavings of readers are not multiplied.
 struct Note(AtomicU16);
 
@@ -76,7 +76,7 @@ impl Note {
     }
 }
 
-/// What is inserted: an entry and the parts of its mixed hash that a segment uses.
+/// An insertion: an entry and the parts of its mixed hash that a segment uses.
 #[derive(Clone, Copy)]
 pub(super) struct Item {
     id: u32,

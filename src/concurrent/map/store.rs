@@ -79,7 +79,7 @@ struct Growth<T> {
     next: usize,
 }
 
-/// What a store has for a shard.
+/// The part of a store for one shard.
 #[repr(align(64))]
 struct ShardPart {
     /// Ids that were freed, and not fetched by the lock holder yet.

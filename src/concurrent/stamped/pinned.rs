@@ -12,10 +12,9 @@ use crate::key::prefix::Prefix;
 use crate::routes::stamped::cells::Stamped;
 use crate::routes::stamped::{Refreshed, RouteStamp};
 
-/// The right to look up routes of a [`ConcurrentStampedRoutes`]: references to values are valid as
-/// long as it exists, and is not repinned.
+/// A pinned [`ConcurrentStampedRoutes`], with the lookups of a route table.
 ///
-/// It is no snapshot: each lookup answers from the routes of its time. It owns its guard, or
+/// References to values are valid as long as it exists, and is not repinned. It is no snapshot: each lookup answers from the routes of its time. It owns its guard, or
 /// borrows one of type `G = &Guard` that it shares with other structures.
 pub struct PinnedStampedRoutes<'r, A, V, G = Guard> {
     pub(super) table: &'r ConcurrentStampedRoutes<A, V>,

@@ -29,7 +29,7 @@ pub(super) struct Node<K, V> {
     pub(super) key: K,
 }
 
-/// What a slot refers to: nothing, a leaf, or a node, for which the lowest bit is set.
+/// The child in a slot: nothing, a leaf, or a node, for which the lowest bit is set.
 pub(super) struct Child<K, V> {
     tagged: *mut u8,
     types: PhantomData<(K, V)>,

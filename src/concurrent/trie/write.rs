@@ -44,7 +44,7 @@ enum Descent<'t, K, V> {
 /// A writer, which holds the lock.
 pub(super) struct Writer<'t, K, V> {
     trie: &'t ConcurrentLcTrie<K, V>,
-    /// What was replaced.
+    /// Replaced nodes and leaves.
     pub(super) retired: Vec<Child<K, V>>,
     pub(super) bytes: usize,
     /// Nodes that are not linked yet: a method of a key may panic meanwhile.

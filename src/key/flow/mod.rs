@@ -504,7 +504,7 @@ impl<A: Copy + Into<IpAddr>> fmt::Display for FiveTuple<A> {
     }
 }
 
-/// That of its five-tuple.
+/// Formats the five-tuple.
 impl fmt::Display for FlowKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

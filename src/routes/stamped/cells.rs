@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use crate::invariant::{InvariantError, ensure};
 
-/// What a user of a route remembers of it: 12 bytes.
+/// A stamp of a route, stored with a decision: 12 bytes.
 ///
 /// The default is of no decision: it is never current.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -96,7 +96,7 @@ pub(crate) struct CellNumbers {
     len: u32,
     /// The first free cell, or [`NO_ROUTE`].
     free: u32,
-    /// That of the last change.
+    /// The generation of the last change.
     generation: u64,
 }
 

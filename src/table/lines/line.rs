@@ -19,7 +19,7 @@ const OVERFLOW: usize = SLOTS;
 pub(crate) struct Line {
     /// 12 tags, the overflow count and three spare bytes.
     tags: [u8; 16],
-    /// Those of free slots have no meaning.
+    /// By slot; the numbers of free slots have no meaning.
     numbers: [u32; SLOTS],
 }
 

@@ -107,7 +107,7 @@ fn tag(hash: u32) -> u8 {
 pub(crate) struct HomeLine<'a>(&'a Line);
 
 impl<'a> HomeLine<'a> {
-    /// That of a table without lines.
+    /// The home line in a table without lines.
     pub(crate) const NONE: Self = Self(&Line::EMPTY);
 
     /// Prefetches the line.

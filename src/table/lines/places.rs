@@ -47,10 +47,10 @@ struct Size {
 }
 
 impl Size {
-    /// That of no lines.
+    /// The size of a table without lines.
     const ZERO: Self = Self { lines: 0, mask: 0, unsplit: 0 };
 
-    /// That of this number of lines: fewer than 2^31, as numbers have 32 bits.
+    /// The size of a table with this number of lines: fewer than 2^31, as numbers have 32 bits.
     fn new(lines: usize) -> Self {
         let mask = lines.next_power_of_two() as u32 - 1;
         Self { lines: lines as u32, mask, unsplit: mask >> 1 }

@@ -5,7 +5,7 @@ use alloc::collections::BTreeMap;
 use super::Lines;
 use crate::memory::Global;
 
-/// What a byte of a script does to the numbers of a table.
+/// The operation of a byte of a script on the numbers of a table.
 enum Op {
     Insert(u32),
     Remove(u32),

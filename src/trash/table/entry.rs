@@ -129,7 +129,7 @@ pub struct VacantEntry<'a, T, A: Allocator + Clone = Global> {
     room: Room<'a, T, A>,
 }
 
-/// A table that does not have an entry. See [`TrashTable::find_entry`].
+/// The error of [`TrashTable::find_entry`]: no entry matches. Returns the table.
 pub struct AbsentEntry<'a, T, A: Allocator + Clone = Global> {
     table: &'a mut TrashTable<T, A>,
 }

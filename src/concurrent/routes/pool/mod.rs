@@ -51,7 +51,7 @@ pub(super) struct Freed {
 /// The pool of a table.
 pub(super) struct Pool {
     freed: Arc<Freed>,
-    /// What was taken from the stack.
+    /// Blocks that were taken from the stack.
     taken: List,
     chunks: Chunks,
 }
