@@ -59,6 +59,9 @@ const FORBIDDEN: &[&str] = &[
     "further names",
 ];
 
+/// Beginnings of summaries without a noun: rustdoc lists summaries without what precedes them.
+const RIDDLES: [&str; 4] = ["/// The same", "/// That of", "/// Those of", "/// What "];
+
 /// Occurrences that are meant: the beginning of a path, the phrase, and why.
 const ALLOWED: &[(&str, &str, &str)] = &[("tests/words.rs", "", "the list itself")];
 
@@ -83,6 +86,9 @@ const ROOTS: [&str; 15] = [
 
 /// The longest line of a source file, in characters; rows of tables cannot be wrapped.
 const COLUMNS: usize = 100;
+
+/// The longest line of prose in Markdown, in characters.
+const PROSE_COLUMNS: usize = 120;
 
 /// The longest source file, in lines.
 const LINES: usize = 600;
@@ -110,7 +116,8 @@ fn summaries_stand_alone() {
     let is_fault = |lines: &[&str]| {
         let [before, line] = lines else { return false };
         let is_first = !before.trim_start().starts_with("///");
-        is_first && line.trim_start().starts_with("/// The same")
+        let is_riddle = |words: &&str| line.trim_start().starts_with(words);
+        is_first && RIDDLES.iter().any(is_riddle)
     };
     let mut faults = vec![];
     for (name, text) in sources() {
@@ -136,6 +143,24 @@ fn sources_fit_the_screen_and_need_no_exceptions() {
             let exceptions = ["#[path", "(dead_code", "allow(unused"];
             if name != "tests/words.rs" && exceptions.iter().any(|mark| line.contains(mark)) {
                 faults.push(format!("{name}:{}: {}", at + 1, line.trim()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+}
+
+#[test]
+fn prose_fits_the_screen() {
+    let mut faults = vec![];
+    // Those in `benches/` are parts of generated pages.
+    let is_read = |name: &str| name.ends_with(".md") && !name.starts_with("benches/");
+    for (name, text) in texts().into_iter().filter(|(name, _)| is_read(name)) {
+        let mut is_code = false;
+        for (at, line) in text.lines().enumerate() {
+            is_code ^= line.trim_start().starts_with("```");
+            let is_prose = !is_code && !line.trim_start().starts_with('|');
+            if is_prose && line.chars().count() > PROSE_COLUMNS {
+                faults.push(format!("{name}:{}: more than {PROSE_COLUMNS} columns", at + 1));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What differs from the papers and why: numbered causes, each with the run that shows it.
+//! Differences from the papers and their reasons: numbered causes, each with the run that shows it.
 //!
 //! ```text
 //!     Finding ──because──▸ Cause ──▸ Explanation ──run──▸ tables

@@ -22,11 +22,11 @@ pub(crate) struct About {
     pub(crate) authors: &'static str,
     /// Where and when it was published.
     pub(crate) published: &'static str,
-    /// What the paper claims, in a sentence or two.
+    /// The claim of the paper, in a sentence or two.
     pub(crate) claims: &'static str,
-    /// What this crate has of it.
+    /// The part of it that this crate has.
     pub(crate) ours: &'static str,
-    /// What comes out, in a sentence.
+    /// The outcome, in a sentence.
     pub(crate) outcome: &'static str,
     /// The modules of the crate that implement it.
     pub(crate) modules: &'static [&'static str],

@@ -127,7 +127,7 @@ fn r8_when_a_drop_panics_the_update_has_been_made() {
     forget_leaked();
 }
 
-/// What the drop of a value does to the table that it was in.
+/// A value whose drop changes the table that it was in.
 #[derive(Clone, Debug)]
 struct Meddler(Option<Weak<ConcurrentRoutes<u8, Meddler>>>, &'static OnceLock<()>);
 

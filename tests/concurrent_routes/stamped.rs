@@ -22,7 +22,7 @@ const STEPS: u32 = if cfg!(miri) { 100 } else { 3_000 };
 
 type Routes<V> = ConcurrentStampedRoutes<u32, V>;
 
-/// What a flow has, of both tables.
+/// The stamps of a flow, of both tables.
 struct Flow<A> {
     address: A,
     ours: RouteStamp,

@@ -367,7 +367,7 @@ fn a_connection_met_half_way_is_established_by_acknowledgements_of_both_sides() 
     check_segments(&mut cache, &[(Forward, FIN_ACK, Unreplied), (Reverse, FIN_ACK, Closing)]);
 }
 
-/// What a server sends in answer to an attacker assures nothing.
+/// The answers of a server to an attacker assure nothing.
 #[test]
 fn a_connection_is_not_assured_by_one_packet_each_way() {
     for flood in [

@@ -64,7 +64,7 @@ const ROWS: [(&str, &str); 23] = [
     ("Unicache", "---x-xx----xx-"),
 ];
 
-/// What a value is: it can be copied, and printed.
+/// A value can be cloned and printed.
 fn is_a_value<T: Clone + Debug>() {}
 
 fn is_comparable<T: PartialEq>() {}
@@ -149,7 +149,7 @@ fn errors_with_any_value_are_errors() {
     assert_eq!(format!("{boxed:?}"), "RejectedSocket { why: InUse, .. }");
 }
 
-/// What was refused is in the field `refused`.
+/// Errors return what they refused in the field `refused`.
 #[test]
 fn errors_return_what_they_refused() {
     let mut store: EphemeralStore = EphemeralStore::new(1, Duration::from_secs(1)).unwrap();

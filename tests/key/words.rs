@@ -6,7 +6,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use flowtable::{FiveTuple, FlowKey, FourTuple, Prefix};
 use proptest::prelude::*;
 
-/// What has been written: the number of bits and the value of each word.
+/// The written words: the number of bits and the value of each word.
 #[derive(Default)]
 struct Words(Vec<(u32, u128)>);
 

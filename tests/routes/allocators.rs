@@ -294,7 +294,7 @@ fn a_table_in_an_area_never_needs_other_memory() {
     test::<Ipv6Addr>(64 << 10, 100);
 }
 
-/// What reads routes or removes them works when an area has no memory left: else it could not be
+/// Methods that read or remove routes work when an area has no memory left: else it could not be
 /// emptied.
 #[test]
 fn iterators_and_removals_need_no_memory() {

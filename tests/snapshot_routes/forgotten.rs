@@ -36,7 +36,8 @@ fn a_pin_that_is_forgotten_holds_up_updates_and_nothing_else() {
             assert!(routes.remove(&Prefix::host(0)).is_err());
         });
     });
-    // What has been pending is dropped with the rest; a clone of the forgotten pin's is not there.
+    // Pending values are dropped with the table; the snapshot of the forgotten pin has no clone of
+    // them.
     drop(routes);
     assert_eq!(Arc::strong_count(&value), 1);
 }

@@ -28,7 +28,7 @@ fn value(number: u8) -> Counted {
     Counted::new(number.into())
 }
 
-/// What is alive is in the two copies, once each, and nowhere else.
+/// Living values are in the two copies, once each, and nowhere else.
 fn check(routes: &Routes) {
     assert_eq!(routes.publish(), Publication::Visible);
     let pinned = routes.pin();
@@ -103,7 +103,7 @@ fn r6_when_a_drop_panics_the_update_has_been_made() {
     forget_leaked();
 }
 
-/// What the drop of a value does to the table that it was in.
+/// A value whose drop changes the table that it was in.
 #[derive(Clone, Debug)]
 struct Meddler(Option<Rc<SnapshotRoutes<u8, Meddler>>>);
 

@@ -28,7 +28,7 @@ const SWITCH: Duration = Duration::from_nanos(940);
 const RATES: [u64; 3] = [50_000, 90_000, 90_000];
 const NAMES: [&str; 3] = ["A", "B", "C"];
 
-/// What the paper leaves open.
+/// Assumptions about what the paper leaves open.
 #[derive(Clone, Copy)]
 struct Assumptions {
     switch: Duration,

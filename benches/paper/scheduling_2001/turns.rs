@@ -26,7 +26,7 @@ struct Variant {
     expected: Expected,
 }
 
-/// What a simulation yields: E in per cent, packets of flow 13 dropped, and of flow 6 the longest
+/// The results of a simulation: E in per cent, packets of flow 13 dropped, and of flow 6 the longest
 /// queue and the packets dropped.
 #[derive(Clone, Copy)]
 struct Simulated {

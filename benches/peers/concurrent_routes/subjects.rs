@@ -18,7 +18,7 @@ pub(crate) enum Lookups {
     Burst,
 }
 
-/// What looks up addresses.
+/// A table that looks up addresses.
 pub(crate) trait LookUp {
     fn one(&self, address: &Ipv4Addr) -> Option<(Prefix<Ipv4Addr>, &u32)>;
 

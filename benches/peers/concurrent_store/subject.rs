@@ -11,7 +11,7 @@ use crate::subject::{Subject, Timed};
 
 /// A store that threads share.
 pub(crate) trait SharedStore: Sync {
-    /// What a thread has beside the store.
+    /// The data that a thread has beside the store.
     type Worker: Send;
 
     fn worker(&self, lifetime: usize) -> Self::Worker;

@@ -94,7 +94,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// What a function has allocated on its thread.
+/// The allocations of a function on its thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
     pub allocations: usize,

@@ -13,7 +13,7 @@ use flowtable::memory::{Allocator, StaticArea};
 struct Block {
     start: NonNull<u8>,
     layout: Layout,
-    /// What all of its bytes are.
+    /// The value of all of its bytes.
     fill: u8,
 }
 

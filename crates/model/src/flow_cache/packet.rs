@@ -3,7 +3,7 @@
 use flowtable::TcpFlags;
 use flowtable::flow_cache::{Class, Initiator, Packet, Protocol, Tenant};
 
-/// What the cache is given of a packet.
+/// The data of a packet that the cache receives.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketInfo {
     pub protocol: Protocol,

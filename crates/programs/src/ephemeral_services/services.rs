@@ -23,7 +23,7 @@ pub struct Depth {
 pub struct Complaints {
     /// Packets that did not arrive below some router.
     pub missed: u32,
-    /// Those of them that were reported to the source.
+    /// Missed packets that were reported to the source.
     pub reported: u32,
     /// Receivers that missed one.
     pub by: u64,

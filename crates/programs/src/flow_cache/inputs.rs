@@ -48,7 +48,7 @@ struct Later {
     input: Input,
 }
 
-/// What was wrong with the captures.
+/// The problems found in the captures.
 #[derive(Debug, Default)]
 pub(crate) struct Problems {
     /// Lines for the user.

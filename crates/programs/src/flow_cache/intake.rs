@@ -7,7 +7,7 @@ use capture::{Frame, Packet, Ports, Reject};
 use flowtable::Timestamp;
 use flowtable::packet_clock::{ClockRule, Dated, PacketClock, Step as ClockStep};
 
-/// What a [`Meter`](super::Meter) does next.
+/// The next step of a [`Meter`](super::Meter).
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     /// Time has passed: flows that are due end.

@@ -54,7 +54,7 @@ pub(crate) struct Workers {
     sent_s: u64,
 }
 
-/// What the exporter shares with the reading thread.
+/// The data that the exporter shares with the reading thread.
 struct Shared {
     export: Mutex<Export>,
     is_closed: AtomicBool,
