@@ -64,10 +64,11 @@
 //!
 //! The same verbs do the same everywhere. `*_hashed` methods take a hash that the caller has.
 //! `get_batch` looks up a slice of keys with overlapping cache misses and writes the results to a
-//! second slice; `get_batch_with` passes each to a closure. `&` and `&mut` are implementations of
-//! `IntoIterator`; `Extend` stands for `FromIterator`, too, and `FromIterator` for that only. Where
-//! a structure has the verb by another name, the table has that; a dash is where it makes no sense,
-//! or is missing.
+//! second slice, as does `lookup_batch`; `get_batch_with` passes each to a closure, as do
+//! `contains_batch`, `find_batch` and `observe_batch`. `&` and `&mut` are implementations of
+//! `IntoIterator`; a ✓ for `Extend` stands for `FromIterator`, too, and the name of one of the two
+//! for that one only. Where a structure has the verb by another name, the table has that; a dash is
+//! where it makes no sense, or is missing.
 //!
 //! | structure | `*_hashed` | `get_batch` | `get_batch_with` | `retain` | `extract_if` | `iter` | `&` | `&mut` | `Extend` | `Default` | `PartialEq` | `Clone` | `Debug` | serde |
 //! |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|

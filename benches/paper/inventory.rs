@@ -1,4 +1,5 @@
-//! The results that the papers publish: inventory.csv has a line for each table, figure and headline number.
+//! The results that the papers publish: inventory.csv has a line for each table, figure and
+//! headline number.
 //!
 //! ```text
 //!     paper,place,what,printed

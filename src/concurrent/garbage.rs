@@ -28,8 +28,8 @@ const HELP: usize = 4;
 /// its queue.
 const BATCH: usize = 64;
 
-/// The cost of a deferred function, in bytes, most of it in the collector: a batch of functions of 32
-/// bytes, one of them used.
+/// The cost of a deferred function, in bytes, most of it in the collector: a batch of functions of
+/// 32 bytes, one of them used.
 pub(super) const OVERHEAD: usize = BATCH * 32 + 256;
 
 /// How often a dropped structure helps the collector, which frees eight batches at a time.

@@ -11,7 +11,7 @@ use crate::table::Position;
 
 /// The entry of one key, occupied or vacant. Its methods do not search again.
 ///
-/// So they cost what `insert` and `remove` of the map cost besides their lookup.
+/// They are O(1), but for what `insert` and `remove` of the map cost besides their lookup.
 ///
 /// # Example
 ///

@@ -26,8 +26,8 @@ struct Variant {
     expected: Expected,
 }
 
-/// The results of a simulation: E in per cent, packets of flow 13 dropped, and of flow 6 the longest
-/// queue and the packets dropped.
+/// The results of a simulation: E in per cent, packets of flow 13 dropped, and of flow 6 the
+/// longest queue and the packets dropped.
 #[derive(Clone, Copy)]
 struct Simulated {
     efficiency: f64,

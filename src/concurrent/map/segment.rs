@@ -52,8 +52,8 @@ fn home(mixed: u64) -> usize {
     (mixed >> 6) as usize % LINES
 }
 
-/// The part of an entry that a segment stores for the lock holder. Not an atomic of a checker, so that the
-/// interleavings of readers are not multiplied.
+/// The part of an entry that a segment stores for the lock holder. Not an atomic of a checker, so
+/// that the interleavings of readers are not multiplied.
 struct Note(AtomicU16);
 
 impl Note {

@@ -14,10 +14,10 @@
 //! outer ones from left to right. Most blocks of IPv4 have no children.
 //!
 //! The *inherited* word points to the value of the longest route above the block. That value is in
-//! the *shared* block of its route; the inherited word of a shared block points to its own value,
-//! the only one. Slots without longer routes refer to the shared block. The length of the route
-//! follows its value. The inherited word is the only one of a block that changes after it is
-//! published, and only while a slot names the block.
+//! the *shared* block of its route, which has no other value; the inherited word of a shared block
+//! points to its own value. Slots without longer routes refer to the shared block. The length of
+//! the route follows its value. The inherited word is the only one of a block that changes after
+//! the block is published, and only while a slot names the block.
 //!
 //! Blocks are as small as can be, and not aligned to more than their items: with the routes of the
 //! Internet they and the slots take most of the entries that the CPU has in its TLB, and a lookup

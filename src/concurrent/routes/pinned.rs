@@ -11,7 +11,8 @@ use crate::raw::results::results_for;
 
 /// A pinned [`ConcurrentRoutes`], with the lookups of a route table.
 ///
-/// References to values are valid as long as it exists, and is not repinned. It is no snapshot: each lookup answers from the routes of its time.
+/// References to values are valid as long as it exists, and is not repinned. It is no snapshot:
+/// each lookup answers from the routes of its time.
 ///
 /// It owns its guard, or borrows one of type `G = &Guard` that it shares with other structures: see
 /// [`pinned`](ConcurrentRoutes::pinned).

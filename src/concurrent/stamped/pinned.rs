@@ -14,8 +14,9 @@ use crate::routes::stamped::{Refreshed, RouteStamp};
 
 /// A pinned [`ConcurrentStampedRoutes`], with the lookups of a route table.
 ///
-/// References to values are valid as long as it exists, and is not repinned. It is no snapshot: each lookup answers from the routes of its time. It owns its guard, or
-/// borrows one of type `G = &Guard` that it shares with other structures.
+/// References to values are valid as long as it exists, and is not repinned. It is no snapshot:
+/// each lookup answers from the routes of its time. It owns its guard, or borrows one of type
+/// `G = &Guard` that it shares with other structures.
 pub struct PinnedStampedRoutes<'r, A, V, G = Guard> {
     pub(super) table: &'r ConcurrentStampedRoutes<A, V>,
     pub(super) routes: PinnedRoutes<'r, A, Stamped<V>, G>,

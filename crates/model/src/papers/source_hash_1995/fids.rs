@@ -48,8 +48,8 @@ pub const GENERATORS: u32 = 16;
 /// The distribution of the identifiers of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Set {
-    /// The set of the paper: each generator is a subnet and numbers its flows; destinations are in 16
-    /// subnets.
+    /// The set of the paper: each generator is a subnet and numbers its flows; destinations are in
+    /// 16 subnets.
     A,
     /// The number determines the hosts, too, and each generator sends to one subnet.
     B,
