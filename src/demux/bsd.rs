@@ -126,10 +126,10 @@ impl CachedChain {
         pcbs: &mut Pcbs<K, T>,
         key: &K,
     ) -> Result<T, NotFound> {
-        let (at, pcb) = pcbs.remove(&mut self.first, key).ok_or(NotFound)?;
+        let (at, removed) = pcbs.remove(&mut self.first, key).ok_or(NotFound)?;
         if self.cached == at {
             self.cached = OptIndex::NONE;
         }
-        Ok(pcb)
+        Ok(removed.pcb)
     }
 }

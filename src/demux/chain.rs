@@ -20,11 +20,11 @@ use crate::raw::slab::Slab;
 
 /// A PCB of a chain.
 #[derive(Clone, Debug)]
-struct Pcb<K, T> {
+pub(super) struct Pcb<K, T> {
     key: K,
     /// The next PCB of the chain.
     next: OptIndex,
-    pcb: T,
+    pub(super) pcb: T,
 }
 
 /// The PCBs of a table. Callers store the first index of each chain.
@@ -121,15 +121,20 @@ impl<K: Eq, T> Pcbs<K, T> {
         Ok(())
     }
 
-    /// Removes the PCB of `key` from a chain. Returns the index it had and the PCB.
-    pub(super) fn remove(&mut self, first: &mut OptIndex, key: &K) -> Option<(OptIndex, T)> {
+    /// Removes the PCB of `key` from a chain. Returns the index it had, and what was there, to be
+    /// dropped last: the drop of a key may panic.
+    pub(super) fn remove(
+        &mut self,
+        first: &mut OptIndex,
+        key: &K,
+    ) -> Option<(OptIndex, Pcb<K, T>)> {
         let Search { at, previous, .. } = self.search(*first, key);
         let removed = self.0.remove(at.get()?);
         match previous.get() {
             None => *first = removed.next,
             Some(previous) => self.0[previous].next = removed.next,
         }
-        Some((at, removed.pcb))
+        Some((at, removed))
     }
 
     /// Checks that these chains contain each PCB once, and no key twice.

@@ -83,7 +83,7 @@ impl<T, K: Eq> Demux<T, K> for MoveToFront<T, K> {
     }
 
     fn remove(&mut self, key: &K) -> Result<T, NotFound> {
-        self.pcbs.remove(&mut self.first, key).map(|(_, pcb)| pcb).ok_or(NotFound)
+        self.pcbs.remove(&mut self.first, key).map(|(_, removed)| removed.pcb).ok_or(NotFound)
     }
 
     fn len(&self) -> usize {

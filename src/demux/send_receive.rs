@@ -111,13 +111,13 @@ impl<T, K: Eq> Demux<T, K> for SendReceive<T, K> {
     }
 
     fn remove(&mut self, key: &K) -> Result<T, NotFound> {
-        let (at, pcb) = self.pcbs.remove(&mut self.first, key).ok_or(NotFound)?;
+        let (at, removed) = self.pcbs.remove(&mut self.first, key).ok_or(NotFound)?;
         for cached in [&mut self.received, &mut self.sent] {
             if *cached == at {
                 *cached = OptIndex::NONE;
             }
         }
-        Ok(pcb)
+        Ok(removed.pcb)
     }
 
     fn sent(&mut self, key: &K) {

@@ -207,7 +207,7 @@ impl<T, K: Eq + Hash, S: BuildHasher> Demux<T, K> for SequentMoveToFront<T, K, S
     }
 
     fn remove(&mut self, key: &K) -> Result<T, NotFound> {
-        self.pcbs.remove(self.chains.of(key), key).map(|(_, pcb)| pcb).ok_or(NotFound)
+        self.pcbs.remove(self.chains.of(key), key).map(|(_, removed)| removed.pcb).ok_or(NotFound)
     }
 
     fn len(&self) -> usize {

@@ -56,9 +56,11 @@ impl<A: Allocator> Cursors<A> {
         taken: impl Fn(&C, u16) -> Line,
         is_free: impl Fn(&mut C, u16) -> bool,
     ) -> Result<u16, SocketError> {
-        if self.0.is_empty() {
-            self.0.try_reserve_exact(CURSORS).map_err(|_| SocketError::NoMemory)?;
-            self.0.extend((0..CURSORS).map(|index| u32::from(random(index) as u16)));
+        // None yet, or some, if the hasher has panicked.
+        let missing = self.0.len()..CURSORS;
+        if !missing.is_empty() {
+            self.0.try_reserve_exact(missing.len()).map_err(|_| SocketError::NoMemory)?;
+            self.0.extend(missing.map(|index| u32::from(random(index) as u16)));
         }
         let (start, end) = (*ports.start(), *ports.end());
         let span = u64::from(end - start) + 1;

@@ -13,7 +13,7 @@ use flowtable::demux::{
 };
 use flowtable::probes::Probes;
 use flowtable::{DefaultHashBuilder, FlowKey, FourTuple};
-use model::counted::{Counted, alive};
+use model::counted::{Callback, Counted, alive, with_panic};
 use model::hashers::{Weak, mix};
 
 /// The name of a demultiplexer, and the demultiplexer.
@@ -521,6 +521,23 @@ fn demultiplexers_are_send_sync_clone_and_debug() {
     has_common_traits(&ConnectionId::<u32>::new(1));
     const EMPTY: BsdList<u32, u32> = BsdList::new();
     assert_eq!(EMPTY.len(), 0);
+}
+
+/// The cached PCBs of the lists are forgotten before the key is dropped.
+#[test]
+fn a_key_that_panics_when_it_is_dropped_affects_no_other() {
+    for (name, mut demux) in named::<u64, Counted>() {
+        (0..5).for_each(|number| demux.insert(Counted::new(number), number).unwrap());
+        let key = Counted::new(2);
+        demux.sent(&key);
+        assert!(demux.lookup(&key, Data).pcb.is_some());
+        assert!(with_panic(Callback::Drop, 0, || demux.remove(&key)).is_none(), "{name}");
+        for number in 0..5 {
+            let found = demux.lookup(&Counted::new(number), Ack).pcb.copied();
+            assert_eq!(found, (number != 2).then_some(number), "{name}");
+        }
+        assert_eq!(demux.len(), 4);
+    }
 }
 
 /// Compiles without bounds on the type of PCBs.

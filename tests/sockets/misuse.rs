@@ -1,6 +1,11 @@
 //! Refused calls: the error states the reason and returns the socket, and nothing has changed.
 
+use core::hash::BuildHasher;
+use std::cell::Cell;
 use std::error::Error;
+use std::hash::DefaultHasher;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 
 use flowtable::sockets::{Name, RejectedSocket, Reuse, SocketError, SocketTable};
 
@@ -116,6 +121,40 @@ fn a_full_table_is_an_error_and_both_kinds_count() {
     });
     sockets.remove(&name).unwrap();
     sockets.connect(here, other, TCP, "after a removal").unwrap();
+}
+
+/// A hasher that panics at one of its calls.
+#[derive(Clone)]
+struct PanicsAt(Rc<Cell<u32>>);
+
+impl BuildHasher for PanicsAt {
+    type Hasher = DefaultHasher;
+
+    fn build_hasher(&self) -> DefaultHasher {
+        let left = self.0.replace(self.0.get().wrapping_sub(1));
+        if left == 1 {
+            std::panic::resume_unwind(Box::new("without the message of a panic"));
+        }
+        DefaultHasher::default()
+    }
+}
+
+#[test]
+fn a_hasher_that_panics_once_affects_one_call() {
+    let (mut failed, here, there) = (0, end("192.0.2.1:80"), end("198.51.100.7:4000"));
+    for call in 1..400 {
+        let calls = Rc::new(Cell::new(0));
+        let mut sockets = SocketTable::with_hasher(100, PanicsAt(calls.clone()));
+        calls.set(call);
+        let mut connect = || {
+            let made = sockets.connect_ephemeral(here.ip(), there, TCP, EPHEMERAL, "a socket");
+            made.map(drop).expect("there is a port");
+        };
+        failed += u32::from(catch_unwind(AssertUnwindSafe(&mut connect)).is_err());
+        calls.set(0);
+        (0..20).for_each(|_| connect());
+    }
+    assert!(failed > 200, "{failed}: the first search calls the hasher for each of its cursors");
 }
 
 #[test]

@@ -9,7 +9,7 @@
 
 use etherparse::{EtherType, Ethernet2HeaderSlice, SingleVlanHeaderSlice};
 
-use super::link::{IpAt, Version, ppp_protocol, raw};
+use super::link::{IpAt, Version, ppp_payload, raw};
 use super::order::Order;
 use super::reject::Reject;
 
@@ -54,7 +54,7 @@ pub(crate) fn payload(
                 Labelled::Ip(found) => return Ok(found),
                 Labelled::Ethernet(at) => inner_ethernet(frame, at)?,
             },
-            PPPOE => return ppp_protocol(frame, offset + 6),
+            PPPOE => ppp_payload(frame, offset + 6)?,
             BACKBONE_BRIDGING => inner_ethernet(frame, offset + 4)?,
             EtherType(0..FIRST_TYPE) => snap(frame, offset)?,
             _ => return Err(Reject::NotIp),

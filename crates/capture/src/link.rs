@@ -5,10 +5,18 @@
 //!
 //! Link types: <https://www.tcpdump.org/linktypes.html>.
 
+use etherparse::EtherType;
+
 use super::ethernet;
 use super::order::Order;
 use super::reject::Reject;
 use super::wifi;
+
+/// The link type of per-packet information.
+const PPI: u16 = 192;
+
+/// The link type of the packet tap of macOS.
+const PACKET_TAP: u16 = 258;
 
 /// A version of IP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,13 +56,13 @@ pub(crate) fn locate(link: u16, frame: &[u8]) -> Result<IpAt, Reject> {
         127 => wifi::radiotap(frame),
         138 => cooked(frame, 16, 18),
         166 => ppp_daemon(frame),
-        192 => per_packet_information(frame),
+        PPI => per_packet_information(frame),
         204 => ppp(frame, 1),
         205 => hdlc(frame, 1),
         226 => ipnet(frame),
         239 => netfilter_log(frame),
         242 => cooked(frame, 40, 44),
-        258 => packet_tap(frame),
+        PACKET_TAP => packet_tap(frame),
         276 => cooked(frame, 0, 20),
         _ => Err(Reject::UnknownLink),
     }
@@ -162,11 +170,11 @@ fn ipnet(frame: &[u8]) -> Result<IpAt, Reject> {
 fn packet_tap(frame: &[u8]) -> Result<IpAt, Reject> {
     let length = Order::Little.u32(frame, 0).ok_or(Reject::LinkCut)? as usize;
     let inner = Order::Little.u32(frame, 8).ok_or(Reject::LinkCut)?;
-    tapped(frame, length, inner, 258)
+    tapped(frame, length, inner)
 }
 
 /// PPP, with or without the address and control bytes of HDLC.
-pub(crate) fn ppp(frame: &[u8], at: usize) -> Result<IpAt, Reject> {
+fn ppp(frame: &[u8], at: usize) -> Result<IpAt, Reject> {
     let at =
         if frame.get(at..).unwrap_or_default().starts_with(&[0xff, 0x03]) { at + 2 } else { at };
     ppp_protocol(frame, at)
@@ -185,17 +193,24 @@ fn ppp_daemon(frame: &[u8]) -> Result<IpAt, Reject> {
     ppp_protocol(frame, if frame.get(1) == Some(&0x03) { 2 } else { 0 })
 }
 
-/// Reads a PPP protocol, which has two bytes, or one if that is odd.
-pub(crate) fn ppp_protocol(frame: &[u8], at: usize) -> Result<IpAt, Reject> {
+/// Finds the IP header after a PPP protocol.
+fn ppp_protocol(frame: &[u8], at: usize) -> Result<IpAt, Reject> {
+    let (ether_type, offset) = ppp_payload(frame, at)?;
+    ethernet::payload(frame, ether_type, offset)
+}
+
+/// Reads a PPP protocol, which has two bytes, or one if that is odd. Returns the ether type that is
+/// equal to it, and the offset of the payload.
+pub(crate) fn ppp_payload(frame: &[u8], at: usize) -> Result<(EtherType, usize), Reject> {
     let first = *frame.get(at).ok_or(Reject::LinkCut)?;
     let (protocol, offset) = match first & 1 {
         1 => (u16::from(first), at + 1),
         _ => (Order::Big.u16(frame, at).ok_or(Reject::LinkCut)?, at + 2),
     };
     match protocol {
-        0x0021 => Ok(IpAt { version: Version::V4, offset }),
-        0x0057 => Ok(IpAt { version: Version::V6, offset }),
-        0x0281 | 0x0283 => ethernet::payload(frame, ethernet::MPLS, offset),
+        0x0021 => Ok((EtherType::IPV4, offset)),
+        0x0057 => Ok((EtherType::IPV6, offset)),
+        0x0281 | 0x0283 => Ok((ethernet::MPLS, offset)),
         _ => Err(Reject::NotIp),
     }
 }
@@ -228,15 +243,14 @@ fn netfilter_log(frame: &[u8]) -> Result<IpAt, Reject> {
 fn per_packet_information(frame: &[u8]) -> Result<IpAt, Reject> {
     let length = Order::Little.u16(frame, 2).ok_or(Reject::LinkCut)?;
     let inner = Order::Little.u32(frame, 4).ok_or(Reject::LinkCut)?;
-    tapped(frame, length.into(), inner, 192)
+    tapped(frame, length.into(), inner)
 }
 
 /// Finds the IP header in a frame of the link type `inner`, after a header of this length. A header
-/// that is too short would contain itself.
-fn tapped(frame: &[u8], length: usize, inner: u32, outer: u16) -> Result<IpAt, Reject> {
-    const SHORTEST: usize = 8;
+/// of this kind in another one is refused: nested ones of a crafted frame would exhaust the stack.
+fn tapped(frame: &[u8], length: usize, inner: u32) -> Result<IpAt, Reject> {
     let rest = frame.get(length..).ok_or(Reject::LinkCut)?;
-    let inner = u16::try_from(inner).ok().filter(|inner| *inner != outer && length >= SHORTEST);
+    let inner = u16::try_from(inner).ok().filter(|inner| ![PPI, PACKET_TAP].contains(inner));
     let found = locate(inner.ok_or(Reject::UnknownLink)?, rest)?;
     Ok(IpAt { offset: found.offset + length, ..found })
 }

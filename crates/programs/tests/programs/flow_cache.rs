@@ -16,6 +16,7 @@ use capture::data::{
     NO_CAPTURES, announce, captures, flows, folder, gzip, seeds, small, tcp6, truth, udp,
 };
 use capture::data::{block, enhanced, interface, obsolete, pcap, section, simple};
+use capture::{Frame, Packet};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -200,6 +201,21 @@ fn ip_is_found_after_every_link_layer() {
         let frame = [front, &packet].concat();
         let rows = Run::rows_of(&pcap(BIG, NANOSECONDS, link, &[(0, 1, &frame)]));
         assert_eq!(rows, ["2001:db8::1,2001:db8::2,6,1,2,1,60,1,1"], "{link} {front:x?}");
+    }
+}
+
+/// Headers that announce one another are followed without recursion: a crafted frame cannot exhaust
+/// the stack.
+#[test]
+fn nested_link_layers_are_bounded() {
+    const DEPTH: usize = 200_000;
+    let taps = b"\x00\x00\x08\x00\x02\x01\x00\x00\x0c\x00\x00\x00\x00\x00\x00\x00\xc0\x00\x00\x00";
+    let wires =
+        b"\x00\x00\x01\x40\x00\x00\x00\x00DDDDDDSSSSSS\x88\x64\x11\x00\x00\x01\x00\x1e\x02\x81";
+    let point_to_point = [b"ddddddssssss\x88\x47".as_slice(), &wires.repeat(DEPTH)].concat();
+    for (link, data) in [(192, taps.repeat(DEPTH)), (1, point_to_point)] {
+        let frame = Frame { time_ns: 0, link, wire_len: data.len() as u32, data: &data };
+        assert!(Packet::of(&frame).is_err(), "link type {link}");
     }
 }
 
