@@ -251,8 +251,11 @@ where
 }
 
 /// Two caches are equal if they have equal configurations and equal flows: keys, aliases, values,
-/// classes, protocols, tenants, pins, own timeouts, and ages. Handles, expected flows, the order of
-/// evictions and counters do not count. O(flows).
+/// classes, protocols, tenants, pins, own timeouts, and ages. Handles, parents, expected flows, the
+/// order of evictions and counters do not count. O(flows).
+///
+/// Flows are found by the hasher of the caches. So a cache that is used with hashes of the caller is
+/// equal to none, unless its hasher computes them.
 ///
 /// # Example
 ///

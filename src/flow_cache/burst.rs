@@ -9,7 +9,7 @@
 use core::hash::BuildHasher;
 
 use super::FlowCache;
-use super::event::RefusedFlow;
+use super::event::{ObserveError, RefusedFlow};
 use super::lookup::{Carried, NO_SLOT};
 use super::observe::refused;
 use super::observed::Observed;
@@ -82,8 +82,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         mut new: impl FnMut(usize) -> V,
         mut each: impl FnMut(usize, Result<Observed<'_, K, V, A>, RefusedFlow<V>>),
     ) {
-        let carry = |cache: &Self, _, key: &K| cache.carry(key);
-        self.observe_bursts(packets, now, carry, &mut new, &mut each);
+        let new = |index| Ok(new(index));
+        self.try_observe_batch_with(packets, now, new, |index, seen| each(index, refused(seen)));
     }
 
     /// Processes a burst of packets like [`observe_batch_with`](Self::observe_batch_with), given
@@ -117,6 +117,76 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         mut new: impl FnMut(usize) -> V,
         mut each: impl FnMut(usize, Result<Observed<'_, K, V, A>, RefusedFlow<V>>),
     ) {
+        let new = |index| Ok(new(index));
+        self.try_observe_batch_with_hashed(hashes, packets, now, new, |index, seen| {
+            each(index, refused(seen));
+        });
+    }
+
+    /// Processes a burst of packets like [`observe_batch_with`](Self::observe_batch_with), with
+    /// values for new flows that may be refused, as by
+    /// [`try_observe_with`](Self::try_observe_with): for packets that must not create a flow, such
+    /// as those from outside of an address translation.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::flow_cache::{Config, Packet};
+    /// use flowtable::{FlowCache, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(100)?);
+    /// cache.observe(&7, Packet::UDP, Timestamp::ZERO)?;
+    /// let burst = [3, 7, 3].map(|connection| (connection, Packet::UDP));
+    /// let (inside, mut found) = ([false, false, true], vec![]);
+    /// let new = |index: usize| if inside[index] { Ok(0) } else { Err("from outside") };
+    /// cache.try_observe_batch_with(&burst, Timestamp::ZERO, new, |_, seen| {
+    ///     found.push(seen.is_ok_and(|seen| seen.fresh));
+    /// });
+    /// assert_eq!((found, cache.len()), (vec![false, false, true], 2));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn try_observe_batch_with<E>(
+        &mut self,
+        packets: &[(K, Packet)],
+        now: Timestamp,
+        mut new: impl FnMut(usize) -> Result<V, E>,
+        mut each: impl FnMut(usize, Result<Observed<'_, K, V, A>, ObserveError<V, E>>),
+    ) {
+        let carry = |cache: &Self, _, key: &K| cache.carry(key);
+        self.observe_bursts(packets, now, carry, &mut new, &mut each);
+    }
+
+    /// Processes a burst of packets like
+    /// [`try_observe_batch_with`](Self::try_observe_batch_with), given the hashes of their
+    /// normalised keys: see [`observe_hashed`](Self::observe_hashed).
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many hashes as packets.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::flow_cache::{Config, Packet};
+    /// use flowtable::{FlowCache, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(100)?);
+    /// let burst = [3, 7].map(|connection| (connection, Packet::UDP));
+    /// let none = |_| Err("no port");
+    /// cache.try_observe_batch_with_hashed(&[1, 2], &burst, Timestamp::ZERO, none, |_, seen| {
+    ///     assert!(seen.is_err());
+    /// });
+    /// assert!(cache.is_empty());
+    /// # Ok::<(), flowtable::flow_cache::ConfigError>(())
+    /// ```
+    pub fn try_observe_batch_with_hashed<E>(
+        &mut self,
+        hashes: &[u64],
+        packets: &[(K, Packet)],
+        now: Timestamp,
+        mut new: impl FnMut(usize) -> Result<V, E>,
+        mut each: impl FnMut(usize, Result<Observed<'_, K, V, A>, ObserveError<V, E>>),
+    ) {
         assert_eq!(packets.len(), hashes.len(), "a hash for each packet");
         let carry = |_: &Self, index: usize, key: &K| Self::carry_hashed(hashes[index], key);
         self.observe_bursts(packets, now, carry, &mut new, &mut each);
@@ -125,13 +195,13 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// Takes packets through the stages. `carry` normalises and hashes the key of a packet, given
     /// its index and its key.
     #[inline(always)]
-    fn observe_bursts(
+    fn observe_bursts<E>(
         &mut self,
         packets: &[(K, Packet)],
         now: Timestamp,
         carry: impl Fn(&Self, usize, &K) -> Carried<K>,
-        new: &mut impl FnMut(usize) -> V,
-        each: &mut impl FnMut(usize, Result<Observed<'_, K, V, A>, RefusedFlow<V>>),
+        new: &mut impl FnMut(usize) -> Result<V, E>,
+        each: &mut impl FnMut(usize, Result<Observed<'_, K, V, A>, ObserveError<V, E>>),
     ) {
         let now = self.begin_packet(now);
         for (burst, packets) in packets.chunks(BURST).enumerate() {
@@ -161,8 +231,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
                 if let Some(seen) = self.record_steady(*slot, known, *packet, now) {
                     each(index, Ok(self.observed(seen)));
                 } else if let Some(carried) = carried.take() {
-                    let seen = self.observe_any(*slot, carried, *packet, |_| Ok(new(index)));
-                    each(index, refused(seen.map(|seen| self.observed(seen))));
+                    let seen = self.observe_any(*slot, carried, *packet, |_| new(index));
+                    each(index, seen.map(|seen| self.observed(seen)));
                 }
             }
         }

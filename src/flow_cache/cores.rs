@@ -9,9 +9,12 @@
 //!
 //! A network card with a symmetric key
 //! ([`Toeplitz::SYMMETRIC`](crate::hash::source_index::Toeplitz::SYMMETRIC)) puts both directions
-//! of a flow into one queue, so a flow has one worker, who shares nothing with the others. Records
-//! are the same as those of one cache, whatever the number of workers; but each has a part of the
-//! capacity, and evicts when that is used up.
+//! of a flow into one queue, so a flow has one worker, which shares nothing with the others. Records
+//! are the same as those of one cache, whatever the number of workers, if all packets have times of
+//! one clock that does not go back: each cache has a latest time of its own. Each has a part of the
+//! capacity, and evicts when that is used up. Queues are those of a card with 128 entries in its
+//! indirection table, so more workers than that have no packets, and the shares of a hundred differ
+//! by a factor of two.
 //!
 //! An address translation breaks the symmetry: answers come by another tuple, the alias, which may
 //! be of another queue. Two remedies:
@@ -20,7 +23,8 @@
 //!    as many as there are workers. So a few attempts find one, and nothing is redirected.
 //! 2. *Redirect*: the worker of the flow announces the alias to the one of its queue, whose
 //!    [`Steering`] maps such packets to the worker of the flow. When the flow ends, the alias is
-//!    removed from it.
+//!    removed from it: keep the aliases in the value of the flow, as the event of its end has the
+//!    key only. The other worker processes what is passed to it, without steering it again.
 //!
 //! # Example
 //!

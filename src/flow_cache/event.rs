@@ -101,7 +101,8 @@ pub struct Report<'a, K, V> {
     pub first_seen: Timestamp,
     /// The time of the cache at the last packet.
     pub last_seen: Timestamp,
-    /// The time of the previous report, or of the first packet.
+    /// The time of the previous report, or of the first packet. An active timeout that passes
+    /// without packets is not reported, and moves this time, too.
     pub since: Timestamp,
 }
 
@@ -145,8 +146,9 @@ pub struct Progress {
     /// Whether all due flows were processed. If not, the budget is used up, perhaps by the last
     /// one.
     pub is_done: bool,
-    /// The time before which no flow becomes due unless a packet arrives. `None` if no flow ever
-    /// becomes due, and while `is_done` is false.
+    /// The time before which no flow becomes due unless a packet arrives. It may be earlier than the
+    /// next flow is due, or that of a flow that was removed. `None` if no flow ever becomes due, and
+    /// while `is_done` is false.
     pub next: Option<Timestamp>,
 }
 

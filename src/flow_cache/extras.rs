@@ -23,6 +23,10 @@ use crate::trash::TrashMap;
 pub(super) const MAX_EXPECTED: usize = 32;
 
 /// Which packets begin an expected flow, by their source.
+///
+/// The keys of this crate have sources. A [`FlowName`] of the caller has them if it implements
+/// [`with_any_port`](FlowName::with_any_port) and [`with_any_source`](FlowName::with_any_source);
+/// if not, all sources are exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Source {
     /// Packets from the address and port of the key.

@@ -86,7 +86,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// more by a parent that has ended.
     ///
     /// A parent that expects a flow twice has changed its mind about the time and the end. Expected
-    /// flows are not part of [images](super::Image).
+    /// flows, and parents of flows, are not part of [images](super::Image).
     ///
     /// # Errors
     ///

@@ -5,8 +5,8 @@
 //!         "active": null, "idle": {"Tcp": {"closing": {"secs": 120, "nanos": 0}, …}, …}}}
 //! ```
 //!
-//! What is absent is that of [`Config::new`] and, protocol by protocol, of
-//! [`Timeouts::CONNTRACK`]. A class that is absent from the row of a protocol has no timeout.
+//! What is absent is that of [`Config::new`] and, for each protocol and class, of
+//! [`Timeouts::CONNTRACK`]. `null` is no timeout.
 
 use alloc::collections::BTreeMap;
 use core::time::Duration;
@@ -19,27 +19,39 @@ use super::packet::Protocol;
 use super::state::{Assurance, Class, CloseRule};
 use super::timeouts::{TimeoutError, Timeouts};
 
-/// The idle timeouts of a protocol; none is never.
-#[derive(serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
+/// The idle timeouts of a protocol. A class may be absent, or without a timeout.
+#[derive(Default, serde::Serialize, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
 struct Idle {
-    closing: Option<Duration>,
-    new: Option<Duration>,
-    unreplied: Option<Duration>,
-    established: Option<Duration>,
+    #[serde(deserialize_with = "present")]
+    closing: Option<Option<Duration>>,
+    #[serde(deserialize_with = "present")]
+    new: Option<Option<Duration>>,
+    #[serde(deserialize_with = "present")]
+    unreplied: Option<Option<Duration>>,
+    #[serde(deserialize_with = "present")]
+    established: Option<Option<Duration>>,
+}
+
+/// Deserializes a timeout that is not absent: `null` is none.
+fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<Duration>>, D::Error> {
+    Option::deserialize(from).map(Some)
 }
 
 impl Idle {
     fn of(timeouts: &Timeouts, protocol: Protocol) -> Self {
         let [closing, new, unreplied, established] =
-            Class::ALL.map(|class| timeouts.idle(protocol, class));
+            Class::ALL.map(|class| Some(timeouts.idle(protocol, class)));
         Self { closing, new, unreplied, established }
     }
 
     fn set(self, timeouts: Timeouts, protocol: Protocol) -> Result<Timeouts, TimeoutError> {
         let rows = [self.closing, self.new, self.unreplied, self.established];
         let mut classes = Class::ALL.into_iter().zip(rows);
-        classes.try_fold(timeouts, |all, (class, idle)| all.with_idle(protocol, class, idle))
+        classes.try_fold(timeouts, |all, (class, idle)| match idle {
+            Some(idle) => all.with_idle(protocol, class, idle),
+            None => Ok(all),
+        })
     }
 }
 

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use flowtable::eviction::ByClass;
 use flowtable::flow_cache::{
-    Class, Config, NameError, ObserveError, Packet, Refused, RefusedFlow, Timeouts,
+    Class, Config, NameError, ObserveError, Observed, Packet, Refused, RefusedFlow, Timeouts,
 };
 use flowtable::hash::{Rss, source_index::Toeplitz};
 use flowtable::{Direction, FlowCache, FourTuple, TcpFlags, Timestamp};
@@ -244,6 +244,36 @@ fn a_batch_gives_the_index_of_the_packet_that_makes_a_flow() {
         },
     );
     assert!(values.into_iter().eq((0..80).map(|index| index / 2 * 2)));
+}
+
+/// Bursts whose new flows may be refused do what the packets do one by one.
+#[test]
+fn a_batch_may_refuse_flows() {
+    let (mut one, mut batch) = (cache(30), cache(30));
+    for (number, second) in (0..200_u32).zip(1..) {
+        let packets: Vec<_> = (0..50).map(|at| (key((7 * number + at * at) % 60), ACK)).collect();
+        let new = |index: usize| match index % 3 {
+            0 => Err(index),
+            _ => Ok(number),
+        };
+        let result = |seen: Result<Observed<'_, _, u32>, _>| match seen {
+            Ok(seen) => Ok((*seen.flow, seen.fresh, seen.removed().map(|flow| flow.key))),
+            Err(ObserveError::New(index)) => Err(index),
+            Err(ObserveError::Refused(refused)) => panic!("{refused}"),
+        };
+        let mut seen = vec![];
+        batch.try_observe_batch_with(&packets, at(second), new, |_, it| seen.push(result(it)));
+        assert!(seen.iter().any(Result::is_err) && seen.iter().any(Result::is_ok));
+        for (index, (key, packet)) in packets.iter().enumerate() {
+            let it = one.try_observe_with(key, *packet, at(second), || new(index));
+            assert_eq!(result(it), seen[index]);
+        }
+        let counts = |cache: &Cache| {
+            let all = cache.metrics();
+            (all.flows, all.hits, all.misses, all.created, all.refused, all.removed)
+        };
+        assert_eq!(counts(&one), counts(&batch));
+    }
 }
 
 #[test]

@@ -44,6 +44,12 @@ fn what_is_absent_is_the_default() {
         .and_then(|timeouts| timeouts.with_idle(Protocol::Gre, Class::Closing, None));
     assert_eq!(Ok(timeouts), expected);
     assert_eq!(from_str::<Timeouts>("{}").expect("they are valid"), Timeouts::CONNTRACK);
+    let some = json!({"idle": {"Tcp": {}, "Udp": {"unreplied": minute, "new": null}}});
+    let timeouts: Timeouts = from_value(some).expect("they are valid");
+    let expected = Timeouts::CONNTRACK
+        .with_idle(Protocol::Udp, Class::Unreplied, Duration::from_secs(60))
+        .and_then(|timeouts| timeouts.with_idle(Protocol::Udp, Class::New, None));
+    assert_eq!(Ok(timeouts), expected);
 }
 
 /// A configuration with another value somewhere.
