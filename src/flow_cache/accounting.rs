@@ -89,13 +89,17 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
     pub(super) fn remove(&mut self, slot: u32, state: FlowState, reason: EndReason) {
         // The slot remains armed: the next flow in it has a later deadline, and need not be armed.
         self.metrics.remove(reason, state.marks.class());
-        if state.marks.is_pinned() {
-            self.metrics.pinned -= 1;
-        } else {
-            self.make_unevictable(slot, state);
-        }
+        let is_pinned = state.marks.is_pinned();
+        self.metrics.pinned -= usize::from(is_pinned);
         if !self.tenants.is_empty() {
+            if !is_pinned {
+                self.tenants.remove(state.tenant, slot, state.marks.class());
+            }
             self.tenants.count_out(state.tenant);
+        }
+        // Last, as a policy of the caller's may panic.
+        if !is_pinned {
+            self.policy.remove(slot);
         }
     }
 
@@ -108,15 +112,14 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
         state: FlowState,
         (config, now): (&Config, u64),
     ) {
+        // The slot is armed for the former flow, and hardly ever for later than this.
+        if self.wheel.armed(slot).saturating_mul(config.tick) > now.saturating_add(self.least) {
+            self.arm(slot, state, config, now);
+        }
         let class = state.marks.class();
         self.metrics.remove(reason, before.marks.class());
         self.metrics.insert(class);
-        if before.marks.is_pinned() {
-            self.metrics.pinned -= 1;
-            self.policy.insert(slot, class as u8);
-        } else {
-            self.policy.replace(slot, class as u8);
-        }
+        self.metrics.pinned -= usize::from(before.marks.is_pinned());
         if !self.tenants.is_empty() {
             if !before.marks.is_pinned() {
                 self.tenants.remove(before.tenant, slot, before.marks.class());
@@ -125,9 +128,11 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
             self.tenants.count_in(state.tenant);
             self.tenants.insert(state.tenant, slot, class);
         }
-        // The slot is armed for the former flow, and hardly ever for later than this.
-        if self.wheel.armed(slot).saturating_mul(config.tick) > now.saturating_add(self.least) {
-            self.arm(slot, state, config, now);
+        // Last, as a policy of the caller's may panic.
+        if before.marks.is_pinned() {
+            self.policy.insert(slot, class as u8);
+        } else {
+            self.policy.replace(slot, class as u8);
         }
     }
 
@@ -145,28 +150,28 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
         let class = marks.class();
         self.metrics.change_class(before, class);
         if !marks.is_pinned() {
-            self.policy.rerank(slot, class as u8);
             if !self.tenants.is_empty() {
                 self.tenants.change_class(tenant(), slot, before, class);
             }
+            self.policy.rerank(slot, class as u8);
         }
         self.is_earlier[class as usize] || marks.has(Marks::EXTRA)
     }
 
     /// Makes a flow evictable.
     pub(super) fn make_evictable(&mut self, slot: u32, state: FlowState) {
-        self.policy.insert(slot, state.marks.class() as u8);
         if !self.tenants.is_empty() {
             self.tenants.insert(state.tenant, slot, state.marks.class());
         }
+        self.policy.insert(slot, state.marks.class() as u8);
     }
 
     /// Excludes a flow from eviction.
     pub(super) fn make_unevictable(&mut self, slot: u32, state: FlowState) {
-        self.policy.remove(slot);
         if !self.tenants.is_empty() {
             self.tenants.remove(state.tenant, slot, state.marks.class());
         }
+        self.policy.remove(slot);
     }
 
     /// Arms the timer of a flow, unless it is armed for its deadline or before.
