@@ -31,10 +31,9 @@ const NEWCOMERS: usize = 8;
 /// new flow would be evicted for the next one before it could rise. So while less than an eighth of
 /// all entries are of ranks 1 and 2, and none is of rank 0, the victim is an entry of rank 3 that
 /// was not used since it was examined last; if there is none among eight, one of the newcomers. A
-/// flood evicts no established flows while they are less than seven eighths of all. Entries that are
-/// not in the policy, such as pinned flows, do not count. (There is no
+/// flood evicts no established flows while they are less than seven eighths of all. (There is no
 /// such exception between ranks 1 and 2: a full cache under a flood of datagrams evicts half-open
-/// connections first.)
+/// connections first.) Entries that are not in the policy, such as pinned flows, do not count.
 ///
 /// Ranks above 3 count as 3.
 ///

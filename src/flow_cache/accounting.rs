@@ -73,8 +73,8 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
     pub(super) fn insert(&mut self, slot: u32, state: FlowState, config: &Config, now: u64) {
         self.wheel.cover(slot);
         self.arm(slot, state, config, now);
+        self.tenants.cover(slot);
         if !self.tenants.is_empty() {
-            self.tenants.cover(slot);
             self.tenants.count_in(state.tenant);
         }
         self.metrics.insert(state.marks.class());

@@ -161,8 +161,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     }
 
     /// Drops all flows unreported, and releases all memory except that of the policy, of the shares
-    /// of tenants and, a few KiB, of the timer wheel. O(slots). If the drop of a key or a value panics,
-    /// the flows in later slots stay.
+    /// of tenants and, a few KiB, of the timer wheel. O(slots). If the drop of a key or a value
+    /// panics, the flows in later slots stay.
     ///
     /// # Example
     ///
@@ -254,8 +254,8 @@ where
 /// classes, protocols, tenants, pins, own timeouts, and ages. Handles, parents, expected flows, the
 /// order of evictions and counters do not count. O(flows).
 ///
-/// Flows are found by the hasher of the caches. So a cache that is used with hashes of the caller is
-/// equal to none, unless its hasher computes them.
+/// Flows are found by the hasher of the caches. So a cache whose flows were created with hashes of
+/// the caller equals no other, nor itself, unless its hasher computes them.
 ///
 /// # Example
 ///

@@ -146,9 +146,9 @@ pub struct Progress {
     /// Whether all due flows were processed. If not, the budget is used up, perhaps by the last
     /// one.
     pub is_done: bool,
-    /// The time before which no flow becomes due unless a packet arrives. It may be earlier than the
-    /// next flow is due, or that of a flow that was removed. `None` if no flow ever becomes due, and
-    /// while `is_done` is false.
+    /// The time before which no flow becomes due unless a packet arrives. It may be too early: the
+    /// timers of removed and of active flows count until they have run out. `None` if no flow ever
+    /// becomes due, and while `is_done` is false.
     pub next: Option<Timestamp>,
 }
 

@@ -39,8 +39,8 @@ const OLDEST: u64 = 1 << 61;
 /// It is collected from [pages](FlowCache::page), all at once or in steps; flows that are created
 /// or removed between the steps may be in it or not. With the feature `serde` it can be serialized.
 ///
-/// Flows that are expected are not part of it, nor that a flow was: a restored one has no
-/// [parent](FlowCache::parent), and does not end with it.
+/// Expected flows are not part of it, nor are the parents of flows: a restored flow has no
+/// [parent](FlowCache::parent), and does not end with one.
 ///
 /// # Example
 ///

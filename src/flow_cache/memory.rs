@@ -82,7 +82,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         }
         let slots = (self.store.flows.slot_count() as usize).next_multiple_of(CHUNK);
         let queues = slots * TENANTS + HEADER * (slots / CHUNK + 4);
-        tenants.growth() + if tenants.is_empty() { queues } else { 0 }
+        tenants.growth() + if tenants.has_queues() { 0 } else { queues }
     }
 
     /// Returns the bytes that are allocated, or reserved for the present slots.
@@ -101,7 +101,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     }
 
     fn bytes_for_tenants(&self) -> usize {
-        if self.accounting.tenants.is_empty() { 0 } else { TENANTS }
+        if self.accounting.tenants.has_queues() { TENANTS } else { 0 }
     }
 }
 

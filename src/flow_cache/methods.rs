@@ -332,8 +332,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             }
             (true, false) => {
                 self.accounting.metrics.pinned -= 1;
-                self.accounting.make_evictable(slot, state);
                 self.arm(slot);
+                self.accounting.make_evictable(slot, state);
             }
             _ => {}
         }

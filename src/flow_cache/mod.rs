@@ -56,10 +56,10 @@
 //! Keys are hashed with a seed. Floods, answered or not, evict no [assured](state) flows while
 //! these are less than seven eighths of the flows that are not pinned; at a
 //! [share](FlowCache::set_share), of those of the tenant. A flood of complete handshakes, or of
-//! answered datagrams that are enough for an [`Assurance`], makes established flows and evicts those
-//! first that were idle for longest; a share bounds the flows of a tenant. So does a sender that
-//! forges the packets of both sides: three of TCP for each flow, six of other protocols. Where
-//! interfaces are known, drop packets whose sources do not belong to theirs before. The
+//! answered datagrams that are enough for an [`Assurance`], makes established flows and evicts
+//! those first that were idle for longest. So does a sender that forges the packets of both sides:
+//! three of TCP for each flow, six of other protocols. A share bounds the flows of a tenant. Where
+//! interfaces are known, drop packets first whose sources do not belong to their interface. The
 //! costliest packet creates a flow: a removal, an insertion, and some links; the first one with a
 //! [`Tenant`] also allocates 4 bytes for each place that has been used. Sequence numbers are not
 //! checked.

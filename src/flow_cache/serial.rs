@@ -23,14 +23,19 @@ use super::timeouts::{TimeoutError, Timeouts};
 #[derive(Default, serde::Serialize, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Idle {
-    #[serde(deserialize_with = "present")]
+    #[serde(serialize_with = "flat", deserialize_with = "present")]
     closing: Option<Option<Duration>>,
-    #[serde(deserialize_with = "present")]
+    #[serde(serialize_with = "flat", deserialize_with = "present")]
     new: Option<Option<Duration>>,
-    #[serde(deserialize_with = "present")]
+    #[serde(serialize_with = "flat", deserialize_with = "present")]
     unreplied: Option<Option<Duration>>,
-    #[serde(deserialize_with = "present")]
+    #[serde(serialize_with = "flat", deserialize_with = "present")]
     established: Option<Option<Duration>>,
+}
+
+/// Serializes a timeout as [`present`] deserializes it. No class is absent.
+fn flat<S: Serializer>(timeout: &Option<Option<Duration>>, to: S) -> Result<S::Ok, S::Error> {
+    timeout.flatten().serialize(to)
 }
 
 /// Deserializes a timeout that is not absent: `null` is none.

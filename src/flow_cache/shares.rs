@@ -14,15 +14,17 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// Sets the share of a tenant: its maximum number of flows, beyond which each new flow evicts
     /// one of its own. `None` removes the share; tenant 0 has none.
     ///
-    /// O(1), except for the first share of a tenant: its flows are counted in O(slots), so set
-    /// shares at the beginning. A tenant above its share loses one flow for each new one until
-    /// timeouts have removed the rest. Shares may add up to more than the capacity; a full cache
-    /// then evicts flows of any tenant. The flows of a tenant without a share are counted until the
-    /// last of them has ended; then the memory of its account is used for the share of another one.
+    /// O(1), except for a tenant whose flows are not counted yet, or not any more: they are counted
+    /// in O(slots), so set shares at the beginning. A tenant above its share loses one flow for
+    /// each new one until timeouts have removed the rest. Shares may add up to more than the
+    /// capacity; a full cache then evicts flows of any tenant. The flows of a tenant without a
+    /// share are counted until the last of them has ended; then the memory of its account is used
+    /// for the share of another one.
     ///
     /// # Panics
     ///
-    /// If the first share of a tenant exceeds the [memory limit](super::Config::with_max_bytes).
+    /// If the account of a tenant whose flows are not counted exceeds the
+    /// [memory limit](super::Config::with_max_bytes).
     ///
     /// # Example
     ///
@@ -43,8 +45,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn set_share(&mut self, tenant: Tenant, flows: Option<usize>) {
-        let bytes = if flows.is_some() { self.share_growth(tenant) } else { 0 };
-        assert!(self.has_memory_for(bytes), "the share of a tenant exceeds the memory limit");
+        let is_within = flows.is_none() || self.has_memory_for(self.share_growth(tenant));
+        assert!(is_within, "the share of a tenant exceeds the memory limit");
         self.try_set_share(tenant, flows).unwrap_or_else(|error| error.raise());
     }
 
@@ -52,8 +54,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     ///
     /// # Errors
     ///
-    /// If memory cannot be allocated for the first share of a tenant, or the
-    /// [memory limit](super::Config::with_max_bytes) would be exceeded. It has none then.
+    /// If memory cannot be allocated for the account of a tenant whose flows are not counted, or
+    /// the [memory limit](super::Config::with_max_bytes) would be exceeded. It has no share then.
     ///
     /// # Example
     ///

@@ -64,6 +64,13 @@ impl<A: Allocator + Clone> Tenants<A> {
         self.accounts.len() == 0
     }
 
+    /// Whether there has been an account since the last [`shrink`](Self::shrink). Then all slots
+    /// have queue links, whose memory is reserved.
+    #[inline]
+    pub(super) fn has_queues(&self) -> bool {
+        self.accounts.slot_count() > 0
+    }
+
     #[inline]
     fn index(&self, tenant: Tenant) -> Option<u32> {
         if self.is_empty() { None } else { self.indices.get(&tenant.0).copied() }
@@ -140,12 +147,12 @@ impl<A: Allocator + Clone> Tenants<A> {
     ///
     /// If memory cannot be allocated. Some may be.
     pub(super) fn try_reserve(&mut self, slot: u32) -> Result<(), AllocError> {
-        if self.is_empty() { Ok(()) } else { self.queues.try_reserve(0, slot + 1) }
+        if self.has_queues() { self.queues.try_reserve(0, slot + 1) } else { Ok(()) }
     }
 
     /// Allocates the queue links of a slot.
     pub(super) fn cover(&mut self, slot: u32) {
-        if !self.is_empty() {
+        if self.has_queues() {
             self.queues.cover(slot);
         }
     }

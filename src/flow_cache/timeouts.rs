@@ -9,9 +9,9 @@ use super::state::{Class, SECOND};
 
 /// Timeouts of flows: idle timeouts by protocol and class, and the active timeout.
 ///
-/// With the feature `serde`, a table such as `{"idle": {"Udp": {"unreplied": {"secs": 10, "nanos":
-/// 0}}}, "active": null}` is deserialized: what is absent is that of [`CONNTRACK`](Self::CONNTRACK),
-/// and `null` is no timeout.
+/// With the feature `serde`, a table such as
+/// `{"idle": {"Udp": {"unreplied": {"secs": 10, "nanos": 0}}}, "active": null}` is deserialized:
+/// what is absent is that of [`CONNTRACK`](Self::CONNTRACK), and `null` is no timeout.
 ///
 /// # Example
 ///

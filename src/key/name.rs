@@ -107,8 +107,8 @@ pub trait FlowName: Clone + Eq + Hash {
     }
 
     /// Returns the key that packets from all source ports share, for
-    /// [expected flows](crate::flow_cache::Source): any key that differs only for others. By default
-    /// each key is its own: a name without ports.
+    /// [expected flows](crate::flow_cache::Source): any key that differs only for others. By
+    /// default each key is its own: a name without ports.
     #[must_use]
     fn with_any_port(&self) -> Self {
         self.clone()

@@ -191,6 +191,32 @@ fn the_memory_of_tenants_without_a_share_and_flows_is_used_for_others() {
     cache.try_set_share(Tenant(7), Some(1)).expect("there is memory");
 }
 
+/// A tenant whose share was the last one has one again, when the flows of others fill the memory.
+#[test]
+fn a_share_is_possible_again_in_a_cache_at_its_memory_limit() {
+    let mut cache = cache(config(1_000_000, 2 << 20), ByClass::new());
+    let (tenant, mut number) = (Tenant(1), 0);
+    cache.set_share(tenant, Some(2));
+    let mut fill = |cache: &mut Cache<ByClass>| {
+        let evicted = (0..30_000).filter(|_| {
+            number += 1;
+            let seen = cache.observe(&key(number), Packet::UDP, Timestamp::ZERO);
+            seen.expect("one is evicted").removed().is_some()
+        });
+        assert!(evicted.count() > 10_000, "memory is the limit");
+    };
+    fill(&mut cache);
+    for _ in 0..3 {
+        cache.set_share(tenant, None);
+        assert_eq!(cache.tenant_flows(tenant), None);
+        fill(&mut cache);
+        cache.try_set_share(tenant, Some(2)).expect("its memory was reserved");
+        fill(&mut cache);
+        cache.validate().expect("invariant");
+        assert!(cache.allocation_size() <= 2 << 20);
+    }
+}
+
 #[test]
 #[should_panic(expected = "exceeds the memory limit")]
 fn a_share_beyond_the_memory_limit_panics() {

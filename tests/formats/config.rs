@@ -29,6 +29,8 @@ fn a_configuration_survives() {
     for config in [unusual(), Config::new(7).expect("some")] {
         let text = to_string(&config).expect("it can be serialized");
         assert_eq!(from_str::<Config>(&text).expect("it is valid"), config, "{text}");
+        let bytes = postcard::to_allocvec(&config).expect("it can be serialized");
+        assert_eq!(postcard::from_bytes(&bytes), Ok(config));
     }
 }
 

@@ -246,11 +246,13 @@ fn per_packet_information(frame: &[u8]) -> Result<IpAt, Reject> {
     tapped(frame, length.into(), inner)
 }
 
-/// Finds the IP header in a frame of the link type `inner`, after a header of this length. A header
-/// of this kind in another one is refused: nested ones of a crafted frame would exhaust the stack.
+/// Finds the IP header in a frame of the link type `inner`, after a header of this length. Another
+/// header of this kind in it is refused: many in a crafted frame would exhaust the stack.
 fn tapped(frame: &[u8], length: usize, inner: u32) -> Result<IpAt, Reject> {
+    const SHORTEST: usize = 8;
     let rest = frame.get(length..).ok_or(Reject::LinkCut)?;
-    let inner = u16::try_from(inner).ok().filter(|inner| ![PPI, PACKET_TAP].contains(inner));
+    let is_inner = |inner: &u16| length >= SHORTEST && ![PPI, PACKET_TAP].contains(inner);
+    let inner = u16::try_from(inner).ok().filter(is_inner);
     let found = locate(inner.ok_or(Reject::UnknownLink)?, rest)?;
     Ok(IpAt { offset: found.offset + length, ..found })
 }
