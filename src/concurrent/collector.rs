@@ -4,7 +4,30 @@
 //! delay the reclamation of garbage, until the limits refuse writes. Each thread has a participant,
 //! which is registered when it pins first.
 
+use core::sync::atomic::Ordering;
+
+use crossbeam_epoch::{Guard, LocalHandle};
+
 pub(super) use chosen::{is_pinned, pin, register, with_participant};
+
+use super::sync::fence;
+
+/// Pins a participant.
+#[inline]
+pub(super) fn pin_of(participant: &LocalHandle) -> Guard {
+    begin_pin();
+    participant.pin()
+}
+
+/// Orders the accesses of previous pins before the store of the epoch of the next one.
+///
+/// The end of a pin stores with Release. But the collector may observe the relaxed store of the
+/// next pin instead, which by the rules of C++20 does not continue the release sequence.
+#[inline]
+pub(super) fn begin_pin() {
+    // Release: pairs with the Acquire fence of the collector, which has loaded the epoch.
+    fence(Ordering::Release);
+}
 
 #[cfg(not(crossbeam_loom))]
 mod chosen {
@@ -13,6 +36,8 @@ mod chosen {
     use std::sync::LazyLock;
 
     use crossbeam_epoch::{Collector, Guard, LocalHandle};
+
+    use super::pin_of;
 
     static COLLECTOR: LazyLock<Collector> = LazyLock::new(Collector::new);
 
@@ -33,12 +58,12 @@ mod chosen {
     /// another one. It stays in its epoch, if it is pinned already.
     #[inline]
     pub(crate) fn pin() -> Guard {
-        PARTICIPANT.try_with(LocalHandle::pin).unwrap_or_else(|_| pin_other())
+        PARTICIPANT.try_with(pin_of).unwrap_or_else(|_| pin_other())
     }
 
     #[cold]
     fn pin_other() -> Guard {
-        let last = LAST.with_borrow(|last| last.as_ref().map(LocalHandle::pin));
+        let last = LAST.with_borrow(|last| last.as_ref().map(pin_of));
         last.unwrap_or_else(|| register().pin())
     }
 

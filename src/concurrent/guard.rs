@@ -111,7 +111,7 @@ pub fn pin() -> Guard {
 fn pin_again() -> Guard {
     let spare = SPARE.try_with(|pool| pool.borrow_mut().pop()).ok().flatten();
     let handle = spare.unwrap_or_else(collector::register);
-    Guard { epoch: handle.pin(), _participant: Participant(Some(handle)) }
+    Guard { epoch: collector::pin_of(&handle), _participant: Participant(Some(handle)) }
 }
 
 impl Guard {
@@ -135,7 +135,7 @@ impl Guard {
     pub fn repin(&mut self) {
         // Not crossbeam's `repin`, which has no fence between the store of the epoch and the reads
         // after it: the pin that begins here has one, like every other pin.
-        self.epoch.repin_after(|| ());
+        self.epoch.repin_after(collector::begin_pin);
     }
 
     /// Helps the collector to free what no guard protects any more, as writers do. This guard

@@ -8,7 +8,9 @@ mod chosen {
 
     use super::Freeing;
 
-    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
+    pub(crate) use loom::sync::atomic::{
+        AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence,
+    };
     pub(crate) use loom::sync::{Mutex, MutexGuard};
     pub(crate) use loom::thread::yield_now;
 
@@ -24,6 +26,7 @@ mod chosen {
 
     use super::Freeing;
 
+    pub(crate) use core::sync::atomic::fence;
     pub(crate) use shuttle::sync::atomic::{
         AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize,
     };
@@ -42,7 +45,9 @@ mod chosen {
 
     use super::Freeing;
 
-    pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
+    pub(crate) use core::sync::atomic::{
+        AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence,
+    };
     pub(crate) use std::sync::{Mutex, MutexGuard};
     pub(crate) use std::thread::yield_now;
 
@@ -56,7 +61,7 @@ mod chosen {
 pub(crate) use alloc::sync::Arc;
 pub(crate) use chosen::{
     AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, FREEING, HAS_LOCK, Mutex, MutexGuard,
-    yield_now,
+    fence, yield_now,
 };
 pub(crate) use core::sync::atomic::Ordering;
 
