@@ -180,7 +180,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         self.drain().for_each(drop);
         self.index.clear();
         self.accounting.wheel.clear();
-        self.accounting.tenants.shrink();
+        self.accounting.tenants.shrink(self.config.flows);
         // Last, since the drop of the removed flow may panic.
         self.store.shrink();
     }

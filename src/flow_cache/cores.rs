@@ -10,7 +10,7 @@
 //! A network card with a symmetric key
 //! ([`Toeplitz::SYMMETRIC`](crate::hash::source_index::Toeplitz::SYMMETRIC)) puts both directions
 //! of a flow into one queue, so a flow has one worker, which shares nothing with the others.
-//! Records are the same as those of one cache, whatever the number of workers, if all packets have
+//! Records are the same as those of one cache, with any number of workers, if all packets have
 //! times of one clock that does not go back: each cache has a latest time of its own. Each has a
 //! part of the capacity, and evicts when that is used up. Queues are those of a card with 128
 //! entries in its indirection table, so more workers than that have no packets, and the shares of

@@ -44,8 +44,6 @@ pub(super) struct Tenants<A: Allocator + Clone> {
     accounts: Slab<Account, Contiguous<Account, A>>,
     /// For each place of an account the evictable flows of each class.
     queues: IntrusiveLists<A>,
-    /// The most flows.
-    limit: usize,
 }
 
 impl<A: Allocator + Clone> Tenants<A> {
@@ -55,7 +53,6 @@ impl<A: Allocator + Clone> Tenants<A> {
             indices: TrashMap::with_hasher_in(DefaultHashBuilder::new(), memory.clone()),
             accounts: Slab::new_in(memory.clone()),
             queues: IntrusiveLists::new_in(limit, memory),
-            limit,
         }
     }
 
@@ -243,11 +240,11 @@ impl<A: Allocator + Clone> Tenants<A> {
             + accounts * (size_of::<Slot<Account>>() + heads)
     }
 
-    /// Releases the memory, if there are no accounts.
-    pub(super) fn shrink(&mut self) {
+    /// Releases the memory, if there are no accounts, for tenants of at most `limit` flows.
+    pub(super) fn shrink(&mut self, limit: usize) {
         if self.is_empty() {
             let memory = self.indices.allocator().clone();
-            *self = Self::new_in(self.limit, memory);
+            *self = Self::new_in(limit, memory);
         }
     }
 
