@@ -75,7 +75,17 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         let flow = Flow { name, marks: new.marks, last_seen: now, version, value };
         let cold = Cold { first_seen: now, reported: now, hash: new.hash, ..Cold::FREE };
         self.insert_flow(flow, cold, new.tenant);
+        self.prefetch_free();
         Seen::first(&mut self.store.flows[slot], slot, new.direction)
+    }
+
+    /// Prefetches what the next new flow writes, if there is a free slot for it.
+    #[inline]
+    fn prefetch_free(&self) {
+        // Without a free slot, it is one that does not exist yet: then this does nothing.
+        let next = self.store.flows.next_index();
+        self.store.prefetch_all(next);
+        self.accounting.wheel.prefetch(next);
     }
 
     /// Ends the flow in a slot, and inserts another one there, with its name. Returns the packet in

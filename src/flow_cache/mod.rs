@@ -72,8 +72,8 @@
 //! Such a packet takes about 140 instructions if its flow is the first candidate in its index line,
 //! and is decided by one test of the flow's state. Packets of handshakes, and of flows that are not
 //! the first candidate, take about twice as many. A name whose index line was full is in another
-//! line, until a packet finds that there is a free slot. In a full cache, the lines of the next
-//! victims are prefetched.
+//! line, until a packet finds that there is a free slot. The free slot of the next new flow is
+//! prefetched, and in a full cache the lines of the next victims.
 //!
 //! A flow needs 7 to 13 bytes in the index, 18 of state, its name and value, 32 bytes more that
 //! packets do not need, 11 bytes in the wheel, and half a byte in the policy: 115 to 120 bytes for
