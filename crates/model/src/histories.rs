@@ -9,7 +9,7 @@
 //! Lowe, CCPE 2017.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::hashers::mix;
 
@@ -56,7 +56,7 @@ pub struct Call {
 }
 
 /// A clock whose times are all different.
-pub struct Clock(AtomicU64);
+pub struct Clock(AtomicUsize);
 
 impl Default for Clock {
     fn default() -> Self {
@@ -66,11 +66,11 @@ impl Default for Clock {
 
 impl Clock {
     pub const fn new() -> Self {
-        Self(AtomicU64::new(0))
+        Self(AtomicUsize::new(0))
     }
 
     fn time(&self) -> u64 {
-        self.0.fetch_add(1, Ordering::SeqCst)
+        self.0.fetch_add(1, Ordering::SeqCst) as u64
     }
 
     /// Performs and records `op`.
