@@ -12,6 +12,11 @@ for set in "" std concurrent huge-pages serde ipnet cidr ipnetwork serde,ipnet,c
 done
 # The tests with the default features are those with all features, without some modules.
 cargo check --tests
-# Without `std` only the seeds of hashes and the population counts of RouteTable differ: the tests
-# of the modules are enough. Compilation would be most of the time if it optimized.
-CARGO_PROFILE_DEV_OPT_LEVEL=0 PROPTEST_CASES=8 cargo test -p flowtable --no-default-features --lib
+# Without `std` only the seeds of hashes and the population counts of RouteTable differ. The tests
+# of the modules are enough for the former. Compilation would be most of the time if it optimized.
+without_std() {
+    CARGO_PROFILE_DEV_OPT_LEVEL=0 PROPTEST_CASES=8 \
+        cargo test -p flowtable -p flowtable-tests --no-default-features "$@"
+}
+without_std --lib
+without_std --test routes -- model:: methods:: corners::

@@ -41,7 +41,7 @@ parts_of_structures() {
     miri "$strict" $both_packages --lib -- \
         --skip concurrent:: --skip wheel:: --skip connection:: --skip stride:: --skip policy:: \
         table:: trash:: routes:: cache:: ephemeral::ring:: ephemeral::index:: raw::chunked_vec::
-    # Without `std`: with the other seeds and population counts.
+    # Without `std`, so with the seeds of that.
     miri "$strict" --target powerpc-unknown-linux-gnu -p flowtable --no-default-features --lib -- \
         key:: hash:: dml:: raw:: table::tags:: ephemeral::esp:: ephemeral::index:: ephemeral::ring::
 }

@@ -3,8 +3,7 @@
 # memory accesses and leaks; those of threads under ThreadSanitizer, which detects data races.
 #
 # sanitizers.sh [SECONDS] stops each part after a number of seconds, 900 by default. LONG=1 runs the
-# tests as long as without a sanitizer, and those of maps and routes for one thread, too, which run
-# in Miri otherwise, and as fuzz targets under AddressSanitizer.
+# tests as long as without a sanitizer.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source ci/functions
@@ -25,9 +24,9 @@ fi
 folder=$(target)/sanitizers
 # Tests do less: fewer rounds, cases and sizes, and cases that failed once are in other checks. Then
 # compilation with optimization would take longer than the tests do without.
-binaries="--test cache --test ephemeral"
+sizes=sizes::every_size
 if [ -n "${LONG-}" ]; then
-    binaries="$binaries --test trash --test routes"
+    sizes=sizes::
 else
     export FEW_ROUNDS=1 PROPTEST_CASES=4 PROPTEST_DISABLE_FAILURE_PERSISTENCE=1
     export CARGO_PROFILE_DEV_OPT_LEVEL=0
@@ -46,8 +45,8 @@ address() {
 }
 addresses() {
     address --lib
-    address $binaries -- \
-        methods:: model:: drops:: panics:: floods:: sizes:: corners:: inconsistent:: \
+    address --test trash --test routes --test cache --test ephemeral -- \
+        methods:: model:: drops:: panics:: floods:: "$sizes" corners:: inconsistent:: \
         contents:: store:: table:: set:: entry_ref::
     address --test concurrent --test concurrent_routes --test snapshot_routes -- \
         model:: misuse:: destructors:: leaks::tests_in linearizable:: panics::

@@ -79,10 +79,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         Seen::first(&mut self.store.flows[slot], slot, new.direction)
     }
 
-    /// Prefetches what the next new flow writes, if there is a free slot for it.
+    /// Prefetches the record and the timer of the next free slot, for the next new flow.
     #[inline]
     fn prefetch_free(&self) {
-        // Without a free slot, it is one that does not exist yet: then this does nothing.
+        // If no slot is free, the index is past the last slot, and prefetching does nothing.
         let next = self.store.flows.next_index();
         self.store.prefetch_all(next);
         self.accounting.wheel.prefetch(next);

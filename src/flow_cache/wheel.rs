@@ -336,7 +336,7 @@ impl<A: Allocator + Clone> Wheel<A> {
         (here.saturating_add(ahead) << shift).min(NEVER - 1)
     }
 
-    /// Prefetches what disarming a slot accesses.
+    /// Prefetches what arming and disarming a slot access.
     #[inline]
     pub(crate) fn prefetch(&self, slot: u32) {
         self.lists_of.prefetch(slot);

@@ -55,7 +55,7 @@ pub struct Call {
     pub done: u64,
 }
 
-/// A clock whose times are all different.
+/// A clock whose times are all different. Of a size that every target has atomics of.
 pub struct Clock(AtomicUsize);
 
 impl Default for Clock {
