@@ -75,17 +75,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         let flow = Flow { name, marks: new.marks, last_seen: now, version, value };
         let cold = Cold { first_seen: now, reported: now, hash: new.hash, ..Cold::FREE };
         self.insert_flow(flow, cold, new.tenant);
-        self.prefetch_free();
+        // For the next new flow.
+        self.prefetch_flow(self.store.flows.next_index());
         Seen::first(&mut self.store.flows[slot], slot, new.direction)
-    }
-
-    /// Prefetches the record and the timer of the next free slot, for the next new flow.
-    #[inline]
-    fn prefetch_free(&self) {
-        // If no slot is free, the index is past the last slot, and prefetching does nothing.
-        let next = self.store.flows.next_index();
-        self.store.prefetch_all(next);
-        self.accounting.wheel.prefetch(next);
     }
 
     /// Ends the flow in a slot, and inserts another one there, with its name. Returns the packet in

@@ -113,7 +113,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             let most = slots.len().min(budget - progress.examined);
             let count = self.accounting.wheel.due(tick, &mut slots[..most]);
             progress.is_done = count == 0;
-            slots[ahead.min(count)..count].iter().for_each(|slot| self.prefetch_due(*slot));
+            slots[ahead.min(count)..count].iter().for_each(|slot| self.prefetch_flow(*slot));
             let group = &slots[..count.min(GROUP)];
             ahead = count - group.len();
             let deadlines = self.idle_deadlines(group);
@@ -131,9 +131,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         }
     }
 
-    /// Prefetches a flow that the wheel has returned.
+    /// Prefetches the record and the timer of a slot. Does nothing past the last slot.
     #[inline]
-    fn prefetch_due(&self, slot: u32) {
+    pub(super) fn prefetch_flow(&self, slot: u32) {
         self.store.prefetch_all(slot);
         self.accounting.wheel.prefetch(slot);
     }
