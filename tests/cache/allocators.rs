@@ -58,7 +58,7 @@ fn caches_whose_requests_fail_are_caches() {
         let (mut chains, mut sets) = (0, 0);
         let most = if cfg!(miri) { 20 } else { 100 };
         let cases = [(1, Weak::Mixed), (30, Weak::Mixed), (most, Weak::Constant)];
-        for (capacity, hasher) in cases.into_iter().step_by(if cfg!(miri) { 2 } else { 1 }) {
+        for (capacity, hasher) in cases.into_iter().skip(if cfg!(miri) { 2 } else { 0 }) {
             let memory = Limited::failing_each(period);
             let (policy, access) = (SecondChance::new(), AccessBy::Either);
             let chained = CheckedChains::new_in(capacity, policy, hasher, access, &memory);
@@ -84,7 +84,7 @@ fn caches_whose_requests_fail_are_caches() {
             assert_eq!(memory.bytes(), 0);
         }
         // Three requests, and one.
-        let all = if cfg!(miri) { 2 } else { 3 };
+        let all = if cfg!(miri) { 1 } else { 3 };
         assert_eq!(chains, if (1..=3).contains(&period) { 0 } else { all });
         assert!(sets == if period == 1 { 0 } else { all } || period > 2);
     }

@@ -8,16 +8,13 @@ mod writes;
 
 use flowtable::ConcurrentMap;
 use model::hashers::{Weak, mix};
+use model::scaled;
 use model::versioned::Versioned;
 
 type Map<K = u64, V = Versioned> = ConcurrentMap<K, V, Weak>;
 
 /// Steps of one thread. Fewer under a slow checker.
-const ROUNDS: u64 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
-    (true, _) => 12,
-    (_, Some(_)) => 5_000,
-    _ => 100_000,
-};
+const ROUNDS: u64 = scaled(100_000, 5_000, 12);
 /// Reads with one pin.
 const BURST: u64 = if cfg!(miri) { 4 } else { 256 };
 

@@ -7,17 +7,14 @@ use std::thread;
 use flowtable::ConcurrentMap;
 use model::hashers::{Weak, mix};
 use model::histories::{Call, Clock, Op, has_overlap, is_linearizable, random_op};
+use model::scaled;
 
 use super::perform::perform;
 
 const THREADS: u64 = 3;
 const CALLS: u64 = 5;
 const KEYS: u64 = 2;
-const HISTORIES: u64 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
-    (true, _) => 10,
-    (_, Some(_)) => 800,
-    _ => 6000,
-};
+const HISTORIES: u64 = scaled(6000, 200, 10);
 /// Histories after which the threads wait for each other.
 const BATCH: u64 = if cfg!(miri) { 2 } else { 40 };
 

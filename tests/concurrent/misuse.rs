@@ -14,12 +14,13 @@ use model::counted::Callback;
 use model::drop_record::{DropRecord, Token};
 use model::hashers::{Weak, mix};
 use model::hooks::{Hooked, with_hook};
+use model::scaled;
 use model::threads::{eventually, on_other_thread, run_concurrently, while_held, without_hanging};
 use model::versioned::Versioned;
 
 type Map<K = u64, V = u64> = ConcurrentMap<K, V, Weak>;
 
-const MANY: u64 = if cfg!(miri) { 40 } else { 3000 };
+const MANY: u64 = scaled(3000, 2000, 40);
 
 fn map<K, V>(hasher: Weak) -> Map<K, V> {
     ConcurrentMap::with_hasher(hasher).with_garbage_limit(usize::MAX, 0)

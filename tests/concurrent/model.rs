@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 use flowtable::concurrent::{Compute, Computed, Pinned};
 use flowtable::{ConcurrentMap, DefaultHashBuilder};
 use model::hashers::{Weak, mix};
+use model::scaled;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -84,18 +85,10 @@ enum Op {
 }
 
 /// Keys of a model test, here and of `ConcurrentTable`.
-pub(crate) const KEYS: u32 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
-    (true, _) => 40,
-    (_, Some(_)) => 2000,
-    _ => 8000,
-};
+pub(crate) const KEYS: u32 = scaled(8000, 1000, 40);
 
 /// The most keys of a run.
-pub(crate) const RUN: u32 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
-    (true, _) => 20,
-    (_, Some(_)) => 600,
-    _ => 2500,
-};
+pub(crate) const RUN: u32 = scaled(2500, 300, 20);
 
 fn op() -> impl Strategy<Value = Op> {
     let (key, value, pin) = (0..KEYS, any::<u32>(), 0..4_usize);

@@ -11,12 +11,9 @@ use rand::{Rng, SeedableRng};
 
 use super::random;
 use super::{after_collection, turn};
+use ::model::scaled;
 
-const STEPS: u32 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
-    (true, _) => 150,
-    (_, Some(_)) => 1_500,
-    _ => 6_000,
-};
+const STEPS: u32 = scaled(6_000, 600, 150);
 
 /// Every how many steps all invariants are checked.
 const CHECK: u32 = if cfg!(miri) { 75 } else { 300 };
@@ -193,7 +190,7 @@ fn values_of_any_size_and_alignment() {
     let (small, wide) = (ConcurrentRoutes::<u32, ()>::new(), ConcurrentRoutes::new());
     let mut rng = StdRng::seed_from_u64(7);
     let mut model = RouteTable::new();
-    for number in 0..if cfg!(miri) { 20 } else { 600_u32 } {
+    for number in 0..if cfg!(miri) { 12 } else { 600_u32 } {
         let at: Prefix<u32> = random::prefix(&mut rng);
         small.insert(at, ()).unwrap();
         wide.insert(at, Wide([number.into(); 20])).unwrap();

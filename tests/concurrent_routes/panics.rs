@@ -2,7 +2,6 @@
 //! table, and addresses that panic. Every value is dropped exactly once, and readers see nothing
 //! half-done.
 
-use std::ops::Range;
 use std::sync::{Arc, OnceLock, Weak};
 
 use flowtable::concurrent::ConcurrentRoutes;
@@ -10,13 +9,15 @@ use flowtable::key::bits::{Address, BitString};
 use flowtable::{Prefix, RouteTable};
 use model::bit_strings::{Panicking, with_call, with_panic_after};
 use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
+use model::scaled;
 
 use super::{after_collection, turn};
 
-const MANY: u32 = if cfg!(miri) { 8 } else { 100 };
+const MANY: u32 = scaled(100, 30, 8);
 
-/// Routes of which some share blocks, so that updates clone values.
-const NEIGHBORS: Range<u32> = if cfg!(miri) { 26..34 } else { 0..100 };
+/// The first and the last number of routes of which some share blocks, so that updates clone
+/// values.
+const NEIGHBORS: (u32, u32) = scaled((0, 100), (0, 50), (26, 34));
 
 type Routes = ConcurrentRoutes<u32, Counted>;
 
@@ -77,7 +78,7 @@ fn r8_when_a_clone_panics_nothing_has_changed() {
     let _turn = turn();
     let routes = Routes::new();
     let mut panics = 0;
-    for number in NEIGHBORS {
+    for number in NEIGHBORS.0..NEIGHBORS.1 {
         let before = numbers(&routes);
         for good in 0.. {
             let at = if number % 4 == 3 { near(number / 2) } else { near(number) };
@@ -162,7 +163,7 @@ fn r8_when_an_address_panics_nothing_has_changed() {
     let routes = ConcurrentRoutes::<Panicking, Counted>::new();
     let mut model = RouteTable::<Panicking, u64>::new();
     let mut panics = 0;
-    for number in NEIGHBORS {
+    for number in NEIGHBORS.0..NEIGHBORS.1 {
         let at = panicking(number / 2 * 3);
         for calls in 0.. {
             let act = || match number % 2 {

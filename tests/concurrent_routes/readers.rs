@@ -4,12 +4,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ::model::scaled;
+
 /// Updates of the tests with threads.
-pub(crate) const MANY: u32 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
-    (true, _) => 6,
-    (_, Some(_)) => 4_000,
-    _ => 20_000,
-};
+pub(crate) const MANY: u32 = scaled(20_000, 1_600, 6);
 
 /// Where more threads than processors are in each other's way, fewer updates are enough.
 pub(crate) const ENOUGH: Duration = Duration::from_secs(if cfg!(miri) { 1000 } else { 1 });

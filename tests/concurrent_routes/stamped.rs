@@ -11,6 +11,7 @@ use flowtable::concurrent::{ConcurrentStampedRoutes, PinnedStampedRoutes, pin};
 use flowtable::key::bits::Address;
 use flowtable::routes::{Refreshed, RouteStamp, StampedRoutes};
 use model::counted::{Callback, Counted, with_panic};
+use model::scaled;
 use model::threads::eventually;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -266,7 +267,7 @@ fn g5_when_a_clone_panics_decisions_look_up_and_are_the_same() {
     let _turn = turn();
     let routes = Routes::<Counted>::new();
     let mut panics = 0;
-    for number in 0..if cfg!(miri) { 8 } else { 60 } {
+    for number in 0..scaled(60, 20, 8) {
         let at = Prefix::new(0x0A01_0000 + number % 5, 16 + number % 17).unwrap();
         let mut stamps = [0x0A01_0000, 0x0A01_0003, 7].map(|to| (to, routes.pin().resolve(&to).0));
         let before = routes.len();

@@ -7,15 +7,12 @@ use std::collections::BTreeSet;
 use flowtable::routes::Routes;
 use flowtable::{Prefix, RouteTable};
 use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
+use model::scaled;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 
-const MANY: u64 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
-    (true, _) => 4,
-    (_, Some(_)) => 500,
-    _ => 3000,
-};
+const MANY: u64 = scaled(3000, 500, 4);
 
 type Value<const PAD: usize> = (Counted, [u8; PAD]);
 type Table<const PAD: usize> = RouteTable<Ipv6Addr, Value<PAD>>;

@@ -413,13 +413,15 @@ impl<A: Address + Debug + Hash, V: Value> Trio<A, V> {
     }
 }
 
-/// Applies `ops` to the tables, which must agree in every respect after each.
+/// Applies `ops` to the tables, which must agree after each; in Miri, after every third.
 fn run<A: Address + Debug + Hash, V: Value>(ops: Vec<Op>) {
     let (ours, linear, reference) = (RouteTable::new(), RouteList::new(), LcRouteTable::new());
     let mut trio: Trio<A, V> = Trio { ours, linear, reference };
     for (at, op) in ops.into_iter().enumerate() {
         trio.step(op);
-        trio.compare(at, 8);
+        if !cfg!(miri) || at % 3 == 0 {
+            trio.compare(at, 8);
+        }
     }
     trio.compare(0, 1);
     let every = if cfg!(miri) { 5 } else { 1 };

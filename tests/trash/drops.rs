@@ -4,12 +4,9 @@ use flowtable::TrashMap;
 use flowtable::trash::Entry;
 use model::counted::{Counted, alive};
 use model::hashers::{Weak, mix};
+use model::scaled;
 
-const MANY: u64 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
-    (true, _) => 10,
-    (_, Some(_)) => 800,
-    _ => 5000,
-};
+const MANY: u64 = scaled(5000, 800, 10);
 
 /// Over 64 bytes with the key, it is boxed.
 type Value<const PAD: usize> = (Counted, [u8; PAD]);

@@ -45,17 +45,19 @@ fn step(
     }
 }
 
+const KEYS: u32 = if cfg!(miri) { 20 } else { 500 };
+const STEPS: usize = if cfg!(miri) { 30 } else { 3000 };
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 40 }))]
 
     #[test]
     fn entries_of_borrowed_keys(
-        steps in vec((0..6_u8, 0..if cfg!(miri) { 20 } else { 500_u32 }), 0..3000),
+        steps in vec((0..6_u8, 0..KEYS), 0..STEPS),
         hasher in proptest::sample::select(&Weak::ALL),
     ) {
-        let steps = steps.into_iter().take(if cfg!(miri) { 30 } else { 3000 });
         let (mut map, mut model) = (TrashMap::with_hasher(hasher), HashMap::new());
-        for (number, op) in steps.enumerate() {
+        for (number, op) in steps.into_iter().enumerate() {
             step(&mut map, &mut model, op);
             if number % 100 == 0 {
                 map.validate().unwrap();

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 
 use flowtable::{DefaultHashBuilder, TrashMap};
 use model::hashers::{Weak, mix};
+use model::scaled;
 
 /// The keys of a flood.
 const MANY: u64 = 20_000;
@@ -214,7 +215,7 @@ fn any_operation_may_begin_a_migration() {
         ("reserve", |map| map.reserve(1000)),
     ];
     for hasher in FLOODS {
-        let every = if option_env!("FEW_ROUNDS").is_some() { 7 } else { 1 };
+        let every = scaled(1, 7, 7);
         for count in (60..240).step_by(every) {
             for (what, first) in &firsts {
                 let (mut map, mut model) = (TrashMap::with_hasher(hasher), HashMap::new());

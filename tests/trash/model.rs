@@ -449,10 +449,7 @@ impl<K: Part, V: Part, S: BuildHasher + Clone + Default> Pair<K, V, S> {
         let Self { ours, model } = self;
         let collected: HashMap<&K, &V> = ours.iter().collect();
         assert_eq!((ours.iter().len(), collected.len()), (model.len(), model.len()));
-        assert!(
-            ours.keys().zip(ours.values()).eq(&*ours),
-            "keys, values and entries have one order"
-        );
+        assert!(ours.keys().zip(ours.values()).eq(&*ours), "all are in one order");
         assert!(ours.clone().into_keys().eq(ours.keys().cloned()), "a clone has the same order");
         assert!(ours.clone().into_values().eq(ours.values().cloned()));
         let copied: Vec<(K, V)> = ours.iter_mut().map(|(k, v)| (k.clone(), v.clone())).collect();
@@ -475,14 +472,16 @@ impl<K: Part, V: Part, S: BuildHasher + Clone + Default> Pair<K, V, S> {
     }
 }
 
-/// Applies `ops` to a map and to the model, which must agree in every respect after each.
+/// Applies `ops` to a map and the model, which must agree after each; in Miri, after every third.
 fn run<K: Part, V: Part, S: BuildHasher + Clone + Default>(ops: Vec<Op>, hasher: S) {
     let mut pair: Pair<K, V, S> =
         Pair { ours: TrashMap::with_hasher(hasher), model: HashMap::new() };
-    for op in ops {
+    for (number, op) in ops.into_iter().enumerate() {
         let what = format!("{op:?}");
         pair.one(op);
-        pair.compare(&what);
+        if !cfg!(miri) || number % 3 == 0 {
+            pair.compare(&what);
+        }
     }
     assert!(pair.ours.into_iter().all(|(key, value)| pair.model.remove(&key) == Some(value)));
     assert!(pair.model.is_empty());

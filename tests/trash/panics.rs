@@ -8,6 +8,7 @@ use std::panic::resume_unwind;
 use flowtable::TrashMap;
 use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
 use model::hashers::{Weak, mix};
+use model::scaled;
 
 /// Over 64 bytes with the key, it is boxed.
 type Value<const PAD: usize> = (Counted, [u8; PAD]);
@@ -168,7 +169,7 @@ fn wholes<const PAD: usize>() -> [Act<PAD>; 9] {
 }
 
 /// The calls that panic are at most this part of their number apart.
-const CLOSE: u32 = if option_env!("FEW_ROUNDS").is_some() { 1 } else { 8 };
+const CLOSE: u32 = scaled(8, 1, 1);
 
 /// Makes each kind of callback panic in each operation, some calls later each time, until it does
 /// not.
@@ -217,7 +218,7 @@ fn in_boxes() {
 #[test]
 #[cfg_attr(miri, ignore = "slow; covered by in_slots")]
 fn in_many_segments() {
-    let count = if option_env!("FEW_ROUNDS").is_some() { 600 } else { 3000 };
+    let count = scaled(3000, 1100, 1100);
     fail_everywhere::<0>(&changes(), Weak::Mixed, count);
     fail_everywhere::<0>(&wholes(), Weak::Mixed, count);
 }
@@ -225,7 +226,7 @@ fn in_many_segments() {
 #[test]
 #[cfg_attr(miri, ignore = "slow; covered by other tests")]
 fn during_a_migration() {
-    for count in [72, 100, 138, 150, 190] {
+    for &count in scaled(&[72, 100, 138, 150, 190][..], &[100, 150], &[100]) {
         fail_everywhere::<0>(&changes(), Weak::Constant, count);
         fail_everywhere::<0>(&wholes(), Weak::Constant, count);
         fail_everywhere::<150>(&changes(), Weak::Constant, count);

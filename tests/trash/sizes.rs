@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use flowtable::{DefaultHashBuilder, TrashMap};
 use model::hashers::{Weak, mix};
+use model::scaled;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -170,11 +171,7 @@ fn a_million_operations() {
 /// Each size is validated: the orders in which segments grow, split, shrink and merge.
 #[test]
 fn every_size_up_and_down() {
-    let top = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
-        (true, _) => 30,
-        (_, Some(_)) => 500,
-        _ => 5000,
-    };
+    let top = scaled(5000, 500, 30);
     let mut map: TrashMap<u64, [u64; 7], Weak> = TrashMap::with_hasher(Weak::Mixed);
     for turn in [5, 2, 1] {
         let low = top / 10 * (turn - 1);

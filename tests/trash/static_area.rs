@@ -5,6 +5,7 @@ use core::mem::MaybeUninit;
 use flowtable::memory::{Allocator, StaticArea};
 use flowtable::{DefaultHashBuilder, TrashMap, TrashTable};
 use model::hashers::mix;
+use model::scaled;
 use model::static_area::CheckedArea;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -56,7 +57,9 @@ proptest! {
 /// All blocks are merged when they have been freed, so all memory is one block again.
 #[test]
 fn what_is_freed_is_one_block_again() {
-    for bytes in [0, 15, 16, 17, 129, 130, 1000, 4096] {
+    for &bytes in
+        scaled(&[0, 15, 16, 17, 129, 130, 1000, 4096][..], &[15, 130, 4096], &[15, 130, 2000])
+    {
         let mut memory = memory(bytes);
         let area = StaticArea::new(&mut memory);
         let whole = core::alloc::Layout::array::<u8>(area.capacity()).unwrap();

@@ -27,3 +27,14 @@ pub mod sockets;
 pub mod static_area;
 pub mod threads;
 pub mod versioned;
+
+/// Returns the size of a test: `all`; or `few` for sanitizers, if `FEW_ROUNDS` is set when this is
+/// compiled: they are ten times slower; or `miri` in Miri, which is a hundred times slower.
+#[must_use]
+pub const fn scaled<T: Copy>(all: T, few: T, miri: T) -> T {
+    match (cfg!(miri), option_env!("FEW_ROUNDS")) {
+        (true, _) => miri,
+        (false, Some(_)) => few,
+        (false, None) => all,
+    }
+}

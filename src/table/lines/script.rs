@@ -217,7 +217,7 @@ mod tests {
         crate::table::lines::fold(u64::from(number))
     }
 
-    const MANY: u32 = if cfg!(miri) { 800 } else { 100_000 };
+    const MANY: u32 = if cfg!(miri) { 600 } else { 100_000 };
     const CHECKS: u32 = if cfg!(miri) { 1 } else { 16 };
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::{BURST, Map, ROUNDS, churn_others, map};
 use model::drop_record::DropRecord;
 use model::hashers::{Weak, mix};
+use model::scaled;
 use model::threads::{on_other_thread, run_concurrently};
 use model::versioned::Versioned;
 
@@ -114,11 +115,7 @@ fn a2_a_value_is_not_torn_and_belongs_to_its_key() {
 
 #[test]
 fn a3_a_present_key_is_found_during_other_insertions_and_removals() {
-    let many = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
-        (true, _) => 10,
-        (_, Some(_)) => 2_000,
-        _ => 200_000,
-    };
+    let many = scaled(200_000, 2_000, 10);
     let few = if cfg!(miri) { 12 } else { 100 };
     for (hasher, many) in [(Weak::Mixed, many), (Weak::Low, many / 4), (Weak::Constant, few)] {
         let map: Map = map(hasher);

@@ -15,6 +15,7 @@ use super::model_crate::threads::{
     eventually, on_other_thread, run_concurrently, while_held, without_hanging,
 };
 use super::{BURST, ROUNDS, Table, Value, churn_others, table, validate};
+use ::model::scaled;
 
 const KEYS: usize = if cfg!(miri) { 8 } else { 64 };
 
@@ -159,11 +160,7 @@ fn a3<V: Value>(hasher: Weak, many: u64) {
 
 #[test]
 fn a3_a_present_key_is_found_during_other_insertions_and_removals() {
-    let many = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
-        (true, _) => 21,
-        (_, Some(_)) => 2_000,
-        _ => 60_000,
-    };
+    let many = scaled(60_000, 2_000, 21);
     for (hasher, many) in [
         (Weak::Constant, many.min(100)),
         (Weak::Mixed, many),

@@ -10,12 +10,9 @@ use super::Table;
 use super::model_crate::hashers::{Weak, mix};
 use super::model_crate::histories::{Call, Clock, is_linearizable, random_op};
 use crate::perform::{Codec, on_table, perform_on_table};
+use ::model::scaled;
 
-const HISTORIES: u64 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
-    (true, _) => 2,
-    (_, Some(_)) => 400,
-    _ => 3000,
-};
+const HISTORIES: u64 = scaled(3000, 100, 2);
 const BATCH: u64 = if cfg!(miri) { 1 } else { 50 };
 const THREADS: u64 = 3;
 const CALLS: u64 = 6;

@@ -10,8 +10,9 @@ use flowtable::concurrent::{Integer, NoUninit, Refused};
 use super::model_crate::hashers::{Weak, mix};
 use super::model_crate::threads::{on_other_thread, run_concurrently, while_held};
 use super::{Table, table, validate};
+use ::model::scaled;
 
-const MANY: u64 = if cfg!(miri) { 40 } else { 3000 };
+const MANY: u64 = scaled(3000, 2000, 40);
 
 #[test]
 #[cfg_attr(miri, ignore = "slow; others do as much")]

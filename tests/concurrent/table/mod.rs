@@ -14,6 +14,7 @@ mod model;
 mod traversals;
 
 use ::model as model_crate;
+use ::model::scaled;
 use flowtable::ConcurrentTable;
 use flowtable::concurrent::NoUninit;
 use model_crate::hashers::{Weak, mix};
@@ -55,11 +56,7 @@ impl Value for [u64; 4] {
 type Table<V = u64, K = u64> = ConcurrentTable<K, V, Weak>;
 
 /// Steps of one thread. Fewer under a slow checker.
-const ROUNDS: u64 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
-    (true, _) => 16,
-    (_, Some(_)) => 5_000,
-    _ => 60_000,
-};
+const ROUNDS: u64 = scaled(60_000, 4_000, 16);
 
 /// Reads with one pin.
 const BURST: u64 = if cfg!(miri) { 4 } else { 256 };

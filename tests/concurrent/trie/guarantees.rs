@@ -7,6 +7,7 @@ use std::thread;
 
 use ::model::hashers::mix;
 use ::model::histories::{Call, Clock, is_linearizable, random_op};
+use ::model::scaled;
 use ::model::threads::run_concurrently;
 use flowtable::concurrent::ConcurrentLcTrie;
 use flowtable::key::bits::BitString;
@@ -22,11 +23,7 @@ const KEYS: u64 = if cfg!(miri) { 8 } else { 64 };
 const BURST: u64 = if cfg!(miri) { 4 } else { 100 };
 
 /// Steps of one thread. Fewer under a slow checker.
-const ROUNDS: u64 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
-    (true, _) => 24,
-    (_, Some(_)) => 4_000,
-    _ => 40_000,
-};
+const ROUNDS: u64 = scaled(40_000, 4_000, 24);
 
 /// A key of the set, in any part of the trie.
 fn key(number: u64) -> u64 {
@@ -190,7 +187,7 @@ fn t5_removals_are_not_refused_above_the_limit() {
 
 #[test]
 fn histories_are_linearizable() {
-    for seed in 0..if cfg!(miri) { 3 } else { 1500 } {
+    for seed in 0..scaled(1500, 200, 3) {
         let (trie, clock, start) = (Trie::new(), Clock::new(), Barrier::new(3));
         let play = |thread: u64| {
             start.wait();

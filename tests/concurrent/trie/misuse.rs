@@ -10,6 +10,7 @@ use std::thread;
 use ::model::bit_strings::{Inconsistent, Panicking, with_call, with_panic_after};
 use ::model::drop_record::{DropRecord, Token};
 use ::model::hashers::mix;
+use ::model::scaled;
 use ::model::threads::eventually;
 use flowtable::concurrent::{ConcurrentLcTrie, ConcurrentMap};
 use flowtable::trie::Tuning;
@@ -45,7 +46,7 @@ fn t7_with(tuning: Tuning, drops: &'static DropRecord) {
     let trie = trie.with_garbage_limit(usize::MAX, 0);
     let mut model = BTreeMap::new();
     let mut count = 0;
-    for number in 0..if cfg!(miri) { 60 } else { 6000 } {
+    for number in 0..scaled(6000, 1200, 60) {
         let pinned = trie.pin();
         // Filled, and emptied.
         let at = Panicking(mix(number % 300) as u32);
@@ -75,7 +76,7 @@ fn t7_with(tuning: Tuning, drops: &'static DropRecord) {
             assert!(found.eq(model.iter().map(|(&key, &number)| (key, number))), "T7");
         }
     }
-    assert!(count > if cfg!(miri) { 0 } else { 500 }, "{count} panics");
+    assert!(count > scaled(500, 100, 0), "{count} panics");
     flush_until(|| trie.garbage() == 0 && drops.alive() == trie.len());
     drop(trie);
     assert_eq!((drops.alive(), UNDER_LOCK.load(Ordering::Relaxed)), (0, 0), "T7");
