@@ -15,8 +15,8 @@ use super::{after_collection, turn};
 
 const MANY: u32 = scaled(100, 30, 8);
 
-/// The first and the last number of routes of which some share blocks, so that updates clone
-/// values.
+/// The first number of routes of which some share blocks, so that updates clone values, and the
+/// number after the last one.
 const NEIGHBORS: (u32, u32) = scaled((0, 100), (0, 50), (26, 34));
 
 type Routes = ConcurrentRoutes<u32, Counted>;

@@ -305,6 +305,7 @@ fn iterators_and_removals_need_no_memory() {
         let mut table: RouteTable<A, u64, _> = RouteTable::new_in(&area);
         let refused = (0..).find(|number| table.try_insert(A::route(*number), *number).is_err());
         let blocks = core::iter::from_fn(|| area.allocate(Layout::new::<u64>()).ok()).count();
+        // A route takes less than 500 bytes.
         let least = BYTES as u64 / 500;
         assert!(refused > Some(least) && blocks < 1000, "{refused:?}, {blocks} blocks");
         let routes: Vec<(Prefix<A>, u64)> = table.iter().map(|(at, value)| (at, *value)).collect();

@@ -94,6 +94,9 @@ fn stamp_no_route_when_the_first_one_is_announced() {
 fn stamp_a_route_whose_cell_is_used_again() {
     beside_lookups(
         &[14],
-        &[|routes| _ = routes.remove(&at(14)).unwrap(), |routes| _ = routes.insert(at(6), 7)],
+        &[
+            |routes| _ = routes.remove(&at(14)).unwrap(),
+            |routes| _ = routes.insert(at(6), 7).unwrap(),
+        ],
     );
 }
