@@ -129,7 +129,7 @@ impl<S, A: Allocator + Clone> Index<S, A> {
         target: Target,
         store: &Store<K, V, A>,
     ) -> Result<(), TryReserveError> {
-        self.lines.insert(hash, target.bits(), |bits| store.hash_of(Target::from_bits(bits)))
+        self.lines.insert(hash, target.bits(), store.hasher_of_bits())
     }
 
     /// Removes a target, given the hash in its record.
@@ -158,7 +158,7 @@ impl<S, A: Allocator + Clone> Index<S, A> {
     ) -> Result<(), TryReserveError> {
         // It may be in the old lines.
         let instead = instead.filter(|_| self.old().is_none());
-        self.lines.reserve_place(hash, instead, |bits| store.hash_of(Target::from_bits(bits)))
+        self.lines.reserve_place(hash, instead, store.hasher_of_bits())
     }
 
     /// Prepares [`rename`](Self::rename) to a name with this hash.
@@ -175,7 +175,7 @@ impl<S, A: Allocator + Clone> Index<S, A> {
         if self.old().is_some() {
             return self.try_reserve(hash, None, store);
         }
-        self.lines.grow_if_overdue(|bits| store.hash_of(Target::from_bits(bits)))
+        self.lines.grow_if_overdue(store.hasher_of_bits())
     }
 
     /// Gives a target the name of another hash, instead of that with the hash `before`, after
@@ -207,7 +207,7 @@ impl<S, A: Allocator + Clone> Index<S, A> {
     /// Makes the lines smaller by one step, if it is due.
     #[inline]
     pub(super) fn shrink_step<K, V>(&mut self, store: &Store<K, V, A>) {
-        self.lines.shrink_step(|bits| store.hash_of(Target::from_bits(bits)));
+        self.lines.shrink_step(store.hasher_of_bits());
     }
 
     /// Whether an insertion has more to do than to insert.
@@ -232,7 +232,7 @@ impl<S, A: Allocator + Clone> Index<S, A> {
 
     /// Checks that each name is in the lines that its hash belongs to.
     pub(super) fn validate<K, V>(&self, store: &Store<K, V, A>) -> Result<(), InvariantError> {
-        let hash_of = |bits| store.hash_of(Target::from_bits(bits));
+        let hash_of = store.hasher_of_bits();
         self.lines.validate(hash_of)?;
         self.old().map_or(Ok(()), |old| old.lines.validate(hash_of))
     }

@@ -303,7 +303,7 @@ impl<T, A: Allocator + Clone> Table<T, A> {
     /// Makes the table smaller after a removal from the segment of a hash, if it is due. Without
     /// memory for a smaller segment, the larger one stays.
     #[inline(always)]
-    pub(crate) fn shrink_around(&mut self, hash: u64, hasher: impl Fn(&T) -> u64) {
+    pub(crate) fn shrink_around(&mut self, hash: u64, hasher: &impl Fn(&T) -> u64) {
         self.shrink_around_in(self.directory.segment(hash), hash, hasher);
     }
 
@@ -313,12 +313,12 @@ impl<T, A: Allocator + Clone> Table<T, A> {
         &mut self,
         segment: Segment<T>,
         hash: u64,
-        hasher: impl Fn(&T) -> u64,
+        hasher: &impl Fn(&T) -> u64,
     ) {
         let len = segment.len(self.mask);
         // Each sixteenth removal from a segment of 64 groups, each one from the smallest.
         if len & (self.mask >> 6) == 0 {
-            self.shrink_sparse(hash, len, &hasher);
+            self.shrink_sparse(hash, len, hasher);
         }
     }
 
@@ -336,11 +336,11 @@ impl<T, A: Allocator + Clone> Table<T, A> {
         &mut self,
         index: usize,
         hasher: &impl Fn(&T) -> u64,
-        should_merge: impl Fn(usize, usize) -> bool,
+        should_merge: fn(usize, usize) -> bool,
     ) -> bool {
         let mut has_shrunk = false;
         while self.segments > 1
-            && self.merge(index & (self.directory.len() - 1), hasher, &should_merge)
+            && self.merge(index & (self.directory.len() - 1), hasher, should_merge)
         {
             has_shrunk = true;
         }
@@ -362,7 +362,7 @@ impl<T, A: Allocator + Clone> Table<T, A> {
         &mut self,
         index: usize,
         hasher: &impl Fn(&T) -> u64,
-        should_merge: &impl Fn(usize, usize) -> bool,
+        should_merge: fn(usize, usize) -> bool,
     ) -> bool {
         let mask = self.mask;
         let depth = self.directory.segment(index as u64).header(mask).depth;
@@ -397,14 +397,14 @@ impl<T, A: Allocator + Clone> Table<T, A> {
     }
 
     /// Makes the table as small as its policy has it, after many removals.
-    pub(crate) fn shrink_all(&mut self, hasher: impl Fn(&T) -> u64) {
-        self.shrink_while(&hasher, policy::should_merge);
+    pub(crate) fn shrink_all(&mut self, hasher: &impl Fn(&T) -> u64) {
+        self.shrink_while(hasher, policy::should_merge);
     }
 
     fn shrink_while(
         &mut self,
         hasher: &impl Fn(&T) -> u64,
-        should_merge: impl Fn(usize, usize) -> bool + Copy,
+        should_merge: fn(usize, usize) -> bool,
     ) {
         let mut index = self.directory.len();
         while index > 0 && self.segments > 0 {
@@ -416,25 +416,25 @@ impl<T, A: Allocator + Clone> Table<T, A> {
     }
 
     /// Makes the table as small as it can be for its entries and `reserved` ones.
-    pub(crate) fn shrink_to(&mut self, reserved: usize, hasher: impl Fn(&T) -> u64) {
+    pub(crate) fn shrink_to(&mut self, reserved: usize, hasher: &impl Fn(&T) -> u64) {
         self.reserved = reserved;
         if self.len == 0 && reserved == 0 {
             drop(self.replace_by_empty());
             return;
         }
         let fits = |entries, number| entries <= policy::limit(policy::SLOTS, number);
-        self.shrink_while(&hasher, fits);
+        self.shrink_while(hasher, fits);
         if self.segments == 1 && self.stash.is_empty() {
             let slots = policy::slots_for(self.len.max(reserved));
             if slots.is_some_and(|slots| slots < self.slots()) {
                 // Without memory the larger one stays.
-                let _ = self.rebuild(slots.unwrap_or(policy::SLOTS), &hasher);
+                let _ = self.rebuild(slots.unwrap_or(policy::SLOTS), hasher);
             }
         }
     }
 
     /// Makes the table as small as it can be for its entries and `reserved` ones; never larger.
-    pub(crate) fn shrink_to_at_most(&mut self, reserved: usize, hasher: impl Fn(&T) -> u64) {
+    pub(crate) fn shrink_to_at_most(&mut self, reserved: usize, hasher: &impl Fn(&T) -> u64) {
         self.shrink_to(reserved.min(self.reserved.max(self.capacity())), hasher);
     }
 
@@ -447,7 +447,7 @@ impl<T, A: Allocator + Clone> Table<T, A> {
     pub(crate) fn reserve(
         &mut self,
         additional: usize,
-        hasher: impl Fn(&T) -> u64,
+        hasher: &impl Fn(&T) -> u64,
     ) -> Result<(), TryReserveError> {
         let wanted = self.len.checked_add(additional).ok_or(TryReserveError::OVERFLOW)?;
         // Of several segments some may not have split yet: their share is twice that of others.
@@ -459,7 +459,7 @@ impl<T, A: Allocator + Clone> Table<T, A> {
         if self.segments <= 1 {
             let slots = policy::slots_for(wanted).unwrap_or(policy::SLOTS);
             if slots > self.slots() {
-                self.rebuild(slots, &hasher)?;
+                self.rebuild(slots, hasher)?;
             }
             if wanted <= self.capacity() {
                 return Ok(());
@@ -471,7 +471,7 @@ impl<T, A: Allocator + Clone> Table<T, A> {
         while number < self.directory.len() {
             // What has been split is split again, and its upper halves come later.
             while self.directory.segment(number as u64).header(self.mask).depth < depth {
-                self.split(self.number(number), &hasher)?;
+                self.split(self.number(number), hasher)?;
             }
             number += 1;
         }

@@ -73,7 +73,7 @@ impl<T, A: Allocator + Clone> Table<T, A> {
         entry: T,
         mut eq: impl FnMut(&T, &T) -> bool,
         replace: impl FnOnce(&mut T, T) -> R,
-        hasher: impl Fn(&T) -> u64,
+        hasher: &impl Fn(&T) -> u64,
     ) -> Result<Option<R>, (T, TryReserveError)> {
         let hit = |segment, slot| (segment, slot, true);
         let miss = |segment, slot| (segment, slot, false);
@@ -88,7 +88,7 @@ impl<T, A: Allocator + Clone> Table<T, A> {
             self.write_entry(segment, slot, hash, None, entry);
             return Ok(None);
         }
-        self.insert_further(hash, entry, eq, replace, &hasher)
+        self.insert_further(hash, entry, eq, replace, hasher)
     }
 
     /// Inserts an entry that is in no segment.
@@ -153,10 +153,10 @@ impl<T, A: Allocator + Clone> Table<T, A> {
     pub(crate) fn make_room(
         &mut self,
         hash: u64,
-        hasher: impl Fn(&T) -> u64,
+        hasher: &impl Fn(&T) -> u64,
     ) -> Result<Room<'_, T, A>, TryReserveError> {
         let is_at_limit = self.directory.segment(hash).header(self.mask).is_at_limit();
-        if is_at_limit && !self.grow_for(hash, &hasher)? {
+        if is_at_limit && !self.grow_for(hash, hasher)? {
             self.extras |= FLOODED;
             self.reserve_in_stash()?;
             let place = Free::Stash(uninit_box(self.allocator())?);

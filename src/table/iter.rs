@@ -259,13 +259,13 @@ impl<T, A: Allocator + Clone> Table<T, A> {
         &mut self,
         cursor: &mut Cursor,
         mut picks: impl FnMut(&mut T) -> bool,
-        hasher: impl Fn(&T) -> u64,
+        hasher: &impl Fn(&T) -> u64,
     ) -> Option<T> {
         let mut budget = usize::MAX;
         loop {
             let at = self.visit(cursor, &mut budget)?;
             if picks(self.get_mut(at)?) {
-                return self.take_slot(at, &hasher);
+                return self.take_slot(at, hasher);
             }
             cursor.advance();
         }
@@ -275,11 +275,11 @@ impl<T, A: Allocator + Clone> Table<T, A> {
     pub(crate) fn retain(
         &mut self,
         mut keep: impl FnMut(&mut T) -> bool,
-        hasher: impl Fn(&T) -> u64,
+        hasher: &impl Fn(&T) -> u64,
     ) {
         let mut cursor = Cursor::default();
         let mut picks = |entry: &mut T| !keep(entry);
-        while self.extract_next(&mut cursor, &mut picks, &hasher).is_some() {}
+        while self.extract_next(&mut cursor, &mut picks, hasher).is_some() {}
     }
 
     /// A copy of the same shape.

@@ -27,14 +27,14 @@ impl<T, A: Allocator + Clone> Table<T, A> {
         &mut self,
         hash: u64,
         mut eq: impl FnMut(&T) -> bool,
-        hasher: impl Fn(&T) -> u64,
+        hasher: &impl Fn(&T) -> u64,
     ) -> Option<T> {
         let hit = |segment, slot| Some((segment, slot));
         let Some((segment, slot)) = self.search(hash, &mut eq, hit, |_, _| None) else {
             return if self.has_extras() { self.remove_stashed(hash, eq) } else { None };
         };
         let is_at_home = slot & !(GROUP - 1) == self.home(hash);
-        let entry = self.vacate(segment, slot, is_at_home, &hasher);
+        let entry = self.vacate(segment, slot, is_at_home, hasher);
         if self.has_extras() {
             self.unstash();
         }
@@ -53,7 +53,7 @@ impl<T, A: Allocator + Clone> Table<T, A> {
 
     /// Removes the entry at a position. The table does not get smaller: see
     /// [`Self::shrink_around`]. `hasher` returns the hashes of entries that have to move.
-    pub(crate) fn take(&mut self, at: Position, hasher: impl Fn(&T) -> u64) -> Option<T> {
+    pub(crate) fn take(&mut self, at: Position, hasher: &impl Fn(&T) -> u64) -> Option<T> {
         let entry = self.take_slot(at, hasher);
         self.unstash();
         entry
@@ -61,14 +61,14 @@ impl<T, A: Allocator + Clone> Table<T, A> {
 
     /// Removes the entry at a position, such as a cursor's. Entries of the stash stay there: with a
     /// cursor, their segments may have been visited.
-    pub(crate) fn take_slot(&mut self, at: Position, hasher: impl Fn(&T) -> u64) -> Option<T> {
+    pub(crate) fn take_slot(&mut self, at: Position, hasher: &impl Fn(&T) -> u64) -> Option<T> {
         if at.index == Position::STASH {
             return self.take_stashed(at.slot);
         }
         let segment = self.occupied(at)?;
         // Not by the hash: a closure may have changed the entry before its removal.
         let is_at_home = !segment.is_displaced(self.mask, at.slot);
-        Some(self.vacate(segment, at.slot, is_at_home, &hasher))
+        Some(self.vacate(segment, at.slot, is_at_home, hasher))
     }
 
     /// Takes the entry out of a slot, which has one.

@@ -50,7 +50,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         let old = self.old_table().map_or(0, Table::len);
         let additional = additional.checked_add(old).ok_or(TryReserveError::OVERFLOW)?;
         let (table, hasher) = self.current_mut();
-        table.reserve(additional, hasher)
+        table.reserve(additional, &hasher)
     }
 
     /// Frees the memory that is reserved, and what is free beyond the load of growth. O(slots).
@@ -75,6 +75,6 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
             self.clear();
         }
         let (table, hasher) = self.current_mut();
-        table.shrink_to_at_most(capacity, hasher);
+        table.shrink_to_at_most(capacity, &hasher);
     }
 }

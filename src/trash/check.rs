@@ -25,8 +25,8 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), InvariantError> {
         if let Some(Old { table, seed, .. }) = self.reseeded.as_ref().and_then(|r| r.old.as_ref()) {
-            table.validate(&|(key, _)| reseed::hash(&self.hasher, seed.as_ref(), key))?;
+            table.validate(&reseed::entry_hasher(&self.hasher, seed.as_ref()))?;
         }
-        self.current().validate(&|(key, _)| self.own_hash(key))
+        self.current().validate(&self.current_hasher())
     }
 }

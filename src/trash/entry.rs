@@ -213,7 +213,7 @@ impl<'a, K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> VacantEntry<'a, 
     pub fn insert_entry(self, value: V) -> OccupiedEntry<'a, K, V, S, A> {
         let Self { map, hash, key } = self;
         let (table, hasher) = map.current_mut();
-        let room = table.make_room(hash, hasher).unwrap_or_else(|error| error.raise());
+        let room = table.make_room(hash, &hasher).unwrap_or_else(|error| error.raise());
         let (_, at) = room.insert_at((key, value));
         OccupiedEntry { map, at }
     }
@@ -226,7 +226,7 @@ impl<'a, K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> VacantEntry<'a, 
     pub fn try_insert(self, value: V) -> Result<&'a mut V, TryInsertError<(K, V)>> {
         let Self { map, hash, key } = self;
         let (table, hasher) = map.current_mut();
-        match table.make_room(hash, hasher) {
+        match table.make_room(hash, &hasher) {
             Ok(room) => Ok(&mut room.insert((key, value)).1),
             Err(error) => Err(TryInsertError { refused: (key, value), error }),
         }
@@ -236,7 +236,7 @@ impl<'a, K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> VacantEntry<'a, 
     pub fn insert(self, value: V) -> &'a mut V {
         let Self { map, hash, key } = self;
         let (table, hasher) = map.current_mut();
-        let room = table.make_room(hash, hasher).unwrap_or_else(|error| error.raise());
+        let room = table.make_room(hash, &hasher).unwrap_or_else(|error| error.raise());
         &mut room.insert((key, value)).1
     }
 }

@@ -54,7 +54,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         let mut picks = |(key, value): &mut (K, V)| predicate(key, value);
         self.extract_old(&mut cursor.old, &mut picks).or_else(|| {
             let (table, hasher) = self.current_mut();
-            table.extract_next(&mut cursor.current, picks, hasher)
+            table.extract_next(&mut cursor.current, &mut picks, &hasher)
         })
     }
 
@@ -69,8 +69,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         else {
             return None;
         };
-        let seed = seed.as_ref();
-        table.extract_next(cursor, picks, |(key, _)| reseed::hash(&*hasher, seed, key))
+        table.extract_next(cursor, picks, &reseed::entry_hasher(&*hasher, seed.as_ref()))
     }
 }
 

@@ -349,7 +349,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
             return self.insert_reseeded(hash, key, value);
         }
         let Self { table, hasher, .. } = self;
-        reseed::insert(table, hash, (key, value), |(key, _)| hasher.hash_one(key))
+        reseed::insert(table, hash, (key, value), &reseed::entry_hasher(&*hasher, None))
     }
 
     /// Removes `key` and returns its value.
@@ -400,7 +400,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
             return self.remove_reseeded(hash, key);
         }
         let Self { table, hasher, .. } = self;
-        table.remove(hash, |(own, _)| key.equivalent(own), |(key, _)| hasher.hash_one(key))
+        table.remove(hash, |(own, _)| key.equivalent(own), &reseed::entry_hasher(&*hasher, None))
     }
 
     /// Returns the entry of `key`, occupied or vacant, after one lookup.
@@ -432,11 +432,10 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         let mut keep = |(key, value): &mut (K, V)| keep(key, value);
         let Self { hasher, reseeded, .. } = self;
         if let Some(Reseeded { old: Some(Old { table, seed, .. }), .. }) = reseeded.as_deref_mut() {
-            let seed = seed.as_ref();
-            table.retain(&mut keep, |(key, _)| reseed::hash(&*hasher, seed, key));
+            table.retain(&mut keep, &reseed::entry_hasher(&*hasher, seed.as_ref()));
         }
         let (table, hasher) = self.current_mut();
-        table.retain(keep, &hasher);
+        table.retain(&mut keep, &hasher);
         table.shrink_all(&hasher);
     }
 
@@ -451,7 +450,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
     /// every key.
     #[must_use]
     pub fn shape(&self) -> TableShape {
-        let current = TableShape::of(self.current(), |(key, _)| self.own_hash(key));
+        let current = TableShape::of(self.current(), &self.current_hasher());
         let old = self.old_table().map_or(0, Table::len);
         TableShape { entries: self.len(), old, bytes: self.allocation_size(), ..current }
     }

@@ -74,13 +74,23 @@ pub(super) fn hash<Q: Hash + ?Sized>(
     }
 }
 
+/// Returns the hashes of entries: those of the seed, if there is one. One function for all callers:
+/// the growth of a table is compiled for each type of closure.
+#[inline(always)]
+pub(super) fn entry_hasher<'m, K: Hash, V, S: BuildHasher>(
+    hasher: &'m S,
+    seed: Option<&'m DefaultHashBuilder>,
+) -> impl Fn(&(K, V)) -> u64 + Copy {
+    move |(key, _)| hash(hasher, seed, key)
+}
+
 /// Inserts an entry, whose value replaces that of its key.
 #[inline(always)]
 pub(super) fn insert<K: Eq, V, A: Allocator + Clone>(
     table: &mut Table<(K, V), A>,
     hash: u64,
     entry: (K, V),
-    hasher: impl Fn(&(K, V)) -> u64,
+    hasher: &impl Fn(&(K, V)) -> u64,
 ) -> Result<Option<V>, TryInsertError<(K, V)>> {
     let eq = |own: &(K, V), new: &(K, V)| own.0 == new.0;
     let replace = |own: &mut (K, V), (_, value): (K, V)| mem::replace(&mut own.1, value);
@@ -115,25 +125,26 @@ impl<K, V, S, A: Allocator + Clone> TrashMap<K, V, S, A> {
 }
 
 impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A> {
-    /// The hash of `key` in the current table.
-    pub(super) fn own_hash<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
-        hash(&self.hasher, self.reseeded.as_ref().map(|reseeded| &reseeded.seed), key)
-    }
-
     /// The hash of `key` in the current table, given that of the hasher.
     pub(super) fn current_hash<Q: Hash + ?Sized>(&self, hash: u64, key: &Q) -> u64 {
         self.reseeded.as_ref().map_or(hash, |reseeded| reseeded.seed.hash_one(key))
     }
 
+    /// The hashes of the entries of the current table.
+    pub(super) fn current_hasher(&self) -> impl Fn(&(K, V)) -> u64 + Copy {
+        entry_hasher(&self.hasher, self.reseeded.as_ref().map(|reseeded| &reseeded.seed))
+    }
+
     /// The current table and the hashes of its entries.
-    pub(super) fn current_mut(&mut self) -> TableAndHasher<'_, K, V, A, impl Fn(&(K, V)) -> u64> {
+    pub(super) fn current_mut(
+        &mut self,
+    ) -> TableAndHasher<'_, K, V, A, impl Fn(&(K, V)) -> u64 + Copy> {
         let Self { table, hasher, reseeded } = self;
         let (table, seed) = match reseeded.as_deref_mut() {
             None => (table, None),
             Some(Reseeded { table, seed, .. }) => (table, Some(&*seed)),
         };
-        let hasher = &*hasher;
-        (table, move |(key, _): &(K, V)| hash(hasher, seed, key))
+        (table, entry_hasher(&*hasher, seed))
     }
 
     /// The entry of `key` in the tables of a map that has reseeded.
@@ -204,7 +215,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         }
         let hash = self.current_hash(hash, &key);
         let (table, hasher) = self.current_mut();
-        insert(table, hash, (key, value), hasher)
+        insert(table, hash, (key, value), &hasher)
     }
 
     /// Removes the entry of `key` from a map that has reseeded or is flooded.
@@ -220,12 +231,11 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
             let at = self.locate_old(key)?;
             let Self { hasher, reseeded, .. } = self;
             let old = reseeded.as_mut()?.old.as_mut()?;
-            let seed = old.seed.as_ref();
-            return old.table.take_slot(at, |(key, _)| self::hash(&*hasher, seed, key));
+            return old.table.take_slot(at, &entry_hasher(&*hasher, old.seed.as_ref()));
         }
         let hash = self.current_hash(hash, key);
         let (table, hasher) = self.current_mut();
-        table.remove(hash, |(own, _)| key.equivalent(own), hasher)
+        table.remove(hash, |(own, _)| key.equivalent(own), &hasher)
     }
 
     /// Answers a flood, and moves the entry of `key` to the current table if it is in the old one.
@@ -278,7 +288,9 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         // Without memory it begins another time; the table will be flooded again.
         let memory = self.table.allocator().clone();
         let mut table = Table::new_in(memory.clone());
-        let (Ok(uninit), Ok(())) = (uninit_box(&memory), table.reserve(1, |_| 0)) else {
+        let (Ok(uninit), Ok(())) =
+            (uninit_box(&memory), table.reserve(1, &entry_hasher(&self.hasher, Some(&seed))))
+        else {
             return;
         };
         table.set_reserved(self.current().reserved());
@@ -310,9 +322,9 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
             return Ok(());
         };
         let Some((key, _)) = old.table.get(at) else { return Ok(()) };
-        let room = table.make_room(seed.hash_one(key), |(key, _)| seed.hash_one(key))?;
-        let before = old.seed.as_ref();
-        if let Some(entry) = old.table.take_slot(at, |(key, _)| hash(&*hasher, before, key)) {
+        let room = table.make_room(seed.hash_one(key), &entry_hasher(&*hasher, Some(seed)))?;
+        let before = entry_hasher(&*hasher, old.seed.as_ref());
+        if let Some(entry) = old.table.take_slot(at, &before) {
             room.insert(entry);
         }
         Ok(())

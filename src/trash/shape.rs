@@ -43,10 +43,10 @@ impl TableShape {
     /// The shape of a table.
     pub(super) fn of<T, A: Allocator + Clone>(
         table: &Table<T, A>,
-        hasher: impl Fn(&T) -> u64,
+        hasher: &impl Fn(&T) -> u64,
     ) -> Self {
         let mut entries_by_distance = alloc::vec![0; REACH + 2];
-        table.count_distances(&mut entries_by_distance, &hasher);
+        table.count_distances(&mut entries_by_distance, hasher);
         Self {
             entries: table.len(),
             segments: table.segments(),

@@ -386,7 +386,7 @@ impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> TrashSet<T, S, A> {
     /// Inserts a value that is not in the set, given its hash in the current table.
     pub(super) fn insert_absent(&mut self, hash: u64, value: T) -> Position {
         let (table, hasher) = self.map.current_mut();
-        let room = table.make_room(hash, hasher).unwrap_or_else(|error| error.raise());
+        let room = table.make_room(hash, &hasher).unwrap_or_else(|error| error.raise());
         room.insert_at((value, ())).1
     }
 

@@ -90,7 +90,7 @@ impl<T, A: Allocator + Clone> TrashTable<T, A> {
     ) -> Result<Entry<'_, T, A>, TryReserveError> {
         Ok(match self.table.locate(hash, eq) {
             Some(at) => Entry::Occupied(OccupiedEntry { table: &mut self.table, at }),
-            None => Entry::Vacant(VacantEntry::new(hash, self.table.make_room(hash, hasher)?)),
+            None => Entry::Vacant(VacantEntry::new(hash, self.table.make_room(hash, &hasher)?)),
         })
     }
 }

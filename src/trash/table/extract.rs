@@ -45,7 +45,7 @@ impl<T, F: FnMut(&mut T) -> bool, H: Fn(&T) -> u64, A: Allocator + Clone> Iterat
 
     fn next(&mut self) -> Option<T> {
         let Self { table, cursor, predicate, hasher } = self;
-        table.table.extract_next(cursor, predicate, &*hasher)
+        table.table.extract_next(cursor, predicate, hasher)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

@@ -154,7 +154,7 @@ impl<T, A: Allocator + Clone> TrashTable<T, A> {
         entry: T,
         hasher: impl Fn(&T) -> u64,
     ) -> OccupiedEntry<'_, T, A> {
-        let room = self.table.make_room(hash, hasher).unwrap_or_else(|error| error.raise());
+        let room = self.table.make_room(hash, &hasher).unwrap_or_else(|error| error.raise());
         VacantEntry::new(hash, room).insert(entry)
     }
 
@@ -178,7 +178,7 @@ impl<T, A: Allocator + Clone> TrashTable<T, A> {
         entry: T,
         hasher: impl Fn(&T) -> u64,
     ) -> Result<OccupiedEntry<'_, T, A>, TryInsertError<T>> {
-        match self.table.make_room(hash, hasher) {
+        match self.table.make_room(hash, &hasher) {
             Ok(room) => Ok(VacantEntry::new(hash, room).insert(entry)),
             Err(error) => Err(TryInsertError { refused: entry, error }),
         }
@@ -191,7 +191,7 @@ impl<T, A: Allocator + Clone> TrashTable<T, A> {
         eq: impl FnMut(&T) -> bool,
         hasher: impl Fn(&T) -> u64,
     ) -> Option<T> {
-        self.table.remove(hash, eq, hasher)
+        self.table.remove(hash, eq, &hasher)
     }
 
     /// Returns mutable references to several entries: for each hash the one for which `eq` with the
@@ -374,14 +374,14 @@ impl<T, A: Allocator + Clone> TrashTable<T, A> {
         additional: usize,
         hasher: impl Fn(&T) -> u64,
     ) -> Result<(), TryReserveError> {
-        self.table.reserve(additional, hasher)?;
+        self.table.reserve(additional, &hasher)?;
         self.table.set_reserved(self.len().saturating_add(additional));
         Ok(())
     }
 
     /// Frees the memory that is not needed for `capacity` entries and those that there are.
     pub fn shrink_to(&mut self, capacity: usize, hasher: impl Fn(&T) -> u64) {
-        self.table.shrink_to_at_most(capacity, hasher);
+        self.table.shrink_to_at_most(capacity, &hasher);
     }
 
     /// Frees the memory that is reserved, and what is free beyond the load of growth.
@@ -402,7 +402,7 @@ impl<T, A: Allocator + Clone> TrashTable<T, A> {
     /// ```
     #[must_use]
     pub fn shape(&self, hasher: impl Fn(&T) -> u64) -> TableShape {
-        TableShape::of(&self.table, hasher)
+        TableShape::of(&self.table, &hasher)
     }
 
     /// Checks every invariant, for tests. O(slots).
