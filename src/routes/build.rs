@@ -21,7 +21,7 @@ use core::ops::Range;
 
 use super::RouteTable;
 use super::change::PATHS_FROM;
-use super::levels::FIRST;
+use super::levels::{FIRST, has_levels};
 use super::node::{Node, Path};
 use super::pool::Exhausted;
 use super::store::{ROOT, Store, exhausted};
@@ -115,7 +115,7 @@ impl<V, M: Allocator + Clone> Store<V, M> {
         value: &mut impl FnMut(u32) -> V,
         prefetch_value: impl Fn(u32),
     ) -> Result<(), Exhausted> {
-        self.make_root()?;
+        self.nodes.make_root()?;
         let mut open = vec![Group { items: 0..items.len(), pos: 0, id: ROOT }];
         let mut routes = Vec::new();
         while let Some(Group { items: range, pos, id }) = open.pop() {
@@ -190,10 +190,10 @@ impl<A: Address, V> RouteTable<A, V> {
         let mut counts = RouteCounts::NONE;
         for item in items.iter().filter(|item| item.len > STRIDE) {
             counts.by_first[first_slot(item.bits) as usize] += 1;
-            counts.long += usize::from(Self::HAS_LEVELS && item.len > FIRST);
+            counts.long += usize::from(has_levels::<A>() && item.len > FIRST);
         }
         drop(items);
-        table.shortcuts = Shortcuts::without(counts).computed(&table.store, table.len);
+        table.shortcuts = Shortcuts::without(counts).computed(&table.store.nodes, table.len);
         table.extend(routes.into_iter().chain(beyond).flatten());
         table
     }

@@ -140,7 +140,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         // Detached while indices refer to blocks that move.
         let counts = mem::replace(&mut self.shortcuts, Shortcuts::EMPTY).counts;
         self.store.compact();
-        self.shortcuts = Shortcuts::without(counts).computed(&self.store, self.len);
+        self.shortcuts = Shortcuts::without(counts).computed(&self.store.nodes, self.len);
     }
 
     /// Returns the bytes that the table has allocated, free ones included; without what values own.

@@ -20,7 +20,7 @@ use super::key::Key;
 use super::node::{Node, Path};
 use super::pool::Exhausted;
 use super::slot::TABLE_END;
-use super::store::{ROOT, Store};
+use super::store::{Nodes, ROOT};
 use super::stride::{STRIDE, first_slot, node_pos};
 use crate::key::bits::Address;
 use crate::memory::Allocator;
@@ -51,7 +51,7 @@ impl Step {
     }
 }
 
-impl<V, M: Allocator + Clone> Store<V, M> {
+impl<M: Allocator + Clone> Nodes<M> {
     /// Returns the node for routes of `len` bits of `key`, if it exists.
     pub(super) fn find_node<A: Address>(
         &self,
@@ -60,11 +60,11 @@ impl<V, M: Allocator + Clone> Store<V, M> {
         len: u32,
     ) -> Option<u32> {
         let end = node_pos(len);
-        if self.nodes.is_empty() {
+        if self.is_empty() {
             return None;
         }
         loop {
-            let node = self.nodes.get(id);
+            let node = self.get(id);
             if let Some(path) = node.as_path() {
                 let strides = path.common_strides(key.window(pos));
                 if strides < path.strides || pos + path.len() > end {
@@ -112,7 +112,7 @@ impl<V, M: Allocator + Clone> Store<V, M> {
     ) -> Result<u32, Exhausted> {
         let (end, mut above) = (node_pos(len), None);
         loop {
-            let node = *self.nodes.get(id);
+            let node = *self.get(id);
             if let Some(path) = node.as_path() {
                 let strides = path.common_strides(key.window(pos)).min((end - pos) / STRIDE);
                 let end_of_path = if strides == path.strides {
@@ -145,7 +145,7 @@ impl<V, M: Allocator + Clone> Store<V, M> {
 
     /// Returns whether a node that has lost a route must be removed or compressed.
     pub(super) fn is_redundant(&self, id: u32) -> bool {
-        let node = self.nodes.get(id);
+        let node = self.get(id);
         node.is_empty() || node.as_chain().is_some()
     }
 
@@ -161,7 +161,7 @@ impl<V, M: Allocator + Clone> Store<V, M> {
         // The last node that has another route or child, and the slot of the branch to the node.
         let mut last_branch = (at, None);
         while at.pos < end {
-            let node = self.nodes.get(at.id);
+            let node = self.get(at.id);
             let (id, pos) = if let Some(path) = node.as_path() {
                 (path.child, at.pos + path.len())
             } else {
@@ -175,7 +175,7 @@ impl<V, M: Allocator + Clone> Store<V, M> {
             };
             at = Step { id, pos, parent: at.id, parent_pos: at.pos };
         }
-        if !self.nodes.get(at.id).is_empty() {
+        if !self.get(at.id).is_empty() {
             self.merge_around(at);
             return None;
         }
@@ -205,7 +205,7 @@ impl<V, M: Allocator + Clone> Store<V, M> {
             let strides = left.min(Path::LONGEST);
             left -= strides;
             let window = key.window(pos + left * STRIDE);
-            let Ok(child) = self.nodes.alloc_one(node) else {
+            let Ok(child) = self.alloc_one(node) else {
                 self.free_chain(node);
                 return Err(Exhausted);
             };
@@ -217,19 +217,19 @@ impl<V, M: Allocator + Clone> Store<V, M> {
 
     /// Adds a child to a node in an empty slot. Returns the index of the child.
     fn add_child(&mut self, id: u32, slot: u32, child: Node) -> Result<u32, Exhausted> {
-        let node = *self.nodes.get(id);
+        let node = *self.get(id);
         let (block, len) = node.children_block();
         let at = node.child_of(slot) - block;
-        let (block, place) = self.nodes.insert(block, len, at)?;
+        let (block, place) = self.insert(block, len, at)?;
         *place = child;
-        self.nodes.get_mut(id).flip_child(slot, block);
+        self.get_mut(id).flip_child(slot, block);
         Ok(block + at)
     }
 
     /// Frees the nodes below one that is not in the trie, each of which has one child at most.
     fn free_chain(&mut self, mut node: Node) {
         while let Some(child) = node.only_child() {
-            node = self.nodes.remove(child, 1, 0).0;
+            node = self.remove(child, 1, 0).0;
         }
     }
 
@@ -240,12 +240,12 @@ impl<V, M: Allocator + Clone> Store<V, M> {
         // Both nodes are allocated before anything changes.
         let rest = match after.strides {
             0 => path.child,
-            _ => self.nodes.alloc_one(Node::chain(after))?,
+            _ => self.alloc_one(Node::chain(after))?,
         };
-        let fork = if strides == 0 { Ok(id) } else { self.nodes.alloc_one(Node::EMPTY) };
+        let fork = if strides == 0 { Ok(id) } else { self.alloc_one(Node::EMPTY) };
         let Ok(fork) = fork else {
             if after.strides > 0 {
-                self.nodes.remove(rest, 1, 0);
+                self.remove(rest, 1, 0);
             }
             return Err(Exhausted);
         };
@@ -253,19 +253,19 @@ impl<V, M: Allocator + Clone> Store<V, M> {
             self.merge(rest);
         }
         if strides > 0 {
-            *self.nodes.get_mut(id) = Node::chain(path.first(strides, fork));
+            *self.get_mut(id) = Node::chain(path.first(strides, fork));
         }
-        *self.nodes.get_mut(fork) = Node::chain(path.skip(strides).first(1, rest));
+        *self.get_mut(fork) = Node::chain(path.skip(strides).first(1, rest));
         Ok(fork)
     }
 
     /// Removes the child in a slot and all nodes below it, which have no routes and one child each.
     fn detach(&mut self, id: u32, slot: u32) {
-        let node = *self.nodes.get(id);
+        let node = *self.get(id);
         debug_assert!(node.has_child(slot));
         let (block, len) = node.children_block();
-        let (freed, block) = self.nodes.remove(block, len, node.child_of(slot) - block);
-        self.nodes.get_mut(id).flip_child(slot, block);
+        let (freed, block) = self.remove(block, len, node.child_of(slot) - block);
+        self.get_mut(id).flip_child(slot, block);
         self.free_chain(freed);
     }
 
@@ -283,11 +283,11 @@ impl<V, M: Allocator + Clone> Store<V, M> {
     /// Merges a node and its child into one path, if both are chain nodes and the path is not too
     /// long.
     fn merge(&mut self, id: u32) {
-        let Some(path) = self.nodes.get(id).as_chain() else { return };
-        let next = self.nodes.get(path.child).as_chain();
+        let Some(path) = self.get(id).as_chain() else { return };
+        let next = self.get(path.child).as_chain();
         if let Some(merged) = next.and_then(|next| path.merged(next)) {
-            self.nodes.remove(path.child, 1, 0);
-            *self.nodes.get_mut(id) = Node::chain(merged);
+            self.remove(path.child, 1, 0);
+            *self.get_mut(id) = Node::chain(merged);
         }
     }
 }

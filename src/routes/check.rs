@@ -6,10 +6,10 @@ use alloc::vec::Vec;
 
 use super::RouteTable;
 use super::change::PATHS_FROM;
-use super::levels::FIRST;
+use super::levels::{FIRST, has_levels};
 use super::node::{Node, Path};
-use super::pool::{Pool, block_size};
-use super::store::{NO_NODE, ROOT};
+use super::pool::block_size;
+use super::store::{NO_NODE, Nodes, ROOT};
 use super::stride::{PrefixIndex, SLOTS, STRIDE, slot_of};
 use super::update::Shortcuts;
 use crate::invariant::{InvariantError, ensure};
@@ -52,80 +52,96 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// ```
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), InvariantError> {
-        let mut tally = Tally { by_first: vec![0; SLOTS as usize], ..Tally::default() };
-        if !self.store.nodes.is_empty() {
-            ensure(
-                *self.store.nodes.get(NO_NODE) == Node::EMPTY,
-                || "node 0 has routes or children",
-            )?;
-            tally.nodes.push((0, 2));
-            tally.in_use.push((0, 2));
-            let mut open = vec![(ROOT, 0, A::from_windows(|_| 0))];
-            while let Some((id, pos, address)) = open.pop() {
-                let node = *self.store.nodes.get(id);
-                self.validate_chain(&node, pos)?;
-                match node.as_path() {
-                    Some(path) => {
-                        validate_path(path, pos)?;
-                        tally.nodes.push((path.child, 1));
-                        tally.in_use.push((path.child, 1));
-                        let end = with_bits(&address, pos, path.bits);
-                        open.push((path.child, pos + path.len(), end));
-                    }
-                    None => {
-                        validate_node::<A>(&node, pos)?;
-                        tally.count(&node, pos, &address);
-                        open.extend((0..SLOTS).filter_map(|slot| {
-                            let bits = PrefixIndex::covering(slot, STRIDE).bits();
-                            Some((node.child(slot)?, pos + STRIDE, with_bits(&address, pos, bits)))
-                        }));
-                    }
+        let nodes = &self.store.nodes;
+        let mut tally = Tally::of::<A, M>(nodes)?;
+        tally.validate((self.len, self.store.used()), nodes)?;
+        self.shortcuts.validate::<A>(tally.long, &tally.by_first, nodes)
+    }
+}
+
+impl Tally {
+    /// Visits all nodes, and checks each one.
+    fn of<A: Address, M: Allocator + Clone>(nodes: &Nodes<M>) -> Result<Self, InvariantError> {
+        let mut tally = Self { by_first: vec![0; SLOTS as usize], ..Self::default() };
+        if nodes.is_empty() {
+            return Ok(tally);
+        }
+        ensure(*nodes.get(NO_NODE) == Node::EMPTY, || "node 0 has routes or children")?;
+        tally.nodes.push((0, 2));
+        tally.in_use.push((0, 2));
+        let mut open = vec![(ROOT, 0, A::from_windows(|_| 0))];
+        while let Some((id, pos, address)) = open.pop() {
+            let node = *nodes.get(id);
+            validate_chain(nodes, &node, pos)?;
+            match node.as_path() {
+                Some(path) => {
+                    validate_path(path, pos)?;
+                    tally.nodes.push((path.child, 1));
+                    tally.in_use.push((path.child, 1));
+                    let end = with_bits(&address, pos, path.bits);
+                    open.push((path.child, pos + path.len(), end));
+                }
+                None => {
+                    validate_node::<A>(&node, pos)?;
+                    tally.count(&node, pos, &address);
+                    open.extend((0..SLOTS).filter_map(|slot| {
+                        let bits = PrefixIndex::covering(slot, STRIDE).bits();
+                        Some((node.child(slot)?, pos + STRIDE, with_bits(&address, pos, bits)))
+                    }));
                 }
             }
         }
-        self.validate_tally(tally)
+        Ok(tally)
     }
 
-    /// Checks that a chain node and its child do not fit into one path.
-    fn validate_chain(&self, node: &Node, pos: u32) -> Result<(), InvariantError> {
-        let Some(path) = node.as_chain().filter(|_| pos >= PATHS_FROM) else { return Ok(()) };
-        let next = self.store.nodes.get(path.child).as_chain();
-        let is_merged = next.is_none_or(|next| path.merged(next).is_none());
-        ensure(is_merged, || format!("the node at bit {pos} and its child should be one path"))
-    }
-
-    fn validate_tally(&self, mut tally: Tally) -> Result<(), InvariantError> {
-        let (routes, len) = (tally.routes, self.len);
+    /// Checks that there are `len` routes, and as many units of nodes and values as are `used`.
+    fn validate<M: Allocator + Clone>(
+        &mut self,
+        (len, used): (usize, (usize, usize)),
+        nodes: &Nodes<M>,
+    ) -> Result<(), InvariantError> {
+        let routes = self.routes;
         ensure(routes == len, || {
             format!("the nodes have {routes} routes, but the length is {len}")
         })?;
-        let units = (disjoint_units(&mut tally.nodes)?, disjoint_units(&mut tally.values)?);
-        let used = self.store.used();
+        let units = (disjoint_units(&mut self.nodes)?, disjoint_units(&mut self.values)?);
         ensure(units == used, || {
             format!("nodes and values in reach: {units:?}, but allocated: {used:?}")
         })?;
-        let are_cleared = are_others_cleared(&self.store.nodes, &mut tally.in_use);
-        ensure(are_cleared, || "a node that is not in use has routes or children")?;
-        let by_first = tally.by_first.try_into().expect("one counter for each slot");
-        ensure(by_first == self.shortcuts.counts.by_first, || "a number of routes is wrong")?;
-        let is_consistent = match &self.shortcuts.direct {
-            Some(direct) => direct.is_consistent(&self.store, &by_first),
+        let are_cleared = are_others_cleared(nodes, &mut self.in_use);
+        ensure(are_cleared, || "a node that is not in use has routes or children")
+    }
+}
+
+impl<M: Allocator + Clone> Shortcuts<M> {
+    /// Checks that the shortcuts agree with the nodes, which have `long` routes of more than 24
+    /// bits.
+    fn validate<A: Address>(
+        &self,
+        long: usize,
+        by_first: &[u32],
+        nodes: &Nodes<M>,
+    ) -> Result<(), InvariantError> {
+        let by_first = by_first.try_into().expect("one counter for each slot");
+        ensure(by_first == self.counts.by_first, || "a number of routes is wrong")?;
+        let is_consistent = match &self.direct {
+            Some(direct) => direct.is_consistent(nodes, &by_first),
             None => true,
         };
         ensure(is_consistent, || "a direct table disagrees with the nodes")?;
-        self.validate_levels(tally.long)
+        let counted = if has_levels::<A>() { long } else { 0 };
+        ensure(self.counts.long == counted, || "the number of long routes is wrong")?;
+        self.validate_levels(nodes)
     }
 
-    /// Checks that the levels agree with the nodes, which have this number of long routes.
-    fn validate_levels(&self, long: usize) -> Result<(), InvariantError> {
-        let counted = if Self::HAS_LEVELS { long } else { 0 };
-        let Shortcuts { levels, making, counts, .. } = &self.shortcuts;
-        ensure(counts.long == counted, || "the number of long routes is wrong")?;
+    /// Checks that the levels agree with the nodes.
+    fn validate_levels(&self, nodes: &Nodes<M>) -> Result<(), InvariantError> {
+        let Self { levels, making, .. } = self;
         ensure(levels.is_none() || making.is_none(), || "there are levels twice")?;
         let incomplete = making.as_ref().map(|making| &making.levels);
         let Some(levels) = levels.as_ref().or(incomplete) else { return Ok(()) };
         let mut expected = vec![];
-        let pushed = self.store.each_entry(|entry| {
+        let pushed = nodes.each_entry(|entry| {
             expected.push(entry);
             Ok(())
         });
@@ -145,6 +161,18 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
             || "the levels disagree with the nodes",
         )
     }
+}
+
+/// Checks that a chain node and its child do not fit into one path.
+fn validate_chain<M: Allocator + Clone>(
+    nodes: &Nodes<M>,
+    node: &Node,
+    pos: u32,
+) -> Result<(), InvariantError> {
+    let Some(path) = node.as_chain().filter(|_| pos >= PATHS_FROM) else { return Ok(()) };
+    let next = nodes.get(path.child).as_chain();
+    let is_merged = next.is_none_or(|next| path.merged(next).is_none());
+    ensure(is_merged, || format!("the node at bit {pos} and its child should be one path"))
 }
 
 fn validate_path(path: Path, pos: u32) -> Result<(), InvariantError> {
@@ -182,10 +210,7 @@ impl Tally {
 }
 
 /// Returns whether all nodes but these are empty.
-fn are_others_cleared<M: Allocator + Clone>(
-    nodes: &Pool<Node, M>,
-    in_use: &mut [(u32, u32)],
-) -> bool {
+fn are_others_cleared<M: Allocator + Clone>(nodes: &Nodes<M>, in_use: &mut [(u32, u32)]) -> bool {
     in_use.sort_unstable();
     let mut next = 0;
     let mut is_cleared = |upto: u32, after: u32| {

@@ -42,7 +42,7 @@ use super::pool::Exhausted;
 use super::search::RouteMatch;
 use super::slot::{Slot, TABLE_END};
 use super::slot_table::{SlotTable, WIDTH, slot_in_table};
-use super::store::{NO_NODE, Store};
+use super::store::{NO_NODE, Nodes};
 use super::stride::{PrefixIndex, SLOTS, STRIDE, first_slot, node_pos};
 use crate::key::bits::Address;
 use crate::memory::{Allocator, Box};
@@ -84,7 +84,7 @@ pub(super) struct Direct<M: Allocator + Clone> {
 }
 
 impl<M: Allocator + Clone> Direct<M> {
-    pub(super) fn new<V>(store: &Store<V, M>) -> Self {
+    pub(super) fn new(nodes: &Nodes<M>) -> Self {
         let mut direct = Self {
             tables: [const { SlotTable::one(&Slot::NO_ROUTES) }; SLOTS as usize],
             short: [RouteMatch::NONE; SLOTS as usize],
@@ -92,18 +92,15 @@ impl<M: Allocator + Clone> Direct<M> {
             unfinished: 0,
             wanted: 0,
             is_fast: detect(),
-            memory: store.memory().clone(),
+            memory: nodes.memory().clone(),
         };
-        direct.update_short(store);
+        direct.update_short(nodes);
         direct
     }
 
-    /// Prepares direct tables, of which none is allocated yet, for the routes of a store.
-    pub(super) fn of<V>(
-        store: &Store<V, M>,
-        routes: &RoutesByFirst,
-    ) -> Result<Box<Self, M>, Exhausted> {
-        let direct = Box::try_new_in(Self::new(store), store.memory().clone());
+    /// Prepares direct tables, of which none is allocated yet, for the routes of nodes.
+    pub(super) fn of(nodes: &Nodes<M>, routes: &RoutesByFirst) -> Result<Box<Self, M>, Exhausted> {
+        let direct = Box::try_new_in(Self::new(nodes), nodes.memory().clone());
         let mut direct = direct.map_err(|_| Exhausted)?;
         for (first, &routes) in (0..).zip(routes) {
             direct.set_table(first, SlotTable::one(Slot::without_table(routes)));
@@ -112,21 +109,21 @@ impl<M: Allocator + Clone> Direct<M> {
         Ok(direct)
     }
 
-    /// Creates and computes the direct tables of a store, as far as there is memory: those that
+    /// Creates and computes the direct tables of nodes, as far as there is memory: those that
     /// pay, and those that `old` has.
-    pub(super) fn computed<V>(
-        store: &Store<V, M>,
+    pub(super) fn computed(
+        nodes: &Nodes<M>,
         routes: &RoutesByFirst,
         old: Option<&Self>,
     ) -> Result<Box<Self, M>, Exhausted> {
-        let mut direct = Self::of(store, routes)?;
+        let mut direct = Self::of(nodes, routes)?;
         for first in 0..SLOTS {
             if direct.wanted >> first & 1 != 0 || old.is_some_and(|old| old.has_table(first)) {
                 direct.make_table(first);
             }
         }
         while direct.unfinished != 0 {
-            direct.proceed(store);
+            direct.proceed(nodes);
         }
         Ok(direct)
     }
@@ -190,19 +187,19 @@ impl<M: Allocator + Clone> Direct<M> {
 
     /// Computes some more groups of an unfinished table, or allocates a wanted one.
     #[inline]
-    pub(super) fn proceed<V>(&mut self, store: &Store<V, M>) {
+    pub(super) fn proceed(&mut self, nodes: &Nodes<M>) {
         if self.unfinished != 0 {
-            self.compute_groups(store, self.unfinished.trailing_zeros());
+            self.compute_groups(nodes, self.unfinished.trailing_zeros());
         } else if self.wanted != 0 {
             self.make_table(self.wanted.trailing_zeros());
         }
     }
 
-    fn compute_groups<V>(&mut self, store: &Store<V, M>, first: u32) {
+    fn compute_groups(&mut self, nodes: &Nodes<M>, first: u32) {
         let from = u32::from(self.computed[first as usize]);
         let to = SLOTS.min(from + GROUPS_AT_ONCE);
         self.computed[first as usize] = to as u8;
-        (from..to).for_each(|second| self.update_group(store, first, second));
+        (from..to).for_each(|second| self.update_group(nodes, first, second));
         if to == SLOTS {
             self.unfinished &= !(1 << first);
         }
@@ -211,9 +208,9 @@ impl<M: Allocator + Clone> Direct<M> {
     /// Updates what depends on the routes of `len` bits in a node, after the change of one.
     /// `is_found` if there is no other node than before.
     #[inline(always)]
-    pub(super) fn update<V, A: Address>(
+    pub(super) fn update<A: Address>(
         &mut self,
-        store: &Store<V, M>,
+        nodes: &Nodes<M>,
         (key, len): (&Key<A>, u32),
         node: u32,
         changed: Changed,
@@ -227,31 +224,31 @@ impl<M: Allocator + Clone> Direct<M> {
         } else if len > TABLE_END {
             let is_in_slot = |slot: &mut Slot| len <= TABLE_END + STRIDE || !slot.is_above_nodes();
             if !is_found && self.computed_slot(word).is_some_and(is_in_slot) {
-                self.update_deeper(store, word);
+                self.update_deeper(nodes, word);
             }
         } else if len > 2 * STRIDE {
             let index = key.index(2 * STRIDE, len);
-            self.update_routes(store, word, (node, index), changed.moved_from);
+            self.update_routes(nodes, word, (node, index), changed.moved_from);
         } else {
-            self.update_moved(store, word, node_pos(len));
+            self.update_moved(nodes, word, node_pos(len));
         }
     }
 
     /// Recomputes what depends on the indices in the node at a position, given its first bits.
     #[inline(never)]
-    pub(super) fn update_moved<V>(&mut self, store: &Store<V, M>, word: u64, pos: u32) {
+    pub(super) fn update_moved(&mut self, nodes: &Nodes<M>, word: u64, pos: u32) {
         match pos / STRIDE {
-            0 => self.update_short(store),
-            1 => self.update_inherited(store, first_slot(word)),
-            2 => self.update_group(store, first_slot(word), first_slot(word << STRIDE)),
-            3 => self.update_deeper(store, word),
+            0 => self.update_short(nodes),
+            1 => self.update_inherited(nodes, first_slot(word)),
+            2 => self.update_group(nodes, first_slot(word), first_slot(word << STRIDE)),
+            3 => self.update_deeper(nodes, word),
             _ => {}
         }
     }
 
     /// Recomputes the routes of up to six bits.
-    fn update_short<V>(&mut self, store: &Store<V, M>) {
-        let root = store.root();
+    fn update_short(&mut self, nodes: &Nodes<M>) {
+        let root = nodes.root();
         for (slot, short) in (0..).zip(&mut self.short) {
             *short =
                 root.longest(slot).map_or(RouteMatch::NONE, |found| RouteMatch::below(0, found));
@@ -259,9 +256,9 @@ impl<M: Allocator + Clone> Direct<M> {
     }
 
     /// Recomputes the routes of 7 to 12 bits in a table.
-    fn update_inherited<V>(&mut self, store: &Store<V, M>, first: u32) {
+    fn update_inherited(&mut self, nodes: &Nodes<M>, first: u32) {
         let Some(table) = self.tables[first as usize].slots_mut() else { return };
-        let at_6 = store.child_of(store.root(), first);
+        let at_6 = nodes.child_of(nodes.root(), first);
         let groups = table.chunks_exact_mut(SLOTS as usize);
         for (second, group) in (0..self.computed[first as usize].into()).zip(groups) {
             let inherited = inherited_of_group(at_6, second);
@@ -274,11 +271,11 @@ impl<M: Allocator + Clone> Direct<M> {
     }
 
     /// Recomputes the slots that begin with these twelve bits.
-    fn update_group<V>(&mut self, store: &Store<V, M>, first: u32, second: u32) {
+    fn update_group(&mut self, nodes: &Nodes<M>, first: u32, second: u32) {
         let Some(table) = self.tables[first as usize].slots_mut() else { return };
         if second < self.computed[first as usize].into() {
             let group = &mut table[(second * SLOTS) as usize..][..SLOTS as usize];
-            compute_group(store, first, second, group);
+            compute_group(nodes, first, second, group);
         }
     }
 
@@ -286,9 +283,9 @@ impl<M: Allocator + Clone> Direct<M> {
     /// after a change of one with this index in their node, whose values from this offset on have
     /// moved.
     #[inline(never)]
-    fn update_routes<V>(
+    fn update_routes(
         &mut self,
-        store: &Store<V, M>,
+        nodes: &Nodes<M>,
         word: u64,
         (node, changed): (u32, PrefixIndex),
         moved_from: u32,
@@ -306,10 +303,10 @@ impl<M: Allocator + Clone> Direct<M> {
                 slot.inherited = by;
             });
         };
-        let (node, pos) = (store.nodes.get(node), 2 * STRIDE);
+        let (node, pos) = (nodes.get(node), 2 * STRIDE);
         if !node.has(changed) {
             let shorter = node.longest_above(changed).map_or_else(
-                || inherited_of_group(store.child_of(store.root(), first), second),
+                || inherited_of_group(nodes.child_of(nodes.root(), first), second),
                 |found| RouteMatch::below(pos, found),
             );
             let len = pos + changed.level();
@@ -327,25 +324,25 @@ impl<M: Allocator + Clone> Direct<M> {
 
     /// Recomputes the slot of these bits after a change below the node at bit 18, or of that
     /// node itself, if it has no routes any more.
-    pub(super) fn update_deeper<V>(&mut self, store: &Store<V, M>, word: u64) {
+    pub(super) fn update_deeper(&mut self, nodes: &Nodes<M>, word: u64) {
         let Some(slot) = self.computed_slot(word) else { return };
         let old = mem::replace(&mut slot.node, NO_NODE);
-        slot.copy_node(store, store.node_at_18(word));
+        slot.copy_node(nodes, nodes.node_at_18(word));
         if slot.node != old {
             // A node that was added or removed has moved its siblings.
-            self.update_nodes(store, word);
+            self.update_nodes(nodes, word);
         }
     }
 
     /// Sets the nodes of the slots that begin with the same twelve bits.
-    pub(super) fn update_nodes<V>(&mut self, store: &Store<V, M>, word: u64) {
+    pub(super) fn update_nodes(&mut self, nodes: &Nodes<M>, word: u64) {
         if self.computed_slot(word).is_none() {
             return;
         }
         let Some(table) = self.tables[first_slot(word) as usize].slots_mut() else { return };
         let group = &mut table[slot_in_table(word) & !(SLOTS as usize - 1)..][..SLOTS as usize];
         // The other slots have no nodes.
-        for (slot, child) in store.node_at_12(word).into_iter().flat_map(Node::children) {
+        for (slot, child) in nodes.node_at_12(word).into_iter().flat_map(Node::children) {
             group[slot as usize].node = child;
         }
     }
@@ -373,8 +370,8 @@ impl<M: Allocator + Clone> Direct<M> {
     }
 
     /// Returns whether the slots agree with the nodes.
-    pub(super) fn is_consistent<V>(&self, store: &Store<V, M>, routes: &RoutesByFirst) -> bool {
-        let expected = Self::new(store);
+    pub(super) fn is_consistent(&self, nodes: &Nodes<M>, routes: &RoutesByFirst) -> bool {
+        let expected = Self::new(nodes);
         let is_table_consistent = |first: u32, table: &[Slot; WIDTH]| {
             let computed = u32::from(self.computed[first as usize]);
             let groups = (0..SLOTS).zip(table.chunks(SLOTS as usize));
@@ -382,7 +379,7 @@ impl<M: Allocator + Clone> Direct<M> {
                 && groups.into_iter().all(|(second, group)| {
                     let mut expected = [Slot::EMPTY; SLOTS as usize];
                     if second < computed {
-                        compute_group(store, first, second, &mut expected);
+                        compute_group(nodes, first, second, &mut expected);
                     }
                     group == expected
                 })
@@ -436,17 +433,17 @@ fn inherited_by_slots(
 }
 
 /// Computes the slots that begin with these twelve bits from the nodes.
-fn compute_group<V, M: Allocator + Clone>(
-    store: &Store<V, M>,
+fn compute_group<M: Allocator + Clone>(
+    nodes: &Nodes<M>,
     first: u32,
     second: u32,
     group: &mut [Slot],
 ) {
-    let at_6 = store.child_of(store.root(), first);
-    let at_12 = at_6.and_then(|node| store.child_of(node, second));
+    let at_6 = nodes.child_of(nodes.root(), first);
+    let at_12 = at_6.and_then(|node| nodes.child_of(node, second));
     let inherited = inherited_by_slots(at_6, at_12, second);
     for (slot, (entry, inherited)) in (0..).zip(group.iter_mut().zip(inherited)) {
-        entry.copy_node(store, at_12.and_then(|node| node.child(slot)));
+        entry.copy_node(nodes, at_12.and_then(|node| node.child(slot)));
         entry.inherited = inherited;
     }
 }

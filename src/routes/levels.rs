@@ -42,6 +42,7 @@ use super::pool::Exhausted;
 use super::search::RouteMatch;
 use super::segment::{DEEPER, Entry, SLOTS, Segment, hash};
 use super::stride::{STRIDE, first_slot};
+use crate::key::bits::Address;
 use crate::memory::{Allocator, Vec};
 use crate::raw::bit_ops::{select, select_ref};
 
@@ -50,6 +51,11 @@ pub(super) const FIRST: u32 = 24;
 
 /// The last level.
 pub(super) const LAST: u32 = 42;
+
+/// Whether there are levels: a descent to the last bits of shorter addresses is short, too.
+pub(super) const fn has_levels<A: Address>() -> bool {
+    A::BITS > LAST
+}
 
 /// Two segments are merged if they have fewer entries than this: then one is less than half full.
 const MERGE_BELOW: usize = SLOTS * 3 / 8;

@@ -14,7 +14,7 @@
 
 use super::RouteTable;
 use super::direct::Direct;
-use super::levels::{Candidates, Found};
+use super::levels::{Candidates, Found, has_levels};
 use super::node::{Node, Path};
 use super::search::RouteMatch;
 use super::slot::Slot;
@@ -51,7 +51,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         let Some(direct) = &self.shortcuts.direct else { return self.longest_in_trie(address) };
         let word = address.window(0);
         let slot = direct.slot(word);
-        if !Self::HAS_LEVELS && !slot.is_complete() {
+        if !has_levels::<A>() && !slot.is_complete() {
             return self.longest_in_trie(address);
         }
         if !direct.is_fast() {
@@ -80,7 +80,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     #[inline(always)]
     fn candidates(&self, slot: &Slot, word: u64) -> Candidates<'_> {
         match &self.shortcuts.levels {
-            Some(levels) if Self::HAS_LEVELS && !slot.is_complete() => levels.candidates(word),
+            Some(levels) if has_levels::<A>() && !slot.is_complete() => levels.candidates(word),
             _ => Candidates::NONE,
         }
     }
@@ -102,7 +102,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     ) -> RouteMatch {
         if !slot.is_complete() {
             let levels = self.shortcuts.levels.as_ref();
-            let Some(levels) = levels.filter(|_| Self::HAS_LEVELS && slot.is_computed()) else {
+            let Some(levels) = levels.filter(|_| has_levels::<A>() && slot.is_computed()) else {
                 return self.longest_in_trie(address);
             };
             // SAFETY: by the contract of this function.
@@ -241,7 +241,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
                 prefetch(*slot);
             }
             let slots = addresses.iter().zip(&slots);
-            if !Self::HAS_LEVELS {
+            if !has_levels::<A>() {
                 for ((address, slot), found) in slots.zip(found) {
                     *found = finish(address, slot, Candidates::NONE);
                 }

@@ -13,11 +13,10 @@
 //! This is how a table gets its levels, and gets them again after they were released because there
 //! was no memory for one of their segments.
 
-use super::RouteTable;
 use super::levels::{FIRST, LAST, Levels};
 use super::pool::Exhausted;
 use super::release::{Slots, Visit};
-use super::store::Store;
+use super::store::Nodes;
 use crate::key::bits::Address;
 use crate::memory::{Allocator, Vec};
 
@@ -35,63 +34,35 @@ pub(super) struct Making<M: Allocator + Clone> {
     cursor: Slots<M>,
 }
 
-impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
-    /// Begins or continues to make levels, if they pay.
-    #[inline]
-    pub(super) fn make_levels_if_missing(&mut self) {
-        let shortcuts = &self.shortcuts;
-        let pays = shortcuts.making.is_some() || shortcuts.counts.long >= MAKE_AT;
-        if shortcuts.levels.is_none() && pays {
-            self.make_levels();
-        }
-    }
-
-    /// Visits some more nodes for levels that are not complete, or begins with that.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn make_levels(&mut self) {
-        let Some(making) = &mut self.shortcuts.making else {
-            match self.shortcuts.wait.checked_sub(1) {
-                Some(wait) => self.shortcuts.wait = wait,
-                None => {
-                    let begun = self.begin_levels();
-                    self.shortcuts.keep_levels_if(begun);
-                }
-            }
-            return;
-        };
-        for _ in 0..NODES_AT_ONCE {
-            let Some(next) = self.store.successor(&mut making.cursor) else {
-                self.shortcuts.levels = self.shortcuts.making.take().map(|making| making.levels);
-                return;
-            };
-            if let Err(error) = making.visit(&self.store, &next) {
-                return self.shortcuts.keep_levels_if(Err(error));
-            }
-        }
-    }
-
-    fn begin_levels(&mut self) -> Result<(), Exhausted> {
-        let levels = Levels::with_capacity_in(0, self.allocator().clone())?;
-        self.shortcuts.making = Some(Making { levels, cursor: self.cursor()? });
-        Ok(())
-    }
-}
-
 impl<M: Allocator + Clone> Making<M> {
+    /// Returns levels without entries, before the first node.
+    pub(super) fn begin<A: Address>(nodes: &Nodes<M>) -> Result<Self, Exhausted> {
+        let levels = Levels::with_capacity_in(0, nodes.memory().clone())?;
+        Ok(Self { levels, cursor: nodes.cursor::<A>()? })
+    }
+
+    /// Visits some more nodes. Returns whether the levels are complete.
+    pub(super) fn proceed(&mut self, nodes: &Nodes<M>) -> Result<bool, Exhausted> {
+        for _ in 0..NODES_AT_ONCE {
+            let Some(next) = nodes.successor(&mut self.cursor) else { return Ok(true) };
+            self.visit(nodes, &next)?;
+        }
+        Ok(false)
+    }
+
     /// Sets the entry of a node, if it has one.
-    fn visit<V>(
+    fn visit(
         &mut self,
-        store: &Store<V, M>,
+        nodes: &Nodes<M>,
         &Visit { id, pos, word }: &Visit,
     ) -> Result<(), Exhausted> {
         match pos {
             ..FIRST => Ok(()),
             // A path has no routes.
-            FIRST..LAST => self.levels.set(store.entry_of(id, word, pos)),
+            FIRST..LAST => self.levels.set(nodes.entry_of(id, word, pos)),
             // Also of each node below the last level: a path may have led past that level since
             // the nodes above it were visited.
-            LAST.. => self.levels.set(store.last_entry(word)),
+            LAST.. => self.levels.set(nodes.last_entry(word)),
         }
     }
 

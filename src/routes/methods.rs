@@ -132,7 +132,8 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         let old = match self.insert_in_node((key, len), index, node, value)? {
             Inserted::Replaced(old) => Some(old),
             Inserted::New(changed) => {
-                self.after_insert((key, len), node.0, changed, by_copy.is_some());
+                let nodes = (&self.store.nodes, self.len);
+                self.shortcuts.after_insert(nodes, (key, len), node.0, changed, by_copy.is_some());
                 None
             }
         };
@@ -171,7 +172,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         key: &Key<A>,
         len: u32,
     ) -> Result<(u32, RouteBits), Exhausted> {
-        let id = self.store.ensure_path(self.start(key, len), key, len)?;
+        let id = self.store.nodes.ensure_path(self.shortcuts.start(key, len), key, len)?;
         Ok((id, self.store.nodes.get(id).bits()))
     }
 
@@ -181,8 +182,8 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         if self.len == 0 {
             self.clear();
         } else {
-            self.store.remove_path(FROM_ROOT, key, len);
-            self.after_undo(key, len);
+            self.store.nodes.remove_path(FROM_ROOT, key, len);
+            self.shortcuts.after_undo(&self.store.nodes, (key, len));
         }
     }
 
@@ -225,13 +226,13 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
             self.clear();
             return value;
         }
-        self.after_remove((key, len), node, changed);
-        if changed.bits.is_empty() && self.store.is_redundant(node) {
-            let changed = self.store.remove_path(self.start(key, len), key, len);
-            self.after_remove_path(key, len, changed);
+        self.shortcuts.after_remove((&self.store.nodes, self.len), (key, len), node, changed);
+        if changed.bits.is_empty() && self.store.nodes.is_redundant(node) {
+            let changed = self.store.nodes.remove_path(self.shortcuts.start(key, len), key, len);
+            self.shortcuts.after_remove_path(&self.store.nodes, (key, len), changed);
         }
         if self.shortcuts.making.is_some() {
-            self.make_levels();
+            self.shortcuts.make_levels::<A>(&self.store.nodes);
         }
         self.release_step();
         value

@@ -37,6 +37,9 @@
 //! (`release.rs`). Copies are made when there are some hundred routes, and computed
 //! in steps (`update.rs`).
 //!
+//! Nodes and copies do not depend on the type of the values: their functions are methods of `Nodes`
+//! and `Shortcuts`, which are compiled once for all tables (`store.rs`, `update.rs`).
+//!
 //! # Invariants
 //!
 //! 1. A node at bit `pos` holds the routes of `pos + 1` to `pos + 6` bits that begin with its

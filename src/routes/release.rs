@@ -21,7 +21,7 @@
 
 use super::RouteTable;
 use super::pool::{Exhausted, Released};
-use super::store::{ROOT, Store};
+use super::store::{Nodes, ROOT};
 use super::stride::{STRIDE, first_slot};
 use crate::key::bits::Address;
 use crate::memory::{Allocator, Vec};
@@ -56,7 +56,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
             return;
         };
         for _ in 0..NODES_AT_ONCE {
-            let Some(next) = self.store.successor(&mut slots) else {
+            let Some(next) = self.store.nodes.successor(&mut slots) else {
                 match self.store.release_chunks() {
                     [Released::Done, Released::Done] => return,
                     // Nodes were merged, one that had been visited with one that had not.
@@ -75,17 +75,10 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
 
     /// Begins the release, if there is memory for the cursor. Returns that.
     fn begin_release(&mut self) -> Option<Slots<M>> {
-        let mut slots = self.cursor().ok()?;
+        let mut slots = self.store.nodes.cursor::<A>().ok()?;
         self.store.begin_release();
         self.visit_root(&mut slots);
         Some(slots)
-    }
-
-    /// Returns a cursor before all nodes but the root, with memory for the path of any node.
-    pub(super) fn cursor(&self) -> Result<Slots<M>, Exhausted> {
-        let mut slots = Slots::new_in(self.allocator().clone());
-        slots.try_reserve_exact((A::BITS / STRIDE + 1) as usize).map_err(|_| Exhausted)?;
-        Ok(slots)
     }
 
     /// Visits the root, and sets the cursor to it.
@@ -95,22 +88,29 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     }
 
     /// Moves the blocks of a node to the first chunks.
-    fn visit(&mut self, &Visit { id, pos, word }: &Visit) {
-        let (values, children) = self.store.relocate(id);
+    fn visit(&mut self, node: &Visit) {
+        let (values, children) = self.store.relocate(node.id);
         if values || children {
-            self.after_move(id, word, pos, values);
+            self.shortcuts.after_move(&self.store.nodes, node, values);
         }
     }
 }
 
-impl<V, M: Allocator + Clone> Store<V, M> {
+impl<M: Allocator + Clone> Nodes<M> {
+    /// Returns a cursor before all nodes but the root, with memory for the path of any node.
+    pub(super) fn cursor<A: Address>(&self) -> Result<Slots<M>, Exhausted> {
+        let mut slots = Slots::new_in(self.memory().clone());
+        slots.try_reserve_exact((A::BITS / STRIDE + 1) as usize).map_err(|_| Exhausted)?;
+        Ok(slots)
+    }
+
     /// Returns the first node whose path follows these slots, and changes them to its path.
     pub(super) fn successor(&self, slots: &mut Slots<M>) -> Option<Visit> {
         let (mut id, mut depth) = (ROOT, 0);
         // The last node on the way with a later child: its depth, that slot, and the child.
         let mut later = None;
         loop {
-            let node = self.nodes.get(id);
+            let node = self.get(id);
             if let Some(path) = node.as_path() {
                 let strides = path.strides as usize;
                 let digit = |at: usize| first_slot(path.bits << (STRIDE * at as u32)) as u8;

@@ -4,7 +4,7 @@
 
 use super::node::{Node, RouteBits};
 use super::search::{RouteMatch, search};
-use super::store::{NO_NODE, Store};
+use super::store::{NO_NODE, Nodes};
 use super::stride::{STRIDE, first_slot};
 use crate::memory::Allocator;
 
@@ -49,12 +49,8 @@ impl Slot {
 
     /// Copies the routes of the node at [`TABLE_END`].
     #[inline]
-    pub(super) fn copy_node<V, M: Allocator + Clone>(
-        &mut self,
-        store: &Store<V, M>,
-        id: Option<u32>,
-    ) {
-        let node = id.map_or(&Node::EMPTY, |id| store.nodes.get(id));
+    pub(super) fn copy_node<M: Allocator + Clone>(&mut self, nodes: &Nodes<M>, id: Option<u32>) {
+        let node = id.map_or(&Node::EMPTY, |id| nodes.get(id));
         let (inner, outer, values) = node.routes();
         self.inner = inner | if node.only_child().is_some() { DEEPER } else { COMPLETE };
         self.outer = outer;

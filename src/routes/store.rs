@@ -81,9 +81,36 @@ impl<V, M: Allocator + Clone> Values<V, M> {
     }
 }
 
+/// The nodes of a table. What does not need the values is compiled once for all their types.
+pub(super) type Nodes<M> = Pool<Node, M>;
+
+impl<M: Allocator + Clone> Nodes<M> {
+    /// Creates the empty node and the root, if they do not exist.
+    pub(super) fn make_root(&mut self) -> Result<(), Exhausted> {
+        if self.is_empty() {
+            // Both are in the first chunk: the second allocation does not fail.
+            self.alloc_one(Node::EMPTY)?;
+            self.alloc_one(Node::EMPTY)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the root, or an empty node if it does not exist.
+    #[inline]
+    pub(super) fn root(&self) -> &Node {
+        if self.is_empty() { &Node::EMPTY } else { self.get(ROOT) }
+    }
+
+    /// Returns the child of a branch node in a slot.
+    #[inline]
+    pub(super) fn child_of(&self, node: &Node, slot: u32) -> Option<&Node> {
+        Some(self.get(node.child(slot)?))
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Store<V, M: Allocator + Clone = Global> {
-    pub(super) nodes: Pool<Node, M>,
+    pub(super) nodes: Nodes<M>,
     pub(super) values: Values<V, M>,
     /// The slots of the node that was visited last, while memory is released (`release.rs`).
     pub(super) cursor: Option<Vec<u8, M>>,
@@ -104,28 +131,6 @@ impl<V, M: Allocator + Clone> Store<V, M> {
     /// Returns the allocator.
     pub(super) fn memory(&self) -> &M {
         self.nodes.memory()
-    }
-
-    /// Creates the empty node and the root, if they do not exist.
-    pub(super) fn make_root(&mut self) -> Result<(), Exhausted> {
-        if self.nodes.is_empty() {
-            // Both are in the first chunk: the second allocation does not fail.
-            self.nodes.alloc_one(Node::EMPTY)?;
-            self.nodes.alloc_one(Node::EMPTY)?;
-        }
-        Ok(())
-    }
-
-    /// Returns the root, or an empty node if it does not exist.
-    #[inline]
-    pub(super) fn root(&self) -> &Node {
-        if self.nodes.is_empty() { &Node::EMPTY } else { self.nodes.get(ROOT) }
-    }
-
-    /// Returns the child of a branch node in a slot.
-    #[inline]
-    pub(super) fn child_of(&self, node: &Node, slot: u32) -> Option<&Node> {
-        Some(self.nodes.get(node.child(slot)?))
     }
 
     /// Returns the value of a route of a node, if it exists.
@@ -249,7 +254,7 @@ impl<V, M: Allocator + Clone> Store<V, M> {
     }
 
     /// Returns the contents, and leaves the store empty.
-    pub(super) fn take_all(&mut self) -> (Pool<Node, M>, Values<V, M>) {
+    pub(super) fn take_all(&mut self) -> (Nodes<M>, Values<V, M>) {
         self.cursor = None;
         let (nodes, values) =
             (Pool::new_in(self.memory().clone()), Values(Pool::new_in(self.memory().clone())));
@@ -275,13 +280,13 @@ impl<V, M: Allocator + Clone> Store<V, M> {
     /// values that `value` returns for the indices of theirs.
     fn copy_from(
         &mut self,
-        nodes: &Pool<Node, M>,
+        nodes: &Nodes<M>,
         mut value: impl FnMut(u32) -> V,
     ) -> Result<(), Exhausted> {
         if nodes.is_empty() {
             return Ok(());
         }
-        self.make_root()?;
+        self.nodes.make_root()?;
         let memory = self.memory();
         let (mut open, mut row) = (Vec::new_in(memory.clone()), Vec::new_in(memory.clone()));
         open.try_reserve(1).map_err(|_| Exhausted)?;

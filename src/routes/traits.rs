@@ -27,7 +27,7 @@ impl<A: Address + fmt::Debug, V: fmt::Debug, M: Allocator + Clone> fmt::Debug
 impl<A: Address, V: Clone, M: Allocator + Clone> Clone for RouteTable<A, V, M> {
     fn clone(&self) -> Self {
         let store = self.store.clone();
-        let shortcuts = self.shortcuts.computed(&store, self.len);
+        let shortcuts = self.shortcuts.computed(&store.nodes, self.len);
         Self { store, shortcuts, len: self.len, addresses: PhantomData }
     }
 }

@@ -7,13 +7,14 @@ use super::RouteTable;
 use super::change::{FROM_ROOT, Start};
 use super::direct::{Direct, RoutesByFirst};
 use super::key::Key;
-use super::levels::{FIRST, LAST, Levels, key_of, level_of};
+use super::levels::{FIRST, LAST, Levels, has_levels, key_of, level_of};
 use super::make_levels::{MAKE_AT, Making};
 use super::node::{Changed, RouteBits};
 use super::pool::Exhausted;
+use super::release::Visit;
 use super::segment::Entry;
 use super::slot::TABLE_END;
-use super::store::{NO_NODE, ROOT, Store};
+use super::store::{NO_NODE, Nodes, ROOT, Store};
 use super::stride::{PrefixIndex, SLOTS, STRIDE, first_slot};
 use crate::key::bits::Address;
 use crate::memory::{Allocator, Box, Vec};
@@ -73,16 +74,16 @@ impl<M: Allocator + Clone> Shortcuts<M> {
         Self { direct: None, levels: None, making: None, wait: 0, counts }
     }
 
-    /// Computes the shortcuts of a store with `len` routes, as far as there is memory: those that
+    /// Computes the shortcuts of nodes with `len` routes, as far as there is memory: those that
     /// pay, and those that these have.
-    pub(super) fn computed<V>(&self, store: &Store<V, M>, len: usize) -> Self {
+    pub(super) fn computed(&self, nodes: &Nodes<M>, len: usize) -> Self {
         let old = self.direct.as_deref();
         let has_direct = len >= MAKE_DIRECT_AT || old.is_some();
         let has_levels = self.counts.long >= MAKE_AT || self.levels.is_some();
-        let direct = || Direct::computed(store, &self.counts.by_first, old).ok();
+        let direct = || Direct::computed(nodes, &self.counts.by_first, old).ok();
         Self {
             direct: if has_direct { direct() } else { None },
-            levels: if has_levels { store.levels().ok() } else { None },
+            levels: if has_levels { nodes.levels().ok() } else { None },
             ..Self::without(self.counts)
         }
     }
@@ -104,9 +105,6 @@ impl<M: Allocator + Clone> Shortcuts<M> {
 }
 
 impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
-    /// Whether there are levels: a descent to the last bits of shorter addresses is short, too.
-    pub(super) const HAS_LEVELS: bool = A::BITS > LAST;
-
     /// Returns the node for routes of `len` bits of `key` and its routes, if a slot of a direct
     /// table or an entry of the levels has them: then an update does not descend the trie.
     /// Prefetches the values.
@@ -138,16 +136,18 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     #[inline]
     pub(super) fn find_node(&self, key: &Key<A>, len: u32) -> Option<(u32, RouteBits)> {
         self.node_by_copy(key, len).or_else(|| {
-            let id = self.store.find_node(self.start(key, len), key, len)?;
+            let id = self.store.nodes.find_node(self.shortcuts.start(key, len), key, len)?;
             Some((id, self.store.nodes.get(id).bits()))
         })
     }
+}
 
+impl<M: Allocator + Clone> Shortcuts<M> {
     /// Returns where the path to the node for routes of `len` bits of `key` is entered: at the node
     /// of a slot, which is not stale, or at the root.
     #[inline]
-    pub(super) fn start(&self, key: &Key<A>, len: u32) -> Start {
-        let direct = self.shortcuts.direct.as_ref().filter(|_| len > TABLE_END);
+    pub(super) fn start<A: Address>(&self, key: &Key<A>, len: u32) -> Start {
+        let direct = self.direct.as_ref().filter(|_| len > TABLE_END);
         match direct.map_or(NO_NODE, |direct| direct.slot(key.word()).node) {
             NO_NODE => FROM_ROOT,
             node => (node, TABLE_END),
@@ -155,136 +155,192 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     }
 
     /// Updates the shortcuts after the insertion of a route of `len` bits into a node, given
-    /// whether that has been found by its copy.
+    /// whether that has been found by its copy. There are `routes` now.
     #[inline(always)]
-    pub(super) fn after_insert(
+    pub(super) fn after_insert<A: Address>(
         &mut self,
+        (nodes, routes): (&Nodes<M>, usize),
         (key, len): (&Key<A>, u32),
         node: u32,
         changed: Changed,
         is_found: bool,
     ) {
-        let Self { store, shortcuts, .. } = self;
-        let (first, counts) = (first_slot(key.word()), &mut shortcuts.counts);
+        let (first, counts) = (first_slot(key.word()), &mut self.counts);
         if len > STRIDE {
             counts.by_first[first as usize] += 1;
         }
-        if let Some(direct) = &mut shortcuts.direct {
-            direct.update(store, (key, len), node, changed, is_found);
+        if let Some(direct) = &mut self.direct {
+            direct.update(nodes, (key, len), node, changed, is_found);
             if len > STRIDE {
                 direct.add_route(first, counts.by_first[first as usize]);
             }
-            direct.proceed(store);
-        } else if self.len >= MAKE_DIRECT_AT {
+            direct.proceed(nodes);
+        } else if routes >= MAKE_DIRECT_AT {
             // The first time, or again, if there was no memory.
-            shortcuts.direct = Direct::of(store, &counts.by_first).ok();
+            self.direct = Direct::of(nodes, &counts.by_first).ok();
         }
-        if Self::HAS_LEVELS && len > FIRST {
+        if has_levels::<A>() && len > FIRST {
             counts.long += 1;
             match is_found {
-                true => self.update_level_routes(key, len, (node, changed.bits)),
-                false => self.update_level(key, len, Some(node)),
+                true => self.update_level_routes(nodes, (key, len), (node, changed.bits)),
+                false => self.update_level(nodes, (key, len), Some(node)),
             }
-            self.make_levels_if_missing();
+            self.make_levels_if_missing::<A>(nodes);
         }
     }
 
-    /// Updates the shortcuts after the removal of a route of `len` bits from a node.
+    /// Updates the shortcuts after the removal of a route of `len` bits from a node. There are
+    /// `routes` now.
     #[inline(always)]
-    pub(super) fn after_remove(&mut self, (key, len): (&Key<A>, u32), node: u32, changed: Changed) {
-        let Self { store, shortcuts, .. } = self;
-        let (first, counts) = (first_slot(key.word()), &mut shortcuts.counts);
+    pub(super) fn after_remove<A: Address>(
+        &mut self,
+        (nodes, routes): (&Nodes<M>, usize),
+        (key, len): (&Key<A>, u32),
+        node: u32,
+        changed: Changed,
+    ) {
+        let (first, counts) = (first_slot(key.word()), &mut self.counts);
         if len > STRIDE {
             // In case an inconsistent address type returns other first bits than before.
             let count = &mut counts.by_first[first as usize];
             *count = count.saturating_sub(1);
         }
-        if let Some(direct) = &mut shortcuts.direct {
-            direct.update(store, (key, len), node, changed, true);
+        if let Some(direct) = &mut self.direct {
+            direct.update(nodes, (key, len), node, changed, true);
             if len > STRIDE {
                 direct.remove_route(first, counts.by_first[first as usize]);
             }
-            direct.proceed(store);
-            if self.len < DROP_DIRECT_BELOW {
-                shortcuts.direct = None;
+            direct.proceed(nodes);
+            if routes < DROP_DIRECT_BELOW {
+                self.direct = None;
             }
         }
-        if Self::HAS_LEVELS && len > FIRST {
+        if has_levels::<A>() && len > FIRST {
             counts.long -= 1;
             if counts.long < DROP_BELOW {
-                (shortcuts.levels, shortcuts.making) = (None, None);
+                (self.levels, self.making) = (None, None);
             }
-            self.update_level_routes(key, len, (node, changed.bits));
+            self.update_level_routes(nodes, (key, len), (node, changed.bits));
         }
     }
 
     /// Updates the shortcuts after the removal of the nodes that led to a route of `len` bits from
     /// one at position `changed`.
-    pub(super) fn after_remove_path(&mut self, key: &Key<A>, len: u32, changed: Option<u32>) {
+    pub(super) fn after_remove_path<A: Address>(
+        &mut self,
+        nodes: &Nodes<M>,
+        (key, len): (&Key<A>, u32),
+        changed: Option<u32>,
+    ) {
         let is_in_slots = changed.is_some_and(|pos| pos <= TABLE_END) && len > TABLE_END;
-        if let Some(direct) = self.shortcuts.direct.as_mut().filter(|_| is_in_slots) {
-            direct.update_deeper(&self.store, key.word());
+        if let Some(direct) = self.direct.as_mut().filter(|_| is_in_slots) {
+            direct.update_deeper(nodes, key.word());
         }
         // The node at the last level has lost its routes before.
-        if Self::HAS_LEVELS && len > LAST + STRIDE {
-            self.update_level(key, len, None);
+        if has_levels::<A>() && len > LAST + STRIDE {
+            self.update_level(nodes, (key, len), None);
         }
     }
 
     /// Updates the shortcuts after the removal of nodes that a failed insertion has added.
-    pub(super) fn after_undo(&mut self, key: &Key<A>, len: u32) {
-        self.after_remove_path(key, len, Some(0));
-        if let Some(direct) = &mut self.shortcuts.direct {
+    pub(super) fn after_undo<A: Address>(&mut self, nodes: &Nodes<M>, (key, len): (&Key<A>, u32)) {
+        self.after_remove_path(nodes, (key, len), Some(0));
+        if let Some(direct) = &mut self.direct {
             // Their siblings have moved.
-            direct.update_nodes(&self.store, key.word());
+            direct.update_nodes(nodes, key.word());
         }
     }
 
     /// Updates the shortcuts after the blocks of a node have moved: of its values, of its children.
-    pub(super) fn after_move(&mut self, id: u32, word: u64, pos: u32, values: bool) {
-        if let Some(direct) = &mut self.shortcuts.direct {
-            direct.update_moved(&self.store, word, pos);
+    pub(super) fn after_move(
+        &mut self,
+        nodes: &Nodes<M>,
+        &Visit { id, pos, word }: &Visit,
+        values: bool,
+    ) {
+        if let Some(direct) = &mut self.direct {
+            direct.update_moved(nodes, word, pos);
         }
         if values && (FIRST..=LAST).contains(&pos) {
-            let entry = self.store.entry_of(id, word, pos);
+            let entry = nodes.entry_of(id, word, pos);
             self.set_entry(entry);
         }
     }
 
+    /// Begins or continues to make levels, if they pay.
+    #[inline]
+    fn make_levels_if_missing<A: Address>(&mut self, nodes: &Nodes<M>) {
+        let pays = self.making.is_some() || self.counts.long >= MAKE_AT;
+        if self.levels.is_none() && pays {
+            self.make_levels::<A>(nodes);
+        }
+    }
+
+    /// Visits some more nodes for levels that are not complete, or begins with that.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn make_levels<A: Address>(&mut self, nodes: &Nodes<M>) {
+        let is_complete = match &mut self.making {
+            Some(making) => making.proceed(nodes),
+            None if self.wait > 0 => {
+                self.wait -= 1;
+                return;
+            }
+            None => Making::begin::<A>(nodes).map(|begun| {
+                self.making = Some(begun);
+                false
+            }),
+        };
+        if is_complete == Ok(true) {
+            self.levels = self.making.take().map(|made| made.levels);
+        }
+        self.keep_levels_if(is_complete.map(drop));
+    }
+
     /// Sets an entry of the levels, if there are any.
     fn set_entry(&mut self, entry: Entry) {
-        if let Some(levels) = self.shortcuts.levels_mut() {
+        if let Some(levels) = self.levels_mut() {
             let set = levels.set(entry);
-            self.shortcuts.keep_levels_if(set);
+            self.keep_levels_if(set);
         }
     }
 
     /// Sets the routes of a node in its entry, if that exists.
     #[inline]
-    fn update_level_routes(&mut self, key: &Key<A>, len: u32, node: (u32, RouteBits)) {
-        match self.shortcuts.levels_mut() {
+    fn update_level_routes<A: Address>(
+        &mut self,
+        nodes: &Nodes<M>,
+        (key, len): (&Key<A>, u32),
+        node: (u32, RouteBits),
+    ) {
+        match self.levels_mut() {
             Some(levels) if len <= LAST + STRIDE => levels.set_routes(key.level(), node),
-            _ => self.update_level(key, len, Some(node.0)),
+            _ => self.update_level(nodes, (key, len), Some(node.0)),
         }
     }
 
     /// Sets the entry that depends on the routes of `len` bits, given their node.
-    fn update_level(&mut self, key: &Key<A>, len: u32, node: Option<u32>) {
-        if self.shortcuts.levels_mut().is_none() {
+    fn update_level<A: Address>(
+        &mut self,
+        nodes: &Nodes<M>,
+        (key, len): (&Key<A>, u32),
+        node: Option<u32>,
+    ) {
+        if self.levels_mut().is_none() {
             return;
         }
         let entry = match node.filter(|_| len <= LAST + STRIDE) {
-            Some(node) => self.store.entry_of(node, key.word(), level_of(len)),
-            None => self.store.last_entry(key.word()),
+            Some(node) => nodes.entry_of(node, key.word(), level_of(len)),
+            None => nodes.last_entry(key.word()),
         };
         self.set_entry(entry);
     }
 }
 
-impl<V, M: Allocator + Clone> Store<V, M> {
+impl<M: Allocator + Clone> Nodes<M> {
     /// Returns the entry of the node at `pos`.
     pub(super) fn entry_of(&self, id: u32, word: u64, pos: u32) -> Entry {
-        let node = self.nodes.get(id);
+        let node = self.get(id);
         let deeper = pos == LAST && node.only_child().is_some();
         Entry::new((key_of(word, pos), id), node.routes(), deeper)
     }
@@ -294,7 +350,7 @@ impl<V, M: Allocator + Clone> Store<V, M> {
         let entry = |deeper| Entry::new((key_of(word, LAST), NO_NODE), (0, 0, 0), deeper);
         let (mut id, mut pos) = (ROOT, 0);
         while pos < LAST {
-            let node = self.nodes.get(id);
+            let node = self.get(id);
             if let Some(path) = node.as_path() {
                 let strides = (LAST - pos) / STRIDE;
                 if path.common_strides(word << pos) < strides.min(path.strides) {
@@ -319,9 +375,9 @@ impl<V, M: Allocator + Clone> Store<V, M> {
     ) -> Result<(), Exhausted> {
         let mut open = Vec::new_in(self.memory().clone());
         open.try_reserve(SLOTS as usize).map_err(|_| Exhausted)?;
-        open.extend((!self.nodes.is_empty()).then_some((ROOT, 0, 0)));
+        open.extend((!self.is_empty()).then_some((ROOT, 0, 0)));
         while let Some((id, pos, word)) = open.pop() {
-            let node = self.nodes.get(id);
+            let node = self.get(id);
             if let Some(path) = node.as_path() {
                 let (word, end) = (word | path.bits >> pos, pos + path.len());
                 if end > LAST {
