@@ -9,7 +9,7 @@ use flowtable::flow_cache::{
 use flowtable::{DefaultHashBuilder, Direction, FlowCache, FlowKey, Timestamp};
 use model::flow_cache::keys::{ACK, RST, SYN, add, key};
 
-type Cache = FlowCache<FlowKey, u32>;
+type Cache = FlowCache<FlowKey, u64>;
 
 /// Milliseconds after which silent flows are detected: the timeout and a tick.
 const DETECTED: u64 = 2010;

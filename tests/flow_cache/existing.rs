@@ -279,7 +279,7 @@ fn a_batch_may_refuse_flows() {
 #[test]
 #[should_panic(expected = "a hash for each packet")]
 fn a_batch_has_a_hash_for_each_packet() {
-    let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(100).unwrap());
+    let mut cache: FlowCache<u64, ()> = FlowCache::new(Config::new(100).unwrap());
     let packets = [(1, Packet::UDP), (2, Packet::UDP)];
-    cache.observe_batch_with_hashed(&[1], &packets, at(0), |_| 0, |_, _| ());
+    cache.observe_batch_with_hashed(&[1], &packets, at(0), |_| (), |_, _| ());
 }

@@ -57,7 +57,7 @@ fn the_source_of_an_expected_flow_may_be_any() {
     // Of keys with zones and of both versions, too; others have no source.
     let zoned = |key: FlowKey| [(7_u16, key)].map(|key| key);
     let v6 = FlowKey::new("::1".parse().unwrap(), "::2".parse().unwrap(), 5, 6, 17).unwrap();
-    let mut flows: FlowCache<(u16, FlowKey), ()> = FlowCache::new(Config::new(10).expect("some"));
+    let mut flows: FlowCache<(u16, FlowKey), u64> = FlowCache::new(Config::new(10).expect("some"));
     let [key] = zoned(v6);
     let parent = flows.observe(&key, Packet::UDP, at(0)).expect("there is room").handle();
     let expected = Expected::new((8, v6)).from_source(Source::Any);

@@ -1,7 +1,5 @@
 //! Full caches: which flows are evicted, which never are, and which packets are refused.
 
-use core::fmt::Debug;
-use core::hash::BuildHasher;
 use core::time::Duration;
 use std::collections::HashSet;
 
@@ -10,7 +8,6 @@ use flowtable::flow_cache::{
     Class, Config, ConfigError, Cursor, Emergency, EndReason, Handle, Packet, Refused, Tenant,
     Timeouts,
 };
-use flowtable::key::flow::FlowName;
 use flowtable::{FlowCache, FlowKey, TcpFlags, Timestamp};
 use model::flow_cache::keys::{ACK, FIN_ACK, NumberedKey, RST, SYN, SYN_ACK, add, key};
 use rand::rngs::StdRng;
@@ -24,7 +21,8 @@ fn seconds(seconds: u64) -> Timestamp {
     Timestamp::from_secs(seconds)
 }
 
-type Cache<P> = FlowCache<FlowKey, u32, P>;
+/// The values of `memory.rs`, so that a cache with each policy is compiled once.
+type Cache<P, K = FlowKey> = FlowCache<K, [u64; 5], P>;
 
 /// The flow that is evicted for a new one. The new one becomes established, so it is not evicted
 /// next.
@@ -115,15 +113,13 @@ fn pinned_flows_are_never_evicted_and_a_refusal_changes_nothing() {
 }
 
 /// The observable state of the flows.
-fn state<K: FlowName + Debug, P: Eviction, S: BuildHasher>(
-    cache: &FlowCache<K, u32, P, S>,
-) -> Vec<String> {
+fn state(cache: &Cache<ByClass>) -> Vec<String> {
     let mut cursor = Cursor::new();
     let flows = cache.page(&mut cursor, usize::MAX).map(|flow| {
         let (first, last) = (flow.first_seen(), flow.last_seen());
         let what = (flow.class(), flow.protocol(), flow.tenant(), flow.is_pinned(), flow.version());
-        let names: Vec<K> = flow.names().collect();
-        format!("{:?} {names:?} {} {what:?} {first:?} {last:?}", flow.handle(), flow.value())
+        let names: Vec<FlowKey> = flow.names().collect();
+        format!("{:?} {names:?} {:?} {what:?} {first:?} {last:?}", flow.handle(), flow.value())
     });
     flows.collect()
 }
@@ -346,7 +342,7 @@ fn invalid_thresholds_and_limits_are_refused() {
 
 /// Random traffic on a cache with this policy, which never exceeds its capacity.
 fn churn<K: NumberedKey, P: Eviction>(flows: usize, policy: P, packets: u32) {
-    let mut cache: FlowCache<K, u32, P> = FlowCache::with_policy(config(flows), policy);
+    let mut cache: Cache<P, K> = FlowCache::with_policy(config(flows), policy);
     let mut rng = StdRng::seed_from_u64(4);
     let flags = [SYN, SYN_ACK, ACK, ACK, FIN_ACK, RST];
     let mut left = 0;

@@ -311,7 +311,7 @@ fn a_busy_flow_is_rarely_examined() {
 #[test]
 fn a_step_of_time_is_limited_to_a_year() {
     let config = Config::new(100).expect("some").with_timeouts(short());
-    let mut cache: FlowCache<FlowKey, ()> = FlowCache::new(config);
+    let mut cache: FlowCache<FlowKey, u64> = FlowCache::new(config);
     let year = Duration::from_secs(366 * 86_400);
     let mut now = Timestamp::ZERO;
     for years in [1, 10, 400, 1, 1, 500, 500] {
@@ -343,7 +343,7 @@ fn a_step_of_time_is_limited_to_a_year() {
 
 #[test]
 fn time_may_stand_still_or_decrease() {
-    let mut cache: FlowCache<FlowKey, ()> =
+    let mut cache: FlowCache<FlowKey, u64> =
         FlowCache::new(Config::new(10).unwrap().with_timeouts(Timeouts::METER));
     let at = Timestamp::from_secs(1000);
     let handle = cache.observe(&key(3), udp().packet(), at).unwrap().handle();
@@ -363,7 +363,7 @@ fn time_may_stand_still_or_decrease() {
 #[test]
 fn setting_the_clock_preserves_ages() {
     for set in [0, 10, 1_000_000, 10_000_000_000_000] {
-        let mut cache: FlowCache<FlowKey, ()> =
+        let mut cache: FlowCache<FlowKey, u64> =
             FlowCache::new(Config::new(10).unwrap().with_timeouts(Timeouts::METER));
         let at = Timestamp::from_secs(100_000);
         cache.observe(&key(3), udp().packet(), at).unwrap();

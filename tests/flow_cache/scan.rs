@@ -13,7 +13,7 @@ use model::flow_cache::keys::{ACK, FIN_ACK, RST, SYN, SYN_ACK, key};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-type Cache = FlowCache<FlowKey, u32>;
+type Cache = FlowCache<FlowKey, u64>;
 
 fn cache(flows: usize, timeouts: Timeouts) -> Cache {
     FlowCache::new(Config::new(flows).expect("there is room for one").with_timeouts(timeouts))
@@ -26,7 +26,7 @@ fn seconds(seconds: u64) -> Timestamp {
 fn add(cache: &mut Cache, number: u32) -> Handle {
     let observed =
         cache.observe(&key(number), Packet::tcp(ACK), cache.now()).expect("there is room");
-    *observed.flow = number;
+    *observed.flow = number.into();
     observed.handle()
 }
 
@@ -151,7 +151,7 @@ fn a_scan_of_changes_visits_changed_flows_only() {
 }
 
 /// The fields of a flow that a copy has.
-fn copied(cache: &Cache, handle: Handle) -> (u32, Class, bool, Vec<FlowKey>, Timestamp) {
+fn copied(cache: &Cache, handle: Handle) -> (u64, Class, bool, Vec<FlowKey>, Timestamp) {
     let flow = cache.resident(handle).expect("it is there");
     let names = flow.names().collect();
     (*flow.value(), flow.class(), flow.is_pinned(), names, flow.last_seen())
@@ -227,7 +227,7 @@ fn to_retain_flows_is_one_step_over_all_slots() {
         if step % 200 > 0 {
             continue;
         }
-        let keeps = |class: Class, value: u32| class != Class::Established && value % 3 > 0;
+        let keeps = |class: Class, value: u64| class != Class::Established && value % 3 > 0;
         let (mut stepwise, mut cursor, mut ended) = (cache.clone(), Cursor::new(), vec![]);
         let keep = |flow: &Resident<'_, _, _>| keeps(flow.class(), *flow.value());
         while !cursor.is_done() {
@@ -256,7 +256,7 @@ fn to_retain_flows_is_one_step_over_all_slots() {
 }
 
 /// An image of all flows, the most recently seen first.
-pub(crate) fn image(cache: &Cache) -> Image<FlowKey, u32> {
+pub(crate) fn image(cache: &Cache) -> Image<FlowKey, u64> {
     let mut cursor = Cursor::new();
     cache.page(&mut cursor, usize::MAX).collect()
 }
@@ -369,7 +369,7 @@ fn a_restored_cache_continues_like_the_original() {
     assert!(!ended(&mut original, seconds(500)).is_empty());
 }
 
-fn ended(cache: &mut Cache, now: Timestamp) -> BTreeSet<(FlowKey, EndReason, Class, u32)> {
+fn ended(cache: &mut Cache, now: Timestamp) -> BTreeSet<(FlowKey, EndReason, Class, u64)> {
     let mut ended = BTreeSet::new();
     let progress = cache.advance(now, 10_000, |event| {
         if let Event::Ended(left) = event {
@@ -382,7 +382,7 @@ fn ended(cache: &mut Cache, now: Timestamp) -> BTreeSet<(FlowKey, EndReason, Cla
 
 /// Checks that an image is refused, returned and changes nothing; returns the reason.
 #[track_caller]
-fn refused(cache: &mut Cache, image: Image<FlowKey, u32>, now: Timestamp) -> ImageError {
+fn refused(cache: &mut Cache, image: Image<FlowKey, u64>, now: Timestamp) -> ImageError {
     let before = (content(cache), cache.version(), cache.metrics(), cache.now());
     let mut handles = scan(cache, Cursor::new(), 100);
     let error = cache.restore(image.clone(), now).expect_err("the image is refused");
@@ -435,7 +435,7 @@ fn an_image_with_keys_in_use_is_refused() {
     // A key that occurs twice in the image itself.
     let mut cursors = [Cursor::new(), Cursor::new()];
     let [one, two] = &mut cursors;
-    let twice: Image<FlowKey, u32> =
+    let twice: Image<FlowKey, u64> =
         original.page(one, 100).chain(original.page(two, 100)).collect();
     let mut other = cache(10, Timeouts::METER);
     let error = refused(&mut other, twice, seconds(5));
@@ -446,7 +446,7 @@ fn an_image_with_keys_in_use_is_refused() {
 fn an_image_may_be_restored_into_a_used_cache() {
     let original = aged();
     let config = Config::new(1000).expect("some").with_timeouts(Timeouts::METER);
-    let mut joined: FlowCache<FlowKey, u32, Lru> = FlowCache::with_policy(config, Lru::new());
+    let mut joined: FlowCache<FlowKey, u64, Lru> = FlowCache::with_policy(config, Lru::new());
     let now = seconds(200);
     joined.observe(&key(9999), Packet::UDP.from_tenant(Tenant(1)), now).expect("there is room");
     assert_eq!(joined.restore(image(&original), now), Ok(original.len()));

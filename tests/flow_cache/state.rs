@@ -17,12 +17,12 @@ type Key = FiveTuple<Ipv4Addr>;
 const RST_ACK: TcpFlags = TcpFlags(0x14);
 const PSH_ACK: TcpFlags = TcpFlags(0x18);
 
-fn cache_with(timeouts: Timeouts, rule: CloseRule) -> FlowCache<Key, u32> {
+fn cache_with(timeouts: Timeouts, rule: CloseRule) -> FlowCache<Key, u64> {
     let config = Config::new(100).expect("some").with_timeouts(timeouts);
     FlowCache::new(config.with_close_rule(rule))
 }
 
-fn cache() -> FlowCache<Key, u32> {
+fn cache() -> FlowCache<Key, u64> {
     cache_with(Timeouts::METER, CloseRule::BothSides)
 }
 
@@ -39,7 +39,7 @@ fn at(seconds: u64) -> Timestamp {
 /// Observes segments of one flow and checks their direction and the class of the flow after each.
 #[track_caller]
 fn check_segments(
-    cache: &mut FlowCache<Key, u32>,
+    cache: &mut FlowCache<Key, u64>,
     segments: &[(Direction, TcpFlags, Class)],
 ) -> Handle {
     let mut handles = vec![];
@@ -57,7 +57,7 @@ fn check_segments(
 }
 
 /// The flows that end, with a sufficient budget.
-fn ended(cache: &mut FlowCache<Key, u32>, now: Timestamp) -> Vec<RemovedFlow<Key, u32>> {
+fn ended(cache: &mut FlowCache<Key, u64>, now: Timestamp) -> Vec<RemovedFlow<Key, u64>> {
     let mut departures = vec![];
     let progress = cache.advance(now, 1000, |event| {
         if let Event::Ended(removed) = event {
@@ -70,7 +70,7 @@ fn ended(cache: &mut FlowCache<Key, u32>, now: Timestamp) -> Vec<RemovedFlow<Key
 
 /// Checks that the silent flow departs after `seconds` for this reason.
 #[track_caller]
-fn check_departure(cache: &mut FlowCache<Key, u32>, seconds: u64, reason: EndReason) {
+fn check_departure(cache: &mut FlowCache<Key, u64>, seconds: u64, reason: EndReason) {
     let before = cache.now();
     let early = before + Duration::from_secs(seconds) - Duration::from_millis(1);
     assert_eq!(ended(cache, early).len(), 0, "before {seconds} s");
@@ -457,7 +457,7 @@ fn protocols_have_their_numbers() {
 }
 
 /// A cache with a flow of this protocol and class.
-fn with_one(timeouts: Timeouts, protocol: Protocol, class: Class) -> FlowCache<Key, u32> {
+fn with_one(timeouts: Timeouts, protocol: Protocol, class: Class) -> FlowCache<Key, u64> {
     let mut cache = cache_with(timeouts, CloseRule::BothSides);
     let packet = Packet::new(protocol, ACK);
     let handle = cache.observe(&key(Forward), packet, at(0)).expect("there is room").handle();
@@ -543,7 +543,7 @@ fn end_reasons_have_the_codes_of_ipfix() {
 
 #[test]
 fn departures_are_counted_by_reason_and_class() {
-    let mut cache: FlowCache<FlowKey, ()> = FlowCache::new(Config::new(2).expect("two"));
+    let mut cache: FlowCache<FlowKey, u64> = FlowCache::new(Config::new(2).expect("two"));
     for number in 1..4 {
         let key = FlowKey::make(number);
         let observed = cache.observe(&key, Packet::UDP, at(0)).expect("there is room");

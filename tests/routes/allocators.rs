@@ -227,13 +227,13 @@ proptest! {
 #[test]
 #[cfg_attr(miri, ignore = "slow")]
 fn direct_tables_and_levels_are_in_the_memory() {
-    fn test<A: Family>(is_made: impl Fn(&RouteTable<A, u64, &Limited>) -> bool) {
+    fn test<A: Family, V: Value>(is_made: impl Fn(&Table<'_, A, V>) -> bool) {
         let memory = Limited::default();
-        let mut table: RouteTable<A, u64, _> = RouteTable::new_in(&memory);
+        let mut table = Table::<A, V>::new_in(&memory);
         let (mut made, mut refused) = (false, 0);
         for number in 0..20_000 {
             memory.fail_each(usize::from(number % 4 == 3));
-            refused += usize::from(table.try_insert(A::route(number), number).is_err());
+            refused += usize::from(table.try_insert(A::route(number), V::make(number)).is_err());
             made = made || number % 16 == 0 && is_made(&table);
         }
         assert!(made && refused > 5, "{refused} refused");
@@ -244,8 +244,8 @@ fn direct_tables_and_levels_are_in_the_memory() {
         assert!(numbers.count() > 10_000 && table.is_empty());
         assert_eq!(memory.bytes(), 0);
     }
-    test::<Ipv4Addr>(|table| table.shape().direct_tables > 0);
-    test::<Ipv6Addr>(|table| table.shape().level_bytes > 0);
+    test::<Ipv4Addr, [u64; 3]>(|table| table.shape().direct_tables > 0);
+    test::<Ipv6Addr, Box<u64>>(|table| table.shape().level_bytes > 0);
 }
 
 /// As aligned as nodes are, for Miri, which goes by the alignment of the whole buffer.
@@ -346,13 +346,13 @@ fn types_without_an_allocator_are_in_memory_of_the_program() {
         table
     }
     fn is_send_and_sync<T: Send + Sync>(_: &T) {}
-    const EMPTY: RouteTable<Ipv4Addr, Box<u32>> = RouteTable::new();
+    const EMPTY: RouteTable<Ipv4Addr, u32> = RouteTable::new();
     let mut table = global(EMPTY);
     is_send_and_sync(&table);
-    table.insert(Ipv4Addr::route(1), Box::new(1));
+    table.insert(Ipv4Addr::route(1), 1);
     let arena = Bump::new();
     let mut other = RouteTable::new_in(&arena);
-    other.extend(table.iter().map(|(prefix, value)| (prefix, value.clone())));
+    other.extend(table.iter().map(|(prefix, value)| (prefix, *value)));
     assert_eq!(table.intersection(&other).count(), 1);
     assert_eq!((table.difference(&other).count(), other.difference(&table).count()), (0, 0));
     assert!(arena.allocated_bytes() >= other.allocation_size());

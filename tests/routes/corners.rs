@@ -89,6 +89,8 @@ fn every_length() {
 #[test]
 #[cfg_attr(miri, ignore = "slow")]
 fn a_path_is_split_at_any_bit() {
+    const FAR: u32 = 1;
+    const OTHER: u32 = 2;
     fn test<A: Address + Debug>(far: A, step: usize) {
         let far_route = Prefix::host(far);
         for at in (0..A::BITS).step_by(step) {
@@ -96,22 +98,22 @@ fn a_path_is_split_at_any_bit() {
             for other in [prefix_of(far, at), prefix_of(branch, at + 1), Prefix::host(branch)] {
                 for first_far in [true, false] {
                     let mut table = RouteTable::new();
-                    let mut routes = [(far_route, "far"), (other, "other")];
-                    routes.sort_by_key(|route| (route.1 == "far") != first_far);
+                    let mut routes = [(far_route, FAR), (other, OTHER)];
+                    routes.sort_by_key(|route| (route.1 == FAR) != first_far);
                     table.extend(routes);
                     check(&table);
-                    assert_eq!(table.lookup(&far), Some((far_route, &"far")), "{at}");
-                    let near = other.contains(&branch).then_some((other, &"other"));
+                    assert_eq!(table.lookup(&far), Some((far_route, &FAR)), "{at}");
+                    let near = other.contains(&branch).then_some((other, &OTHER));
                     assert_eq!(table.lookup(&branch), near, "{at}");
-                    assert_eq!(table.remove(&other), Some("other"));
+                    assert_eq!(table.remove(&other), Some(OTHER));
                     check(&table);
-                    assert_eq!(table.lookup(&far), Some((far_route, &"far")), "{at}");
+                    assert_eq!(table.lookup(&far), Some((far_route, &FAR)), "{at}");
                     assert_eq!(table.lookup(&branch), None);
-                    table.insert(other, "other");
-                    assert_eq!(table.remove(&far_route), Some("far"));
+                    table.insert(other, OTHER);
+                    assert_eq!(table.remove(&far_route), Some(FAR));
                     check(&table);
                     assert_eq!(table.lookup(&branch), near, "{at}");
-                    let left = other.contains(&far).then_some((other, &"other"));
+                    let left = other.contains(&far).then_some((other, &OTHER));
                     assert_eq!(table.lookup(&far), left, "{at}");
                     table.remove(&other);
                     assert_eq!(table.allocation_size(), 0, "{at}");
@@ -134,9 +136,9 @@ fn all_prefixes_of_a_byte() {
     assert_eq!(all.len(), 511);
     let mut table = RouteTable::new();
     let mut model = BTreeMap::new();
-    for round in 0..3 * 511 {
+    for round in 0..3 * 511_u32 {
         // The factor is coprime to 511; the third round removes them.
-        let route = all[round * 100 % 511];
+        let route = all[round as usize * 100 % 511];
         if round < 2 * 511 {
             assert_eq!(table.insert(route, round), model.insert(route, round));
         } else {

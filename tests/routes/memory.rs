@@ -144,9 +144,9 @@ fn the_allocation_size_is_what_is_allocated() {
     }
     test::<Ipv6Addr, [u64; 25]>([7; 25]);
     if !cfg!(miri) {
-        test::<Ipv4Addr, u32>(7);
+        test::<Ipv4Addr, u8>(7);
         test::<Ipv4Addr, ()>(());
-        test::<Ipv6Addr, u8>(7);
+        test::<Ipv6Addr, u32>(7);
     }
 }
 
@@ -280,7 +280,7 @@ fn interleaved_updates_do_not_fragment_the_memory() {
     let full: RouteTable<Ipv4Addr, u32> =
         groups.iter().flatten().map(|&route| (route, 1)).collect();
     let full = full.allocation_size();
-    let mut table = RouteTable::new();
+    let mut table = RouteTable::<_, u32>::new();
     let mut most = 0;
     let size = groups[0].len();
     for (from, to) in [(0, size), (size, 10), (10, size), (size, size / 2), (size / 2, 0)] {
@@ -328,7 +328,7 @@ fn an_insertion_may_fail() {
     fn test<A: Family>(steps: usize) {
         let routes = routes::<A>(steps, 10);
         let (mut table, mut failed) = (RouteTable::new(), 0);
-        for (nth, &route) in routes.iter().enumerate() {
+        for (&route, nth) in routes.iter().zip(0_u32..) {
             for allowed in 0.. {
                 let before = table.len();
                 let inserted = alloc::with_allocations(allowed, || table.try_insert(route, nth));
@@ -348,7 +348,7 @@ fn an_insertion_may_fail() {
                 }
             }
         }
-        for (nth, route) in routes.iter().enumerate() {
+        for (route, nth) in routes.iter().zip(0..) {
             assert!(table.lookup(&route.address()).is_some());
             let removed = alloc::with_allocations(0, || table.remove(route));
             assert_eq!(removed, Some(nth), "a removal needs no memory");

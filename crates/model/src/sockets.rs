@@ -210,12 +210,9 @@ impl<S: BuildHasher + Clone, A: Allocator + Clone> CheckedSockets<S, A> {
             let removed = self.ours.extract_if(|name, socket| !keep(*name, socket));
             let removed: Vec<(Name, u32)> = removed.collect();
             let expected = self.model.sockets.iter().filter(|own| !is_kept(own.socket));
-            let mut expected: Vec<_> = expected.map(|own| (own.socket, own.name)).collect();
-            let mut removed: Vec<_> =
-                removed.iter().map(|&(name, socket)| (socket, name)).collect();
-            expected.sort_unstable_by_key(|(socket, _)| *socket);
-            removed.sort_unstable_by_key(|(socket, _)| *socket);
-            assert_eq!(removed, expected);
+            let expected = expected.map(|own| (own.socket, own.name)).collect();
+            let removed = removed.iter().map(|&(name, socket)| (socket, name)).collect();
+            assert_eq!(sorted(removed), sorted(expected));
         }
         assert_eq!(visited.len(), self.model.sockets.len(), "each is visited once");
         assert!(visited.iter().all(|name| self.model.position(name).is_some()));
@@ -369,8 +366,15 @@ impl<S: BuildHasher + Clone, A: Allocator + Clone> CheckedSockets<S, A> {
 
     /// Compares everything that both can report, and looks these packets up.
     pub fn compare<'a>(&mut self, packets: impl IntoIterator<Item = &'a FlowKey>) {
+        self.compare_contents();
+        for packet in packets {
+            self.check(packet);
+        }
+    }
+
+    fn compare_contents(&self) {
         self.ours.validate().expect("invariant");
-        let Self { ours, model, .. } = &*self;
+        let Self { ours, model, .. } = self;
         assert_eq!((ours.len(), ours.capacity()), (model.sockets.len(), model.limit));
         assert_eq!(ours.is_empty(), model.sockets.is_empty());
         assert!(ours.len() <= ours.capacity());
@@ -379,19 +383,17 @@ impl<S: BuildHasher + Clone, A: Allocator + Clone> CheckedSockets<S, A> {
             assert_eq!(ours.get(&socket.name), Some(&socket.socket), "{:?}", socket.name);
         }
         // Sockets are all different, so none is returned twice.
-        let mut shown: Vec<(u32, Name)> =
-            ours.iter().map(|(name, socket)| (*socket, name)).collect();
-        shown.sort_unstable_by_key(|(socket, _)| *socket);
-        let mut known: Vec<(u32, Name)> =
-            model.sockets.iter().map(|socket| (socket.socket, socket.name)).collect();
-        known.sort_unstable_by_key(|(socket, _)| *socket);
-        assert_eq!(shown, known);
+        let shown = ours.iter().map(|(name, socket)| (*socket, name)).collect();
+        let known = model.sockets.iter().map(|socket| (socket.socket, socket.name)).collect();
+        assert_eq!(sorted(shown), sorted(known));
         for name in self.removed.iter().rev().take(8) {
             let theirs = model.position(name).map(|at| &model.sockets[at].socket);
             assert_eq!(ours.get(name), theirs, "{name:?}");
         }
-        for packet in packets {
-            self.check(packet);
-        }
     }
+}
+
+fn sorted(mut sockets: Vec<(u32, Name)>) -> Vec<(u32, Name)> {
+    sockets.sort_unstable_by_key(|(socket, _)| *socket);
+    sockets
 }

@@ -58,17 +58,17 @@ impl<A: Address, V> RouteList<A, V> {
 
     /// All routes that contain the address, the shortest first.
     pub fn matches(&self, address: &A) -> Vec<(Prefix<A>, &V)> {
-        self.all(|prefix| contains(&prefix, address))
+        self.all(&|prefix| contains(&prefix, address))
     }
 
     /// All routes that cover the prefix, itself included, the shortest first.
     pub fn covering(&self, prefix: &Prefix<A>) -> Vec<(Prefix<A>, &V)> {
-        self.all(|route| covers(&route, prefix))
+        self.all(&|route| covers(&route, prefix))
     }
 
     /// All routes that the prefix covers, itself included, in order.
     pub fn covered(&self, prefix: &Prefix<A>) -> Vec<(Prefix<A>, &V)> {
-        self.all(|route| covers(prefix, &route))
+        self.all(&|route| covers(prefix, &route))
     }
 
     /// Whether a route covers the prefix or is covered by it.
@@ -78,14 +78,14 @@ impl<A: Address, V> RouteList<A, V> {
 
     /// All routes: by address, and of one address the shorter prefix first.
     pub fn iter(&self) -> Vec<(Prefix<A>, &V)> {
-        self.all(|_| true)
+        self.all(&|_| true)
     }
 
     /// The selected routes in order. Of those that contain one address the shorter come first.
-    fn all(&self, are: impl Fn(Prefix<A>) -> bool) -> Vec<(Prefix<A>, &V)> {
+    fn all(&self, are: &dyn Fn(Prefix<A>) -> bool) -> Vec<(Prefix<A>, &V)> {
         let found = self.routes.iter().filter(|(prefix, _)| are(*prefix));
         let mut found: Vec<_> = found.map(|(prefix, value)| (*prefix, value)).collect();
-        found.sort_by_key(|(prefix, _)| (prefix.address(), prefix.len()));
+        found.sort_unstable_by_key(|(prefix, _)| (prefix.address(), prefix.len()));
         found
     }
 }
