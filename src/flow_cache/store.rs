@@ -272,8 +272,8 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
         self.try_hash_of(target).expect(FLOW)
     }
 
-    /// Returns [`hash_of`](Self::hash_of) as the index calls it. One function for all callers: the
-    /// growth of the index is compiled for each type of closure.
+    /// Returns [`hash_of`](Self::hash_of) as the index calls it. All callers have a function of one
+    /// type, for each of which the growth of the index is compiled.
     #[inline(always)]
     pub(super) fn hasher_of_bits(&self) -> impl Fn(u32) -> u32 + Copy {
         |bits| self.hash_of(Target::from_bits(bits))

@@ -54,13 +54,13 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     pub fn validate(&self) -> Result<(), InvariantError> {
         let nodes = &self.store.nodes;
         let mut tally = Tally::of::<A, M>(nodes)?;
-        tally.validate((self.len, self.store.used()), nodes)?;
+        tally.validate(self.len, self.store.used(), nodes)?;
         self.shortcuts.validate::<A>(tally.long, &tally.by_first, nodes)
     }
 }
 
 impl Tally {
-    /// Visits all nodes, and checks each one.
+    /// Visits all nodes, and checks each one. Returns what it has counted.
     fn of<A: Address, M: Allocator + Clone>(nodes: &Nodes<M>) -> Result<Self, InvariantError> {
         let mut tally = Self { by_first: vec![0; SLOTS as usize], ..Self::default() };
         if nodes.is_empty() {
@@ -94,10 +94,24 @@ impl Tally {
         Ok(tally)
     }
 
-    /// Checks that there are `len` routes, and as many units of nodes and values as are `used`.
+    fn count<A: Address>(&mut self, node: &Node, pos: u32, address: &A) {
+        let (values, routes) = node.values_block();
+        let (children, count) = node.children_block();
+        self.values.push((values, block_size(routes)));
+        self.nodes.push((children, block_size(count)));
+        self.in_use.push((children, count));
+        self.routes += routes as usize;
+        self.long += if pos >= FIRST { routes as usize } else { 0 };
+        if pos > 0 {
+            self.by_first[slot_of(address, 0) as usize] += routes;
+        }
+    }
+
+    /// Checks that there are `len` routes, and as many units of nodes and of values as are `used`.
     fn validate<M: Allocator + Clone>(
         &mut self,
-        (len, used): (usize, (usize, usize)),
+        len: usize,
+        used: (usize, usize),
         nodes: &Nodes<M>,
     ) -> Result<(), InvariantError> {
         let routes = self.routes;
@@ -192,21 +206,6 @@ fn validate_node<A: Address>(node: &Node, pos: u32) -> Result<(), InvariantError
     ensure(pos == 0 || !node.has(PrefixIndex::TOP), || {
         format!("the node at bit {pos} has a route of level 0, which only the root may have")
     })
-}
-
-impl Tally {
-    fn count<A: Address>(&mut self, node: &Node, pos: u32, address: &A) {
-        let (values, routes) = node.values_block();
-        let (children, count) = node.children_block();
-        self.values.push((values, block_size(routes)));
-        self.nodes.push((children, block_size(count)));
-        self.in_use.push((children, count));
-        self.routes += routes as usize;
-        self.long += if pos >= FIRST { routes as usize } else { 0 };
-        if pos > 0 {
-            self.by_first[slot_of(address, 0) as usize] += routes;
-        }
-    }
 }
 
 /// Returns whether all nodes but these are empty.

@@ -5,9 +5,7 @@ use core::fmt;
 use core::iter::FusedIterator;
 use core::marker::PhantomData;
 
-use super::node::Node;
-use super::pool::Pool;
-use super::store::{Store, Values};
+use super::store::{Nodes, Store, Values};
 use super::walk::{Descent, Walk};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
@@ -107,7 +105,7 @@ impl<A: Address + fmt::Debug, V: fmt::Debug, M: Allocator + Clone> fmt::Debug
 ///
 /// Created by [`RouteTable::iter_mut`](super::RouteTable::iter_mut).
 pub struct IterMut<'t, A, V, M: Allocator + Clone = Global> {
-    nodes: &'t Pool<Node, M>,
+    nodes: &'t Nodes<M>,
     values: &'t Values<V, M>,
     walk: Walk<A, M>,
     /// The number of remaining routes, if known.
@@ -154,7 +152,7 @@ impl<A, V, M: Allocator + Clone> fmt::Debug for IterMut<'_, A, V, M> {
 
 /// An owning iterator over the routes of a table in order. Created by its `into_iter`.
 pub struct IntoIter<A: Address, V, M: Allocator + Clone = Global> {
-    nodes: Pool<Node, M>,
+    nodes: Nodes<M>,
     /// Values of the routes that the walk has not reached yet are initialised.
     values: Values<V, M>,
     walk: Walk<A, M>,

@@ -52,7 +52,9 @@ pub(super) const FIRST: u32 = 24;
 /// The last level.
 pub(super) const LAST: u32 = 42;
 
-/// Whether there are levels: a descent to the last bits of shorter addresses is short, too.
+/// Whether there are levels for this type of addresses: a descent to the last bits of shorter ones
+/// is short, too.
+#[inline(always)]
 pub(super) const fn has_levels<A: Address>() -> bool {
     A::BITS > LAST
 }

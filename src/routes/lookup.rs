@@ -18,7 +18,7 @@ use super::levels::{Candidates, Found, has_levels};
 use super::node::{Node, Path};
 use super::search::RouteMatch;
 use super::slot::Slot;
-use super::store::{NO_NODE, ROOT};
+use super::store::{NO_NODE, Nodes, ROOT};
 use super::stride::{STRIDE, first_slot, slot_of};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
@@ -44,15 +44,69 @@ impl Best {
     const NONE: Self = Self { id: NO_NODE, pos: 0 };
 }
 
+impl<M: Allocator + Clone> Nodes<M> {
+    /// Returns the longest match of an address without a complete slot.
+    #[inline(never)]
+    fn longest<A: Address>(&self, address: &A) -> RouteMatch {
+        if self.is_empty() {
+            return RouteMatch::NONE;
+        }
+        self.match_at(self.descend(ROOT, 0, address), address)
+    }
+
+    /// Returns the node of an index in a slot or a node.
+    #[inline(always)]
+    fn node(&self, id: u32) -> &Node {
+        // SAFETY: indices in slots and nodes are of units in blocks of children (S1), of the root
+        // or of the empty node (S3), which exist since there have been routes.
+        unsafe { self.get_unchecked(id) }
+    }
+
+    /// Descends from a node as far as there are children.
+    #[inline(always)]
+    fn descend<A: Address>(&self, mut id: u32, mut pos: u32, address: &A) -> Best {
+        let mut best = Best::NONE;
+        loop {
+            // The address is read again only when this word of it is used up.
+            let mut window = address.window(pos);
+            for _ in 0..Path::LONGEST {
+                let node = self.node(id);
+                if let Some(path) = node.as_path() {
+                    if path.common_strides(address.window(pos)) < path.strides {
+                        return best;
+                    }
+                    (id, pos) = (path.child, pos + path.len());
+                    break;
+                }
+                let slot = first_slot(window);
+                if node.covers(slot) {
+                    best = Best { id, pos };
+                }
+                let Some(child) = node.child(slot) else { return best };
+                (id, pos) = (child, pos + STRIDE);
+                window <<= STRIDE;
+            }
+        }
+    }
+
+    /// Returns the match in the node that the descent has recorded.
+    #[inline(always)]
+    fn match_at<A: Address>(&self, best: Best, address: &A) -> RouteMatch {
+        let (node, slot) = (self.node(best.id), slot_of(address, best.pos));
+        // Checked again, since an inconsistent address type could return other bits this time.
+        if node.covers(slot) { match_in(node, slot, best.pos) } else { RouteMatch::NONE }
+    }
+}
+
 impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// Returns the longest match, which may not exist.
     #[inline(always)]
     pub(super) fn longest(&self, address: &A) -> RouteMatch {
-        let Some(direct) = &self.shortcuts.direct else { return self.longest_in_trie(address) };
+        let Some(direct) = &self.shortcuts.direct else { return self.store.nodes.longest(address) };
         let word = address.window(0);
         let slot = direct.slot(word);
         if !has_levels::<A>() && !slot.is_complete() {
-            return self.longest_in_trie(address);
+            return self.store.nodes.longest(address);
         }
         if !direct.is_fast() {
             return self.longest_without_instructions(direct, slot, address, word);
@@ -103,68 +157,17 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         if !slot.is_complete() {
             let levels = self.shortcuts.levels.as_ref();
             let Some(levels) = levels.filter(|_| has_levels::<A>() && slot.is_computed()) else {
-                return self.longest_in_trie(address);
+                return self.store.nodes.longest(address);
             };
             // SAFETY: by the contract of this function.
             match unsafe { levels.longest::<FAST, LEN>(word, candidates) } {
                 Found::Route(found) => return found,
-                Found::Deeper => return self.longest_in_trie(address),
+                Found::Deeper => return self.store.nodes.longest(address),
                 Found::None => {}
             }
         }
         // SAFETY: as above.
         unsafe { slot.longest::<FAST, LEN>(word) }.or(direct.short(word))
-    }
-
-    /// Returns the longest match of an address without a complete slot.
-    #[inline(never)]
-    fn longest_in_trie(&self, address: &A) -> RouteMatch {
-        if self.store.nodes.is_empty() {
-            return RouteMatch::NONE;
-        }
-        self.match_at(self.descend(ROOT, 0, address), address)
-    }
-
-    #[inline(always)]
-    fn node(&self, id: u32) -> &Node {
-        // SAFETY: indices in slots and nodes are of units in blocks of children (S1), of the root
-        // or of the empty node (S3), which exist since there have been routes.
-        unsafe { self.store.nodes.get_unchecked(id) }
-    }
-
-    /// Descends from a node as far as there are children.
-    #[inline(always)]
-    fn descend(&self, mut id: u32, mut pos: u32, address: &A) -> Best {
-        let mut best = Best::NONE;
-        loop {
-            // The address is read again only when this word of it is used up.
-            let mut window = address.window(pos);
-            for _ in 0..Path::LONGEST {
-                let node = self.node(id);
-                if let Some(path) = node.as_path() {
-                    if path.common_strides(address.window(pos)) < path.strides {
-                        return best;
-                    }
-                    (id, pos) = (path.child, pos + path.len());
-                    break;
-                }
-                let slot = first_slot(window);
-                if node.covers(slot) {
-                    best = Best { id, pos };
-                }
-                let Some(child) = node.child(slot) else { return best };
-                (id, pos) = (child, pos + STRIDE);
-                window <<= STRIDE;
-            }
-        }
-    }
-
-    /// Returns the match in the node that the descent has recorded.
-    #[inline(always)]
-    fn match_at(&self, best: Best, address: &A) -> RouteMatch {
-        let (node, slot) = (self.node(best.id), slot_of(address, best.pos));
-        // Checked again, since an inconsistent address type could return other bits this time.
-        if node.covers(slot) { match_in(node, slot, best.pos) } else { RouteMatch::NONE }
     }
 
     /// Returns the prefix and value of a match.
@@ -203,7 +206,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
             }
             None => {
                 for (address, found) in addresses.iter().zip(found) {
-                    *found = result(address, self.with_value(self.longest_in_trie(address)));
+                    *found = result(address, self.with_value(self.store.nodes.longest(address)));
                 }
             }
         }

@@ -132,8 +132,8 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         let old = match self.insert_in_node((key, len), index, node, value)? {
             Inserted::Replaced(old) => Some(old),
             Inserted::New(changed) => {
-                let nodes = (&self.store.nodes, self.len);
-                self.shortcuts.after_insert(nodes, (key, len), node.0, changed, by_copy.is_some());
+                let (nodes, is_found) = (&self.store.nodes, by_copy.is_some());
+                self.shortcuts.after_insert(nodes, self.len, (key, len), node.0, changed, is_found);
                 None
             }
         };
@@ -226,7 +226,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
             self.clear();
             return value;
         }
-        self.shortcuts.after_remove((&self.store.nodes, self.len), (key, len), node, changed);
+        self.shortcuts.after_remove(&self.store.nodes, self.len, (key, len), node, changed);
         if changed.bits.is_empty() && self.store.nodes.is_redundant(node) {
             let changed = self.store.nodes.remove_path(self.shortcuts.start(key, len), key, len);
             self.shortcuts.after_remove_path(&self.store.nodes, (key, len), changed);

@@ -38,7 +38,7 @@
 //! in steps (`update.rs`).
 //!
 //! Nodes and copies do not depend on the type of the values: their functions are methods of `Nodes`
-//! and `Shortcuts`, which are compiled once for all tables (`store.rs`, `update.rs`).
+//! and `Shortcuts`, which are compiled once for all types of values (`store.rs`, `update.rs`).
 //!
 //! # Invariants
 //!

@@ -88,10 +88,10 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     }
 
     /// Moves the blocks of a node to the first chunks.
-    fn visit(&mut self, node: &Visit) {
-        let (values, children) = self.store.relocate(node.id);
+    fn visit(&mut self, visit: &Visit) {
+        let (values, children) = self.store.relocate(visit.id);
         if values || children {
-            self.shortcuts.after_move(&self.store.nodes, node, values);
+            self.shortcuts.after_move(&self.store.nodes, visit, values);
         }
     }
 }

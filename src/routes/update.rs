@@ -33,7 +33,7 @@ const WAIT: usize = 4;
 /// Number of routes below which that memory is released.
 const DROP_DIRECT_BELOW: usize = MAKE_DIRECT_AT / 4;
 
-/// Structures that are computed from the nodes for faster lookups.
+/// Structures that are computed from the nodes for faster lookups. Methods take those nodes.
 pub(super) struct Shortcuts<M: Allocator + Clone> {
     /// Allocated from [`MAKE_DIRECT_AT`] routes on.
     pub(super) direct: Option<Box<Direct<M>, M>>,
@@ -78,12 +78,12 @@ impl<M: Allocator + Clone> Shortcuts<M> {
     /// pay, and those that these have.
     pub(super) fn computed(&self, nodes: &Nodes<M>, len: usize) -> Self {
         let old = self.direct.as_deref();
-        let has_direct = len >= MAKE_DIRECT_AT || old.is_some();
-        let has_levels = self.counts.long >= MAKE_AT || self.levels.is_some();
+        let makes_direct = len >= MAKE_DIRECT_AT || old.is_some();
+        let makes_levels = self.counts.long >= MAKE_AT || self.levels.is_some();
         let direct = || Direct::computed(nodes, &self.counts.by_first, old).ok();
         Self {
-            direct: if has_direct { direct() } else { None },
-            levels: if has_levels { nodes.levels().ok() } else { None },
+            direct: if makes_direct { direct() } else { None },
+            levels: if makes_levels { nodes.levels().ok() } else { None },
             ..Self::without(self.counts)
         }
     }
@@ -159,7 +159,8 @@ impl<M: Allocator + Clone> Shortcuts<M> {
     #[inline(always)]
     pub(super) fn after_insert<A: Address>(
         &mut self,
-        (nodes, routes): (&Nodes<M>, usize),
+        nodes: &Nodes<M>,
+        routes: usize,
         (key, len): (&Key<A>, u32),
         node: u32,
         changed: Changed,
@@ -194,7 +195,8 @@ impl<M: Allocator + Clone> Shortcuts<M> {
     #[inline(always)]
     pub(super) fn after_remove<A: Address>(
         &mut self,
-        (nodes, routes): (&Nodes<M>, usize),
+        nodes: &Nodes<M>,
+        routes: usize,
         (key, len): (&Key<A>, u32),
         node: u32,
         changed: Changed,
@@ -280,7 +282,7 @@ impl<M: Allocator + Clone> Shortcuts<M> {
     #[cold]
     #[inline(never)]
     pub(super) fn make_levels<A: Address>(&mut self, nodes: &Nodes<M>) {
-        let is_complete = match &mut self.making {
+        let made = match &mut self.making {
             Some(making) => making.proceed(nodes),
             None if self.wait > 0 => {
                 self.wait -= 1;
@@ -291,10 +293,10 @@ impl<M: Allocator + Clone> Shortcuts<M> {
                 false
             }),
         };
-        if is_complete == Ok(true) {
-            self.levels = self.making.take().map(|made| made.levels);
+        if made == Ok(true) {
+            self.levels = self.making.take().map(|complete| complete.levels);
         }
-        self.keep_levels_if(is_complete.map(drop));
+        self.keep_levels_if(made.map(drop));
     }
 
     /// Sets an entry of the levels, if there are any.

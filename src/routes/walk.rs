@@ -6,9 +6,8 @@
 //! more slots to visit (`steps.rs`).
 
 use super::node::Node;
-use super::pool::Pool;
 use super::steps::{Step, Steps};
-use super::store::ROOT;
+use super::store::{Nodes, ROOT};
 use super::stride::{PrefixIndex, STRIDE, node_pos, slot_of};
 use crate::key::bits::{Address, with_bits};
 use crate::key::prefix::Prefix;
@@ -31,7 +30,7 @@ struct Frame<A> {
 impl<A: Address> Frame<A> {
     /// Returns the frame of a node, or of the node at the end of the paths that begin there.
     fn of<M: Allocator + Clone>(
-        nodes: &Pool<Node, M>,
+        nodes: &Nodes<M>,
         (mut id, mut pos): (u32, u32),
         mut address: A,
     ) -> Self {
@@ -58,7 +57,7 @@ pub(super) struct Walk<A, M: Allocator + Clone> {
 
 impl<A: Address, M: Allocator + Clone> Walk<A, M> {
     /// Creates a walk over the routes that `prefix` covers.
-    pub(super) fn below(nodes: &Pool<Node, M>, prefix: &Prefix<A>) -> Self {
+    pub(super) fn below(nodes: &Nodes<M>, prefix: &Prefix<A>) -> Self {
         let steps = Steps::new_in(nodes.memory().clone());
         let Some((id, pos)) = top_of(nodes, prefix) else {
             let (node, address) = (Node::EMPTY, prefix.address());
@@ -77,7 +76,7 @@ impl<A: Address, M: Allocator + Clone> Walk<A, M> {
 
     /// Creates a walk over the routes that `prefix` covers, without those up to `last`, which it
     /// covers, too.
-    pub(super) fn after(nodes: &Pool<Node, M>, prefix: &Prefix<A>, last: &Prefix<A>) -> Self {
+    pub(super) fn after(nodes: &Nodes<M>, prefix: &Prefix<A>, last: &Prefix<A>) -> Self {
         let (mut walk, len) = (Self::below(nodes, prefix), last.len());
         loop {
             let frame = &mut walk.frame;
@@ -111,7 +110,7 @@ impl<A: Address, M: Allocator + Clone> Walk<A, M> {
     }
 
     /// Returns the next route and the index of its value.
-    pub(super) fn next(&mut self, nodes: &Pool<Node, M>) -> Option<(Prefix<A>, u32)> {
+    pub(super) fn next(&mut self, nodes: &Nodes<M>) -> Option<(Prefix<A>, u32)> {
         loop {
             let frame = &mut self.frame;
             if frame.slots == 0 {
@@ -136,7 +135,7 @@ impl<A: Address, M: Allocator + Clone> Walk<A, M> {
     }
 
     /// Continues at the child in a slot, which is not among those to be visited any more.
-    fn descend(&mut self, nodes: &Pool<Node, M>, slot: u32, child: u32) {
+    fn descend(&mut self, nodes: &Nodes<M>, slot: u32, child: u32) {
         let Frame { id, pos, slots, .. } = self.frame;
         let bits = PrefixIndex::covering(slot, STRIDE).bits();
         let address = with_bits(&self.frame.address, pos, bits);
@@ -151,7 +150,7 @@ impl<A: Address, M: Allocator + Clone> Walk<A, M> {
 /// Returns the top node of all routes that `prefix` covers, and its position: the node for routes
 /// of `prefix`, or a path that extends the bits of `prefix`.
 fn top_of<A: Address, M: Allocator + Clone>(
-    nodes: &Pool<Node, M>,
+    nodes: &Nodes<M>,
     prefix: &Prefix<A>,
 ) -> Option<(u32, u32)> {
     let (mut id, mut pos, end) = (ROOT, 0, node_pos(prefix.len()));
@@ -179,7 +178,7 @@ fn top_of<A: Address, M: Allocator + Clone>(
 
 /// Returns whether `prefix` covers a route.
 pub(super) fn has_covered<A: Address, M: Allocator + Clone>(
-    nodes: &Pool<Node, M>,
+    nodes: &Nodes<M>,
     prefix: &Prefix<A>,
 ) -> bool {
     top_of(nodes, prefix).is_some_and(|(id, pos)| {
@@ -203,11 +202,7 @@ pub(super) struct Descent<A> {
 
 impl<A: Address> Descent<A> {
     /// Creates a descent over the routes of up to `longest` bits that contain `address`.
-    pub(super) fn along<M: Allocator + Clone>(
-        nodes: &Pool<Node, M>,
-        address: A,
-        longest: u32,
-    ) -> Self {
+    pub(super) fn along<M: Allocator + Clone>(nodes: &Nodes<M>, address: A, longest: u32) -> Self {
         let at = (!nodes.is_empty()).then_some((ROOT, 0));
         Self { address, longest, at, level: 0 }
     }
@@ -215,7 +210,7 @@ impl<A: Address> Descent<A> {
     /// Returns the next route and the index of its value.
     pub(super) fn next<M: Allocator + Clone>(
         &mut self,
-        nodes: &Pool<Node, M>,
+        nodes: &Nodes<M>,
     ) -> Option<(Prefix<A>, u32)> {
         loop {
             let (id, pos) = self.at?;

@@ -80,6 +80,8 @@ impl<T, A: Allocator + Clone> Table<T, A> {
     /// # Errors
     ///
     /// If memory cannot be allocated and there is no free slot.
+    #[cold]
+    #[inline(never)]
     pub(super) fn grow_for(
         &mut self,
         hash: u64,

@@ -74,8 +74,8 @@ pub(super) fn hash<Q: Hash + ?Sized>(
     }
 }
 
-/// Returns the hashes of entries: those of the seed, if there is one. One function for all callers:
-/// the growth of a table is compiled for each type of closure.
+/// Returns the function that hashes entries: by the seed, if there is one. All callers have that of
+/// one type, for each of which the growth of a table is compiled.
 #[inline(always)]
 pub(super) fn entry_hasher<'m, K: Hash, V, S: BuildHasher>(
     hasher: &'m S,
@@ -130,7 +130,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         self.reseeded.as_ref().map_or(hash, |reseeded| reseeded.seed.hash_one(key))
     }
 
-    /// The hashes of the entries of the current table.
+    /// The function that hashes the entries of the current table.
     pub(super) fn current_hasher(&self) -> impl Fn(&(K, V)) -> u64 + Copy {
         entry_hasher(&self.hasher, self.reseeded.as_ref().map(|reseeded| &reseeded.seed))
     }
@@ -250,7 +250,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         key: &Q,
     ) -> Result<(), TryReserveError> {
         if self.current().is_flooded() {
-            self.reseed(key);
+            self.reseed(self.hasher.hash_one(key));
         }
         self.locate_old(key).map_or(Ok(()), |at| self.move_over(at))?;
         // Without memory, the move goes on another time.
@@ -273,9 +273,11 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         }
     }
 
-    /// Draws a seed, unless a move is under way or the last seed is not old enough. Any key will
-    /// do.
-    fn reseed<Q: Hash + ?Sized>(&mut self, key: &Q) {
+    /// Draws a seed from the hash of any key, unless a move is under way or the last seed is not
+    /// old enough.
+    #[cold]
+    #[inline(never)]
+    fn reseed(&mut self, hash: u64) {
         self.current_table_mut().forget_flood();
         if self.old_table().is_some() {
             return;
@@ -284,7 +286,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         if self.current().len() < again_at {
             return;
         }
-        let seed = DefaultHashBuilder::derived(self.hasher.hash_one(key));
+        let seed = DefaultHashBuilder::derived(hash);
         // Without memory it begins another time; the table will be flooded again.
         let memory = self.table.allocator().clone();
         let mut table = Table::new_in(memory.clone());
@@ -316,6 +318,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
     }
 
     /// Moves one entry of the old table to the current one.
+    #[inline(never)]
     fn move_over(&mut self, at: Position) -> Result<(), TryReserveError> {
         let Self { hasher, reseeded, .. } = self;
         let Some(Reseeded { seed, table, old: Some(old), .. }) = reseeded.as_deref_mut() else {
@@ -323,8 +326,8 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         };
         let Some((key, _)) = old.table.get(at) else { return Ok(()) };
         let room = table.make_room(seed.hash_one(key), &entry_hasher(&*hasher, Some(seed)))?;
-        let before = entry_hasher(&*hasher, old.seed.as_ref());
-        if let Some(entry) = old.table.take_slot(at, &before) {
+        let old_hasher = entry_hasher(&*hasher, old.seed.as_ref());
+        if let Some(entry) = old.table.take_slot(at, &old_hasher) {
             room.insert(entry);
         }
         Ok(())

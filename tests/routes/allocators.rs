@@ -346,13 +346,13 @@ fn types_without_an_allocator_are_in_memory_of_the_program() {
         table
     }
     fn is_send_and_sync<T: Send + Sync>(_: &T) {}
-    const EMPTY: RouteTable<Ipv4Addr, u32> = RouteTable::new();
+    const EMPTY: RouteTable<Ipv4Addr, Box<u32>> = RouteTable::new();
     let mut table = global(EMPTY);
     is_send_and_sync(&table);
-    table.insert(Ipv4Addr::route(1), 1);
+    table.insert(Ipv4Addr::route(1), Box::new(1));
     let arena = Bump::new();
     let mut other = RouteTable::new_in(&arena);
-    other.extend(table.iter().map(|(prefix, value)| (prefix, *value)));
+    other.extend(table.iter().map(|(prefix, value)| (prefix, value.clone())));
     assert_eq!(table.intersection(&other).count(), 1);
     assert_eq!((table.difference(&other).count(), other.difference(&table).count()), (0, 0));
     assert!(arena.allocated_bytes() >= other.allocation_size());
