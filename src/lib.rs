@@ -42,7 +42,7 @@
 //! | state by an index that the packet carries: an RSS hash, a flow label, a connection ID | [`SourceHashCache`] | no hash is computed; a wrong index costs time only |
 //! | a bounded cache by key | [`ChainedCache`] | an eviction policy; two cache lines for a lookup |
 //! | duplicates of calls | [`DuplicateFilter`] | the last call of each sender, for the lifetime of a packet |
-//! | state that lives one lifetime: SYNs, requests, nonces | [`EphemeralStore`], [`ConcurrentStore`] | a ring: expiry without a search |
+//! | state that lives one lifetime: SYNs, requests, nonces | [`EphemeralStore`] | a ring: expiry without a search |
 //! | keys in order, ranges of keys | [`LcTrieMap`] | a level-compressed trie is ordered and shallow |
 //! | the time of packets whose clocks jump | [`PacketClock`](packet_clock::PacketClock) | outliers do not count, real jumps do |
 //! | keys for these | [`FlowKey`], [`FiveTuple`], [`FourTuple`], [`Prefix`] | packed words with a reverse direction |
@@ -93,15 +93,13 @@
 //! | [`ChainedCache`] | ✓ | – | `get_batch_mut` | ✓ | ✓ | ✓ | ✓ | ✓ | `Extend` | – | ✓ | ✓ | ✓ | – |
 //! | [`DuplicateFilter`] | index | – | – | – | – | – | – | – | – | – | – | ✓ | ✓ | – |
 //! | [`EphemeralStore`] | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | – | – | – | – | – | ✓ | ✓ | – |
-//! | [`ConcurrentStore`] | ✓ | – | – | ✓ | – | ✓ | – | – | – | – | – | – | ✓ | – |
 //! | [`Unicache`](trie::unicache::Unicache) | – | – | – | ✓ | – | ✓ | ✓ | – | – | – | – | ✓ | ✓ | – |
 //!
 //! - A structure with a bound has no `Default` and no `FromIterator`: it needs its capacity, and
 //!   [`EphemeralStore`], [`FlowCache`] and [`DuplicateFilter`] the time of each entry, for which
 //!   `iter` and `retain` of the store have an argument.
 //! - What is shared by threads is used through a pin, such as [`ConcurrentMap::pin`], which has
-//!   the methods that read. It is not compared or cloned, as others may change it meanwhile. A
-//!   [`ConcurrentStore`] hands out values by a closure, under a lock, and its `iter` copies.
+//!   the methods that read. It is not compared or cloned, as others may change it meanwhile.
 //! - A type of errors that returns something has it in a field `refused`. A value that
 //!   [`EphemeralStore::write`] does not store is its error.
 //! - Keys, prefixes and [`Direction`] implement `Display`.
@@ -145,7 +143,7 @@
 //!   the crate of that name.
 //! - `concurrent`: [`ConcurrentMap`], [`ConcurrentTable`], [`ConcurrentRoutes`],
 //!   [`ConcurrentStampedRoutes`](concurrent::ConcurrentStampedRoutes), [`SnapshotRoutes`],
-//!   [`ConcurrentLcTrie`] and [`ConcurrentStore`]. Implies `std`.
+//!   and [`ConcurrentLcTrie`]. Implies `std`.
 //! - `huge-pages`: `memory::HugePages`, pages of 2 MiB as the [`memory`] of tables: Linux. Implies
 //!   `std`.
 #![no_std]
@@ -187,8 +185,7 @@ pub use cache::{ChainedCache, DuplicateFilter, SourceHashCache};
 #[cfg(feature = "concurrent")]
 #[doc(inline)]
 pub use concurrent::{
-    ConcurrentLcTrie, ConcurrentMap, ConcurrentRoutes, ConcurrentStore, ConcurrentTable,
-    SnapshotRoutes,
+    ConcurrentLcTrie, ConcurrentMap, ConcurrentRoutes, ConcurrentTable, SnapshotRoutes,
 };
 #[doc(inline)]
 pub use ephemeral::EphemeralStore;

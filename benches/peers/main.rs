@@ -29,8 +29,6 @@ mod caches;
 mod concurrent;
 #[cfg(feature = "concurrent")]
 mod concurrent_routes;
-#[cfg(feature = "concurrent")]
-mod concurrent_store;
 mod demux;
 mod ephemeral;
 mod flows;
@@ -72,8 +70,6 @@ const STRUCTURES: &[(&str, Measure)] = &[
     ("concurrent", concurrent::run),
     #[cfg(feature = "concurrent")]
     ("concurrent_routes", concurrent_routes::run),
-    #[cfg(feature = "concurrent")]
-    ("concurrent_store", concurrent_store::run),
 ];
 
 fn main() -> ExitCode {

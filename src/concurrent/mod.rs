@@ -1,4 +1,4 @@
-//! Structures for several threads. Readers are wait-free, except in `ConcurrentStore`.
+//! Structures for several threads. Readers are wait-free.
 //!
 //! ```text
 //!     reader   ──pin───────get────get────get────┐repin──get────get────┐drop
@@ -14,14 +14,15 @@
 //! | the same, with snapshots | [`SnapshotRoutes`] | two tables, for readers and writer |
 //! | decisions on routes | [`ConcurrentStampedRoutes`] | the same trie; a generation for each route |
 //! | keys in order | [`ConcurrentLcTrie`] | the LC-trie: nodes are copied when they are resized |
-//! | state that expires | [`ConcurrentStore`] | shards of `EphemeralStore`, each with a lock |
 //!
-//! [`ConcurrentStore`] has locks, as a lookup is short, and its values change in place. Of the
-//! others, a reader holds a *pin* while it reads: no lock, no store to shared memory, no retry. A
-//! writer publishes a replacement with one store, of a word that readers load. Removed entries are
+//! A reader holds a *pin* while it reads: no lock, no store to shared memory, no retry. A writer
+//! publishes a replacement with one store, of a word that readers load. Removed entries are
 //! *retired*, and freed when all earlier pins have ended: read-copy-update, which the TRASH paper
 //! uses in the Linux kernel. Epochs (Fraser 2004), as `crossbeam-epoch` implements them, determine
 //! that time. A pin costs a store and a fence, so hold one for a burst of packets.
+//!
+//! State that expires needs none of that: its values change with each packet, so threads share
+//! [stores with a lock each](crate::ephemeral#many-threads), or better have one each.
 //!
 //! # One guard for a thread
 //!
@@ -81,11 +82,10 @@
 //!
 //! Garbage is freed by any thread, and perhaps after the end of its structure. That is why
 //! [`ConcurrentMap`], [`ConcurrentTable`] and [`ConcurrentLcTrie`] have no
-//! [allocator parameter](crate::memory), as [`SnapshotRoutes`] and [`ConcurrentStore`] have.
+//! [allocator parameter](crate::memory), as [`SnapshotRoutes`] has.
 
 mod collector;
 mod directory;
-pub mod ephemeral;
 mod error;
 mod garbage;
 mod guard;
@@ -102,7 +102,6 @@ mod sync;
 pub mod table;
 pub mod trie;
 
-pub use ephemeral::ConcurrentStore;
 pub use error::WouldExceed;
 pub use guard::{Guard, pin};
 pub use map::{Compute, Computed, ConcurrentMap, Iter, Pinned};

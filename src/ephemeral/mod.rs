@@ -84,6 +84,80 @@
 //! without creations keeps expired values until [`clean`](EphemeralStore::clean) is called or the
 //! store is dropped.
 //!
+//! # Many threads
+//!
+//! A store is for one thread: each packet may create a binding, so there is nothing that readers
+//! could share without a lock. If the network card sends all packets of a tag to one core (RSS by
+//! the bytes of the tag), *one store for each core* needs no lock at all:
+//!
+//! ```
+//! use flowtable::{EphemeralStore, Timestamp};
+//! use std::time::Duration;
+//!
+//! // The hash of the card has chosen the queue of a packet, and so its core.
+//! let queues: [Vec<u64>; 4] = [0, 1, 2, 3].map(|queue| (0..100).map(|n| 4 * n + queue).collect());
+//! let created: usize = std::thread::scope(|scope| {
+//!     let cores = queues.map(|tags| {
+//!         scope.spawn(move || {
+//!             let mut store: EphemeralStore<u64, u32> =
+//!                 EphemeralStore::new(1000, Duration::from_secs(10)).unwrap();
+//!             for tag in tags {
+//!                 *store.get_or_insert_with(tag, Timestamp::ZERO, || 0).unwrap() += 1;
+//!             }
+//!             store.len()
+//!         })
+//!     });
+//!     cores.map(|core| core.join().unwrap()).iter().sum()
+//! });
+//! assert_eq!(created, 400);
+//! ```
+//!
+//! Where any thread may have a packet of any tag, *64 stores with a lock each* are few enough lines
+//! to be the program's own. Up to a dozen threads rarely wait for each other there:
+//!
+//! ```
+//! use flowtable::{DefaultHashBuilder, EphemeralStore, Timestamp};
+//! use std::hash::BuildHasher;
+//! use std::sync::{Mutex, PoisonError};
+//! use std::time::Duration;
+//!
+//! type Store = EphemeralStore<u64, u32>;
+//!
+//! struct SharedStore {
+//!     hasher: DefaultHashBuilder,
+//!     shards: Vec<Mutex<Store>>,
+//! }
+//!
+//! impl SharedStore {
+//!     fn new(capacity: usize, lifetime: Duration) -> Self {
+//!         // A sixteenth more than a 64th of the capacity: shards differ in their bindings.
+//!         let store = || Store::new(capacity / 60, lifetime).unwrap();
+//!         let shards = (0..64).map(|_| Mutex::new(store())).collect();
+//!         Self { hasher: DefaultHashBuilder::new(), shards }
+//!     }
+//!
+//!     fn with<R>(&self, tag: u64, act: impl FnOnce(&mut Store) -> R) -> R {
+//!         let shard = &self.shards[(self.hasher.hash_one(tag) >> 58) as usize];
+//!         act(&mut shard.lock().unwrap_or_else(PoisonError::into_inner))
+//!     }
+//! }
+//!
+//! let store = SharedStore::new(100_000, Duration::from_secs(10));
+//! let count = |tag| {
+//!     store.with(tag, |store| {
+//!         *store.get_or_insert_with(tag, Timestamp::ZERO, || 0).unwrap() += 1;
+//!     });
+//! };
+//! std::thread::scope(|scope| {
+//!     for _ in 0..4 {
+//!         scope.spawn(|| (0..1000).for_each(&count));
+//!     }
+//! });
+//! let uses = |tag| store.with(tag, |store| store.get(&tag, Timestamp::ZERO).copied());
+//! assert!((0..1000).all(|tag| uses(tag) == Some(4)));
+//! assert_eq!(uses(1000), None);
+//! ```
+//!
 //! # Paper
 //!
 //! Calvert, Griffioen and Wen, *Lightweight network support for scalable end-to-end services*

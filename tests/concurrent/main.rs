@@ -1,4 +1,4 @@
-//! `ConcurrentMap`, `ConcurrentTable`, `ConcurrentLcTrie` and `ConcurrentStore`.
+//! `ConcurrentMap`, `ConcurrentTable` and `ConcurrentLcTrie`.
 //!
 //! With `--cfg shuttle` the primitives of the library are those of shuttle, which work only in the
 //! tests of the module `shuttle`.
@@ -10,8 +10,6 @@
 mod claims;
 #[cfg(not(any(shuttle, sanitizer = "thread")))]
 mod destructors;
-#[cfg(not(any(shuttle, sanitizer)))]
-mod ephemeral;
 #[cfg(not(any(shuttle, sanitizer = "address")))]
 mod guarantees;
 #[cfg(not(any(shuttle, sanitizer = "thread")))]

@@ -6,7 +6,6 @@
 //! also outlives an execution, so all garbage is reclaimed before the execution ends: the counter
 //! of the map belongs to the execution.
 
-mod ephemeral;
 mod table;
 mod trie;
 

@@ -38,7 +38,7 @@ const COLUMNS: [&str; 14] = [
 ];
 
 /// The rows, in the order of the table.
-const ROWS: [(&str, &str); 23] = [
+const ROWS: [(&str, &str); 22] = [
     ("TrashMap", "xxxxxxxxxxxxxx"),
     ("TrashSet", "xx-xxxx-xxxxxx"),
     ("TrashTable", "xx-xxxxx-x-xx-"),
@@ -60,7 +60,6 @@ const ROWS: [(&str, &str); 23] = [
     ("ChainedCache", "x-xxxxxxx-xxx-"),
     ("DuplicateFilter", "x----------xx-"),
     ("EphemeralStore", "xxxxxx-----xx-"),
-    ("ConcurrentStore", "x--x-x------x-"),
     ("Unicache", "---x-xx----xx-"),
 ];
 
@@ -312,19 +311,6 @@ fn concurrent_trie() {
     pinned.retain(|key, _| key % 2 == 0);
     assert_eq!((pinned.iter().count(), (&pinned).into_iter().count()), (5, 5));
     assert!(format!("{trie:?}").contains("4: 4"));
-}
-
-#[cfg(feature = "concurrent")]
-#[test]
-fn concurrent_store() {
-    let store = flowtable::ConcurrentStore::<u32, u32>::new(10, Duration::from_secs(1)).unwrap();
-    let now = Timestamp::ZERO;
-    assert_eq!(store.insert_new(1, now, 10), Ok(true));
-    assert_eq!(store.get_hashed(store.hash_of(&1), &1, now), Some(10));
-    assert!(store.iter(now).eq([(1, 10)]));
-    store.retain(now, |_, value| *value != 10);
-    assert_eq!(store.live(now), 0);
-    assert!(!format!("{store:?}").is_empty());
 }
 
 #[test]
