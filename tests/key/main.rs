@@ -1,5 +1,6 @@
 //! Keys: bit strings and prefixes.
 
 mod bits;
+mod icmp;
 mod prefix;
 mod words;

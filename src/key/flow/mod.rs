@@ -15,6 +15,9 @@
 //! and a tuple. Integers and arrays of bytes, such as connection IDs, implement it as keys of one
 //! direction.
 //!
+//! Messages of ICMP have no ports. [`FlowKey::icmp`] puts their identifier, type and code there, so
+//! that a query and its answer are the two directions of one flow, and errors are apart.
+//!
 //! The tuples are [`BitString`]s in the order of their fields, which is also their `Ord`.
 //!
 //! # Hashing
@@ -37,6 +40,7 @@
 //! its length in the last two bytes of the last word; if the address fills that, as of IPv6, in a
 //! `write_u16`.
 
+mod icmp;
 mod octets;
 
 use core::fmt;
@@ -207,7 +211,7 @@ impl<A: BitString> Hash for FourTuple<A> {
 
 /// A pair of sockets and their protocol, which identify one direction of a flow.
 ///
-/// Ports are 0 where the protocol has none.
+/// Ports are 0 where the protocol has none; those of ICMP are from [`FlowKey::icmp`].
 ///
 /// # Example
 ///
