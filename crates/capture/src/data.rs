@@ -293,6 +293,24 @@ pub fn folder() -> Option<PathBuf> {
     is_there.then_some(folder)
 }
 
+/// Returns the folder of inputs of bug reports, if the data folder has them. Otherwise announces
+/// that the test is skipped.
+///
+/// # Panics
+///
+/// If `FLOWTABLE_DATA` is set and has no cases.
+pub fn cases(test: &str) -> Option<PathBuf> {
+    let (folder, is_named) = data();
+    let cases = folder.join("cases");
+    if cases.is_dir() {
+        return Some(cases);
+    }
+    assert!(!is_named, "FLOWTABLE_DATA: no {}", cases.display());
+    let missing = "no cases here; set FLOWTABLE_DATA to the folder of cases/";
+    announce(test, format_args!("SKIPPED: {missing}"));
+    None
+}
+
 /// Returns the routes of the Internet, one prefix per line, if the data folder has them. Otherwise
 /// announces that the test is skipped.
 ///

@@ -5,6 +5,7 @@
 //! does.
 
 mod binary;
+mod cases;
 mod conversation;
 mod ephemeral_services;
 mod examples;
