@@ -38,9 +38,9 @@ pub(crate) struct Case {
     /// All flows of `flow_cache`, in the order of the five-tuples: `src,dst,proto,sport,dport,
     /// packets,ip_bytes`, and optionally `,first_ns,last_ns`. Empty if they are not compared.
     flows: &'static [&'static str],
-    /// What standard output or standard error contains.
+    /// Words that standard output or standard error contains.
     words: &'static [&'static str],
-    /// What neither of them contains.
+    /// Words that neither of them contains.
     absent: &'static [&'static str],
     /// The limit of the time of the run. Debug builds on busy computers are slow: ten times what
     /// a user would accept.
