@@ -37,7 +37,7 @@
 //! | state by key, for many threads | [`ConcurrentMap`] | readers without locks; feature `concurrent` |
 //! | plain state by key, for many threads | [`ConcurrentTable`] | entries in one cache line, read by copy; atomic counters |
 //! | the route of an address | [`RouteTable`], [`Routes`] | longest-prefix match; an update changes one node |
-//! | the route of an address, for many threads | [`ConcurrentRoutes`], [`SnapshotRoutes`] | readers without locks; the second one has snapshots of all routes |
+//! | the route of an address, for many threads | [`ConcurrentRoutes`] | readers without locks, beside updates |
 //! | the socket of a packet | [`SocketTable`] | connections, listeners, the rules of `bind`, ephemeral ports |
 //! | state by an index that the packet carries: an RSS hash, a flow label, a connection ID | [`SourceHashCache`] | no hash is computed; a wrong index costs time only |
 //! | a bounded cache by key | [`ChainedCache`] | an eviction policy; two cache lines for a lookup |
@@ -85,7 +85,6 @@
 //! | [`LcTrieMap`] | – | – | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
 //! | [`ConcurrentRoutes`] | – | `lookup_batch` | – | ✓ | – | ✓ | – | – | `FromIterator` | ✓ | – | – | ✓ | – |
 //! | [`ConcurrentStampedRoutes`](concurrent::ConcurrentStampedRoutes) | – | – | – | ✓ | – | ✓ | – | – | `FromIterator` | ✓ | – | – | ✓ | – |
-//! | [`SnapshotRoutes`] | – | `lookup_batch` | – | ✓ | – | ✓ | – | – | `FromIterator` | ✓ | – | – | ✓ | – |
 //! | [`LcRouteTable`] | – | – | – | ✓ | – | ✓ | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
 //! | [`ConcurrentLcTrie`] | – | – | – | ✓ | – | ✓ | pinned | – | ✓ | ✓ | – | – | ✓ | – |
 //! | [`SocketTable`] | lookups | `lookup_batch` | – | ✓ | ✓ | ✓ | ✓ | ✓ | – | – | – | ✓ | ✓ | names |
@@ -118,9 +117,8 @@
 //! - **A route table counts bits.** A [`RouteTable`] needs a fifth of the memory of a flat array of
 //!   2^24 entries for the routes of the Internet, and lookups take up to 2.1 times as long.
 //! - **Concurrent entries are indirect.** A [`ConcurrentMap`] stores entries apart from its index:
-//!   lookups take twice as long as in a [`TrashMap`], in bursts 1.4 times. A [`SnapshotRoutes`]
-//!   takes twice the memory of a [`RouteTable`]; lookups of IPv6 in a [`ConcurrentRoutes`] take
-//!   about twice as long as there.
+//!   lookups take twice as long as in a [`TrashMap`], in bursts 1.4 times. Lookups of IPv6 in a
+//!   [`ConcurrentRoutes`] take about twice as long as in a [`RouteTable`].
 //! - **Binding needs the ports in use.** A [`SocketTable`] takes 1.3 to 1.6 times as long as a map
 //!   to open and close a connection; lookups take as long.
 //! - **An index from the packet is a hint.** Flows with the same index in a [`SourceHashCache`]
@@ -142,8 +140,8 @@
 //! - `cidr`, `ipnet`, `ipnetwork`: conversions between [`Prefix`], [`AnyPrefix`] and the types of
 //!   the crate of that name.
 //! - `concurrent`: [`ConcurrentMap`], [`ConcurrentTable`], [`ConcurrentRoutes`],
-//!   [`ConcurrentStampedRoutes`](concurrent::ConcurrentStampedRoutes), [`SnapshotRoutes`],
-//!   and [`ConcurrentLcTrie`]. Implies `std`.
+//!   [`ConcurrentStampedRoutes`](concurrent::ConcurrentStampedRoutes) and [`ConcurrentLcTrie`].
+//!   Implies `std`.
 //! - `huge-pages`: `memory::HugePages`, pages of 2 MiB as the [`memory`] of tables: Linux. Implies
 //!   `std`.
 #![no_std]
@@ -184,9 +182,7 @@ pub mod trie;
 pub use cache::{ChainedCache, DuplicateFilter, SourceHashCache};
 #[cfg(feature = "concurrent")]
 #[doc(inline)]
-pub use concurrent::{
-    ConcurrentLcTrie, ConcurrentMap, ConcurrentRoutes, ConcurrentTable, SnapshotRoutes,
-};
+pub use concurrent::{ConcurrentLcTrie, ConcurrentMap, ConcurrentRoutes, ConcurrentTable};
 #[doc(inline)]
 pub use ephemeral::EphemeralStore;
 #[doc(inline)]

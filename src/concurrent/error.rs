@@ -24,8 +24,7 @@ use core::fmt;
 pub struct WouldExceed<T> {
     /// The refused input, which was not inserted.
     pub refused: T,
-    /// Bytes that are retired and not freed yet: those of the structure, or of a shard; for
-    /// `SnapshotRoutes` those of updates that wait, without the refused ones.
+    /// Bytes that are retired and not freed yet: those of the structure, or of a shard.
     pub retired: usize,
     /// The limit that they exceed, in bytes: that of the structure, or an eighth of it for a shard
     /// of [`ConcurrentMap`](crate::ConcurrentMap).

@@ -11,7 +11,6 @@
 //! | state by key | [`ConcurrentMap`] | TRASH; growth copies segments; a writers' lock per shard |
 //! | plain state by key | [`ConcurrentTable`] | the same trie, with entries in the index, read by copy |
 //! | the route of an address | [`ConcurrentRoutes`] | a trie of blocks that are copied |
-//! | the same, with snapshots | [`SnapshotRoutes`] | two tables, for readers and writer |
 //! | decisions on routes | [`ConcurrentStampedRoutes`] | the same trie; a generation for each route |
 //! | keys in order | [`ConcurrentLcTrie`] | the LC-trie: nodes are copied when they are resized |
 //!
@@ -82,7 +81,7 @@
 //!
 //! Garbage is freed by any thread, and perhaps after the end of its structure. That is why
 //! [`ConcurrentMap`], [`ConcurrentTable`] and [`ConcurrentLcTrie`] have no
-//! [allocator parameter](crate::memory), as [`SnapshotRoutes`] has.
+//! [allocator parameter](crate::memory).
 
 mod collector;
 mod directory;
@@ -96,7 +95,6 @@ pub mod map;
 mod memory;
 mod policy;
 pub mod routes;
-pub mod snapshot;
 pub mod stamped;
 mod sync;
 pub mod table;
@@ -106,7 +104,6 @@ pub use error::WouldExceed;
 pub use guard::{Guard, pin};
 pub use map::{Compute, Computed, ConcurrentMap, Iter, Pinned};
 pub use routes::{ConcurrentRoutes, PinnedRoutes};
-pub use snapshot::{PinnedSnapshot, Publication, SnapshotRoutes};
 pub use stamped::{ConcurrentStampedRoutes, PinnedStampedRoutes};
 pub use table::{ConcurrentTable, Integer, NoUninit, PinnedTable, Refused, TableIter};
 pub use trie::{ConcurrentLcTrie, PinnedTrie, TrieIter};

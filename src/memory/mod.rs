@@ -16,13 +16,11 @@
 //! | [`EphemeralStore`] | `new_in`, `with_parts_in` | when it is created |
 //! | [`SourceHashCache`] | `new_in` | when it is created |
 //! | [`ChainedCache`] | `with_parts_in` | when it is created; its policy may be in other memory |
-//! | `SnapshotRoutes` | `new_in` | as it grows, without updates that are kept |
 //!
 //! `ConcurrentMap`, `ConcurrentTable`, `ConcurrentRoutes`, `ConcurrentStampedRoutes` and
 //! `ConcurrentLcTrie` are in the memory of the program. What a writer has replaced there is freed
 //! by the collector: by any thread, and, if pins delay it, after the end of the structure, when an
-//! allocator that was borrowed may have ended, too. The two copies of a `SnapshotRoutes` are
-//! freed by their owner.
+//! allocator that was borrowed may have ended, too.
 //!
 //! [`TrashMap`]: crate::TrashMap
 //! [`TrashSet`]: crate::TrashSet

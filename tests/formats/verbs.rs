@@ -52,7 +52,6 @@ const ROWS: [(&str, &str); 22] = [
     ("LcTrieMap", "---xxxxxxxxxxx"),
     ("ConcurrentRoutes", "-x-x-x--xx--x-"),
     ("ConcurrentStampedRoutes", "---x-x--xx--x-"),
-    ("SnapshotRoutes", "-x-x-x--xx--x-"),
     ("LcRouteTable", "---x-xx-xxxxxx"),
     ("ConcurrentLcTrie", "---x-xx-xx--x-"),
     ("SocketTable", "xx-xxxxx---xxx"),
@@ -283,21 +282,6 @@ fn concurrent_stamped_routes() {
     let routes: Table = (0..10).map(|host| (Prefix::host(host), host)).collect();
     routes.retain(|_, value| value % 2 == 0).unwrap();
     assert_eq!(routes.pin().iter().count(), 5);
-    assert!(!format!("{routes:?}").is_empty());
-}
-
-#[cfg(feature = "concurrent")]
-#[test]
-fn snapshot_routes() {
-    type Table = flowtable::SnapshotRoutes<u32, u32>;
-    has_a_default::<Table>();
-    let routes: Table = (0..10).map(|host| (Prefix::host(host), host)).collect();
-    routes.retain(|_, value| value % 2 == 0).unwrap();
-    let pinned = routes.pin();
-    let mut found = [None; 2];
-    pinned.lookup_batch(&[1, 2], &mut found);
-    assert_eq!(found.map(|route| route.map(|(_, value)| *value)), [None, Some(2)]);
-    assert_eq!(pinned.iter().count(), 5);
     assert!(!format!("{routes:?}").is_empty());
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 
 use super::feed::{Feed, Table, Update};
-use super::subjects::{Apart, LeftRight, Lookups, Ours, SharedTable, Snapshots};
+use super::subjects::{Apart, LeftRight, Lookups, Ours, SharedTable};
 use crate::args::Plan;
 use crate::results::{Column, Outcome, Report, Results};
 use crate::subject::{BURST, ours, peer, rotation};
@@ -35,13 +35,12 @@ const COLUMNS: [(&str, &str); 7] = [
     ("worst update, us", "us"),
 ];
 
-/// The nanoseconds of each 32 lookups and of each call with updates, the number of calls that were
-/// due, and the number of updates that were not visible in the end.
+/// The nanoseconds of each 32 lookups and of each call with updates, and the number of calls that
+/// were due.
 struct Times {
     reads: Vec<u32>,
     updates: Vec<u32>,
     due: usize,
-    pending: usize,
 }
 
 /// The benchmark of one way of sharing.
@@ -71,8 +70,6 @@ pub(crate) fn rounds(plan: &Plan, report: &mut Report, n: usize) -> Outcome {
         ours("concurrent_routes", "ConcurrentRoutes", shared::<Ours>(Some(1), &feed)),
         peer("the same, 32 in a call", shared::<Ours>(Some(32), &feed)),
         peer("the same, no writer", shared::<Ours>(None, &feed)),
-        peer("SnapshotRoutes", shared::<Snapshots>(Some(1), &feed)),
-        peer("SnapshotRoutes, 32 in a call", shared::<Snapshots>(Some(32), &feed)),
         peer("RouteTable, no writer", shared::<Table>(None, &feed)),
         peer("RouteTable, updates of another", shared::<Apart>(Some(1), &feed)),
         peer("RwLock", shared::<RwLock<Table>>(Some(1), &feed)),
@@ -115,11 +112,7 @@ fn record(results: &mut Results, row: usize, single: Times, mut burst: Times, is
     results.record(row, 6, quantile(&mut updates, 1.0) / 1e3);
     if is_last {
         let (made, due) = (updates.len(), single.due + burst.due);
-        let pending = burst.pending;
-        results.remark(
-            row,
-            format!("{made} of {due} calls were made, {pending} updates were pending"),
-        );
+        results.remark(row, format!("{made} of {due} calls were made"));
     }
 }
 
@@ -154,7 +147,7 @@ impl<S: SharedTable> SharedRoutesBenchmark for Loops<S> {
             drop(reader);
             let written = writer.map(|writer| writer.join().expect("the writer does not panic"));
             let (updates, due) = written.unwrap_or_default();
-            Times { reads, updates, due, pending: self.shared.pending() }
+            Times { reads, updates, due }
         })
     }
 }

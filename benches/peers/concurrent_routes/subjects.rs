@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, RwLock};
 
 use arc_swap::ArcSwap;
 use flowtable::Prefix;
-use flowtable::concurrent::{ConcurrentRoutes, PinnedRoutes, SnapshotRoutes};
+use flowtable::concurrent::{ConcurrentRoutes, PinnedRoutes};
 use left_right::{Absorb, ReadHandle, ReadHandleFactory, WriteHandle};
 
 use super::feed::{Table, Update};
@@ -90,11 +90,6 @@ pub(crate) trait SharedTable: Sync {
 
     /// Applies updates, which become visible one by one or at once.
     fn update(&self, updates: &[Update]);
-
-    /// The number of updates that are not visible to readers yet.
-    fn pending(&self) -> usize {
-        0
-    }
 }
 
 pub(crate) type Ours = ConcurrentRoutes<Ipv4Addr, u32>;
@@ -115,31 +110,6 @@ impl SharedTable for Ours {
 
     fn update(&self, updates: &[Update]) {
         self.apply(updates.iter().copied()).expect("the garbage is below its limit");
-    }
-}
-
-pub(crate) type Snapshots = SnapshotRoutes<Ipv4Addr, u32>;
-
-impl SharedTable for Snapshots {
-    type Reader = ();
-
-    fn new(table: Table) -> Self {
-        table.into()
-    }
-
-    fn reader(&self) {}
-
-    #[inline]
-    fn read(&self, (): &(), lookups: Lookups, addresses: &[Ipv4Addr]) -> u64 {
-        lookups.run(&*self.pin(), addresses)
-    }
-
-    fn update(&self, updates: &[Update]) {
-        self.apply(updates.iter().copied()).expect("the table is below its limit");
-    }
-
-    fn pending(&self) -> usize {
-        SnapshotRoutes::pending(self)
     }
 }
 

@@ -44,8 +44,8 @@
 //!   states. An update of up to 18 bits reaches the slots one after the other: while it is being
 //!   made, of two addresses that it covers one may observe it and the other one not yet. So do the
 //!   updates of [`apply`](ConcurrentRoutes::apply), [`retain`](ConcurrentRoutes::retain),
-//!   [`clear`](ConcurrentRoutes::clear) and [`replace`](ConcurrentRoutes::replace).
-//!   [`SnapshotRoutes`](super::SnapshotRoutes) has snapshots.
+//!   [`clear`](ConcurrentRoutes::clear) and [`replace`](ConcurrentRoutes::replace). Lookups that
+//!   must agree need a [consistent view](self#consistent-views).
 //! - **R5, references.** A reference to a value is valid until the pin ends or is repinned, also
 //!   if the route is replaced or removed.
 //! - **R6, bounded.** Garbage, which is retired and not freed yet, is no more than the limit and
@@ -82,6 +82,74 @@
 //!
 //! An update of the default route reads the blocks of all slots, and changes a word for each: up to
 //! 24 ms with the 900,000 IPv4 routes of the Internet, for which other writers wait, but no reader.
+//!
+//! # Consistent views
+//!
+//! Several lookups from one state of the routes, and updates that become visible together, need two
+//! copies of all routes. A [`RouteTable`](crate::RouteTable) in an `ArcSwap` is copied for each
+//! batch of updates, which takes milliseconds and more for the routes of the Internet:
+//!
+//! ```
+//! use arc_swap::ArcSwap;
+//! use flowtable::RouteTable;
+//! use std::net::Ipv4Addr;
+//! use std::sync::Arc;
+//!
+//! let routes = RouteTable::<Ipv4Addr, u16>::from([("10.0.0.0/8".parse()?, 1)]);
+//! let shared = ArcSwap::from_pointee(routes);
+//! let view = shared.load();
+//!
+//! let mut next = RouteTable::clone(&view);
+//! next.insert("10.1.0.0/16".parse()?, 2);
+//! next.insert("10.2.0.0/16".parse()?, 2);
+//! shared.store(Arc::new(next));
+//!
+//! let both = [Ipv4Addr::new(10, 1, 0, 1), Ipv4Addr::new(10, 2, 0, 1)];
+//! let ports = |routes: &RouteTable<_, _>| both.map(|address| *routes.lookup(&address).unwrap().1);
+//! assert_eq!((ports(&view), ports(&shared.load())), ([1, 1], [2, 2]));
+//! # Ok::<(), flowtable::PrefixError>(())
+//! ```
+//!
+//! The crate `left-right` applies each update to both copies instead. Its writer waits for the
+//! readers of the copy that it changes:
+//!
+//! ```
+//! use flowtable::{Prefix, RouteTable};
+//! use left_right::Absorb;
+//! use std::net::Ipv4Addr;
+//!
+//! /// A route table with the updates of `left-right`.
+//! #[derive(Clone, Default)]
+//! struct Routes(RouteTable<Ipv4Addr, u16>);
+//!
+//! /// A new value, or a withdrawal.
+//! type Update = (Prefix<Ipv4Addr>, Option<u16>);
+//!
+//! impl Absorb<Update> for Routes {
+//!     fn absorb_first(&mut self, (prefix, value): &mut Update, _: &Self) {
+//!         match *value {
+//!             Some(value) => self.0.insert(*prefix, value),
+//!             None => self.0.remove(prefix),
+//!         };
+//!     }
+//!
+//!     fn sync_with(&mut self, first: &Self) {
+//!         self.0 = first.0.clone();
+//!     }
+//! }
+//!
+//! let (mut writer, reader) = left_right::new_from_empty::<Routes, Update>(Routes::default());
+//! writer.append(("10.0.0.0/8".parse()?, Some(1)));
+//! writer.append(("10.1.0.0/16".parse()?, Some(2)));
+//! assert_eq!(reader.enter().unwrap().0.len(), 0);
+//! writer.publish(); // both become visible
+//! let view = reader.enter().unwrap();
+//! assert_eq!(view.0.lookup(&Ipv4Addr::new(10, 1, 0, 1)).unwrap().1, &2);
+//! assert_eq!(view.0.lookup(&Ipv4Addr::new(10, 2, 0, 1)).unwrap().1, &1);
+//! # Ok::<(), flowtable::PrefixError>(())
+//! ```
+//!
+//! After each swap readers access a copy that is not in their caches.
 //!
 //! # Papers
 //!
@@ -130,8 +198,8 @@ pub(super) use write::remove_each;
 /// | [`insert`](Self::insert), [`remove`](Self::remove) | copies of some blocks; or many slots |
 /// | [`iter`](PinnedRoutes::iter), [`retain`](Self::retain) | O(routes), for which writers wait |
 ///
-/// A pin is no snapshot: see [the guarantees](self). For snapshots, and updates that become visible
-/// together, use [`SnapshotRoutes`](super::SnapshotRoutes).
+/// A pin is no snapshot: see [the guarantees](self). For lookups that must agree, and updates that
+/// become visible together, see [consistent views](self#consistent-views).
 ///
 /// # Panics
 ///
