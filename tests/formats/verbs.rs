@@ -38,7 +38,7 @@ const COLUMNS: [&str; 14] = [
 ];
 
 /// The rows, in the order of the table.
-const ROWS: [(&str, &str); 22] = [
+const ROWS: [(&str, &str); 21] = [
     ("TrashMap", "xxxxxxxxxxxxxx"),
     ("TrashSet", "xx-xxxx-xxxxxx"),
     ("TrashTable", "xx-xxxxx-x-xx-"),
