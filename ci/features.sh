@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 # Each feature alone, and all conversions without `std`; ci/check.sh has all features. `concurrent`
 # and `huge-pages` imply `std`; no code depends on two features.
-for set in "" std concurrent huge-pages serde ipnet cidr ipnetwork serde,ipnet,cidr,ipnetwork; do
+for set in "" std papers concurrent huge-pages serde ipnet cidr ipnetwork serde,ipnet,cidr,ipnetwork; do
     echo "features: ${set:-none}"
     cargo clippy -p flowtable --lib --no-default-features --features "$set" -- -D warnings
 done

@@ -42,8 +42,8 @@ parts_of_structures() {
         --skip concurrent:: --skip wheel:: --skip connection:: --skip stride:: --skip policy:: \
         table:: trash:: routes:: cache:: ephemeral::ring:: ephemeral::index:: raw::chunked_vec::
     # Without `std`, so with the seeds of that.
-    miri "$strict" --target powerpc-unknown-linux-gnu -p flowtable --no-default-features --lib -- \
-        key:: hash:: dml:: raw:: table::tags:: ephemeral::esp:: ephemeral::index:: ephemeral::ring::
+    miri "$strict" --target powerpc-unknown-linux-gnu -p flowtable --no-default-features \
+        --features papers --lib -- key:: hash:: papers:: raw:: table::tags:: ephemeral::index:: ephemeral::ring::
 }
 # Models, drops and panics. Longer runs of the same code are under AddressSanitizer.
 whole_structures() {

@@ -47,16 +47,10 @@
 //! | the time of packets whose clocks jump | [`PacketClock`](packet_clock::PacketClock) | outliers do not count, real jumps do |
 //! | keys for these | [`FlowKey`], [`FiveTuple`], [`FourTuple`], [`Prefix`] | packed words with a reverse direction |
 //!
-//! From the papers, for study and comparison:
-//!
-//! | structure | paper |
-//! |---|---|
-//! | [`trie`]: the dynamic LC-trie, also with hashed keys ([`Headed`](key::bits::Headed)), [`LcRouteTable`], [`Unicache`](trie::unicache::Unicache) | *TRASH* |
-//! | [`demux`]: BSD, move-to-front, send/receive and Sequent lookups of PCBs, and their equations | *Efficient demultiplexing* |
-//! | [`hash::source_index`], [`threaded`], [`dml`] | *Trading packet headers for packet processing* |
-//! | [`ephemeral::esp`]: packets that compute with ephemeral state | *Ephemeral state processing* |
-//! | [`schedule`]: proportional share, queue estimator, batching throttle, a pipeline of threads | *Scheduling computations* |
-//! | [`eviction`]: LRU, CLOCK and the garbage collection of TRASH, O(1) over slot numbers | *TRASH* |
+//! The papers' tables are [`trie`] (also with hashed keys: [`Headed`](key::bits::Headed), and as a
+//! flow cache: [`Unicache`](trie::unicache::Unicache)), [`demux`], [`cache`], [`ephemeral`] and
+//! [`eviction`]. The feature `papers` has what else they describe: scheduling, threaded indices,
+//! data manipulation headers, packets that compute, and the classic hashes.
 //!
 //! Each module describes its structure, its invariants, its costs and its paper.
 //!
@@ -134,6 +128,7 @@
 //!
 //! - `std` (default): random seeds from the operating system for [`DefaultHashBuilder`], and
 //!   detection of the CPU's bit instructions. No type changes.
+//! - `papers` (default): the module `papers`. No other module depends on it.
 //! - `serde`: `Serialize` and `Deserialize` for keys, maps and [images](flow_cache::Image) of flow
 //!   caches and their [configuration](flow_cache::Config), `Serialize` for other parameters, shapes
 //!   and metrics.
@@ -155,7 +150,6 @@ pub mod cache;
 #[cfg(feature = "concurrent")]
 pub mod concurrent;
 pub mod demux;
-pub mod dml;
 pub mod ephemeral;
 pub mod eviction;
 pub mod flow_cache;
@@ -165,15 +159,15 @@ pub mod invariant;
 pub mod key;
 pub mod memory;
 pub mod packet_clock;
+#[cfg(feature = "papers")]
+pub mod papers;
 pub mod probes;
 mod raw;
 pub mod routes;
-pub mod schedule;
 #[cfg(feature = "serde")]
 mod serde;
 pub mod sockets;
 mod table;
-pub mod threaded;
 pub mod timestamp;
 pub mod trash;
 pub mod trie;

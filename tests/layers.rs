@@ -15,9 +15,9 @@ const LAYERS: [&[&str]; 7] = [
     &["invariant", "probes", "raw", "timestamp"],
     &["key", "memory", "packet_clock"],
     &["eviction", "hash", "table"],
-    &["cache", "dml", "routes", "schedule", "trash", "trie"],
-    &["demux", "ephemeral", "flow_cache", "threaded"],
-    &["concurrent", "sockets"],
+    &["cache", "routes", "trash", "trie"],
+    &["demux", "ephemeral", "flow_cache"],
+    &["concurrent", "papers", "sockets"],
     &["serde"],
 ];
 
@@ -291,15 +291,15 @@ fn imports_from_higher_and_equal_layers_are_found() {
         ("key.rs", "use super::hash::Crc32;", "hash::Crc32, which is in layer 2"),
         ("trie/node.rs", "use super::super::trash;", "trash, which is in layer 3"),
         ("hash/crc.rs", "use super::{a, super::{raw, trie::T}};", "trie::T, which is in layer 3"),
-        ("hash/mod.rs", "mod inner { use super::super::dml; }", "dml, which is in layer 3"),
-        ("hash.rs", "mod a { } use self::super::dml;", "dml, which is in layer 3"),
+        ("hash/mod.rs", "mod inner { use super::super::papers; }", "papers, which is in layer 5"),
+        ("hash.rs", "mod a { } use self::super::papers;", "papers, which is in layer 5"),
         ("trie.rs", "use crate::FlowKey;", "FlowKey, which is not a module with a layer"),
         ("trie.rs", "use crate::*;", ", which is the whole crate"),
         ("trie.rs", "use crate as root;", ", which is the whole crate"),
         (
             "trie.rs",
-            r##"const C: [char; 2] = ['"', '\'']; const S: &str = r#"""#; use crate::dml;"##,
-            "dml, which is in layer 3",
+            r##"const C: [char; 2] = ['"', '\'']; const S: &str = r#"""#; use crate::papers::dml;"##,
+            "papers::dml, which is in layer 5",
         ),
     ] {
         let fault = fault(file, source);

@@ -25,7 +25,7 @@ pub(crate) use turns::explain_turn_details;
 use std::time::Duration;
 
 use flowtable::Timestamp;
-use flowtable::schedule::{Occupancy, Overhead, Policy, Scheduler, ThreadConfig, Throttle};
+use flowtable::papers::schedule::{Occupancy, Overhead, Policy, Scheduler, ThreadConfig, Throttle};
 
 use crate::finding::Finding;
 use crate::report::{About, Outcome, Report};

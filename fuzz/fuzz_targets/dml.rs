@@ -2,7 +2,7 @@
 //! packet. Receiving equals the reference model, and a parsed header is written unchanged.
 #![no_main]
 
-use flowtable::dml::{Checksum, DmlBuilder, DmlHeader, Receiver, Region};
+use flowtable::papers::dml::{Checksum, DmlBuilder, DmlHeader, Receiver, Region};
 use libfuzzer_sys::fuzz_target;
 use model::dml::receive_checked;
 

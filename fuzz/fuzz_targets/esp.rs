@@ -2,7 +2,7 @@
 //! unchanged, and that a small store executes as the reference model does.
 #![no_main]
 
-use flowtable::ephemeral::esp::{EspPacket, Location, Site};
+use flowtable::papers::esp::{EspPacket, Location, Site};
 use libfuzzer_sys::fuzz_target;
 use model::esp::CheckedProcessor;
 use model::esp::repair::{narrowed, repaired};

@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use flowtable::Timestamp;
-use flowtable::schedule::pipeline::{Device, Input, Output, Path, Pipeline, Polling, Reading};
-use flowtable::schedule::share::Order;
-use flowtable::schedule::{
+use flowtable::papers::schedule::pipeline::{
+    Device, Input, Output, Path, Pipeline, Polling, Reading,
+};
+use flowtable::papers::schedule::share::Order;
+use flowtable::papers::schedule::{
     Budget, LinkScheduler, Overhead, Policy, QueueEstimator, ThreadConfig, Throttle,
 };
 use libfuzzer_sys::fuzz_target;

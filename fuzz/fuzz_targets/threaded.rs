@@ -3,7 +3,7 @@
 #![no_main]
 
 use arbitrary::Arbitrary;
-use flowtable::threaded::{Hop, Label};
+use flowtable::papers::threaded::{Hop, Label};
 use libfuzzer_sys::fuzz_target;
 use model::papers::source_hash_1995::network::router::Protocol;
 use model::papers::source_hash_1995::network::{Event, Network, Setup};

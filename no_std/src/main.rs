@@ -130,7 +130,7 @@ fn work() -> usize {
     let mut memory = [MaybeUninit::uninit(); 8 << 10];
     let area = StaticArea::new(&mut memory);
     let mut paths = SourceHashCache::<u16, u16, 2, _>::new_in(64, &area).ok();
-    let index = |path: u16| SourceIndex::of(&path.to_be_bytes());
+    let index = |path: u16| SourceIndex::new(path.into());
     for path in 0..10 {
         _ = paths.as_mut().map(|paths| paths.insert(index(path), path, path + 1));
     }

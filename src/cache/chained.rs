@@ -95,9 +95,9 @@ impl<K, V, P: Eviction, S> ChainedCache<K, V, P, S> {
     /// use core::hash::BuildHasherDefault;
     /// use flowtable::ChainedCache;
     /// use flowtable::eviction::Lru;
-    /// use flowtable::hash::Crc32;
+    /// use std::hash::DefaultHasher;
     ///
-    /// let hasher = BuildHasherDefault::<Crc32>::new();
+    /// let hasher = BuildHasherDefault::<DefaultHasher>::new();
     /// let mut cache = ChainedCache::with_parts(1000, Lru::new(), hasher)?;
     /// _ = cache.insert("a name", 1);
     /// assert_eq!(cache.get("a name"), Some(&1));

@@ -78,9 +78,9 @@ impl<T, K, S> Sequent<T, K, S> {
     /// ```
     /// use core::hash::BuildHasherDefault;
     /// use flowtable::demux::{Arrival, ChainsError, Demux, Sequent};
-    /// use flowtable::hash::Crc16;
+    /// use std::hash::DefaultHasher;
     ///
-    /// let hasher = BuildHasherDefault::<Crc16>::new();
+    /// let hasher = BuildHasherDefault::<DefaultHasher>::new();
     /// let mut chains = Sequent::with_chains_and_hasher(100, hasher)?;
     /// chains.insert("a key", 1).unwrap();
     /// assert_eq!(chains.lookup(&"a key", Arrival::Data).pcb, Some(&mut 1));
@@ -178,9 +178,9 @@ impl<T, K, S> SequentMoveToFront<T, K, S> {
     /// ```
     /// use core::hash::BuildHasherDefault;
     /// use flowtable::demux::{ChainsError, Demux, SequentMoveToFront};
-    /// use flowtable::hash::Crc16;
+    /// use std::hash::DefaultHasher;
     ///
-    /// let hasher = BuildHasherDefault::<Crc16>::new();
+    /// let hasher = BuildHasherDefault::<DefaultHasher>::new();
     /// let mut chains = SequentMoveToFront::with_chains_and_hasher(100, hasher)?;
     /// chains.insert("a key", 1).unwrap();
     /// assert_eq!(chains.remove(&"a key"), Ok(1));

@@ -180,7 +180,6 @@ mod remove;
 
 mod burst;
 mod check;
-pub mod esp;
 mod index;
 mod lifetime;
 mod ring;

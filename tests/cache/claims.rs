@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::net::Ipv4Addr;
 
 use flowtable::hash::source_index::SourceIndex;
-use flowtable::hash::source_index::analysis::improvement;
+use flowtable::papers::source_index::analysis::improvement;
 use model::papers::source_hash_1995::bpf::*;
 use model::papers::source_hash_1995::fids::{Fid, Flow, Set};
 use model::papers::source_hash_1995::filters::{

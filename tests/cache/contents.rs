@@ -4,7 +4,7 @@ mod dropping;
 mod duplicates;
 
 use core::cell::Cell;
-use core::hash::{BuildHasherDefault, Hasher};
+use core::hash::BuildHasherDefault;
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -17,7 +17,8 @@ use flowtable::eviction::{
     ByClass, EntryStats, Eviction, Lru, Passive, PassiveGc, Random, SecondChance,
 };
 use flowtable::hash::source_index::SourceIndex;
-use flowtable::hash::{Crc8Pair, Crc16, Crc32, Fletcher16, XorFold8, XorFold16};
+#[cfg(feature = "papers")]
+use flowtable::papers::hash::{Crc8Pair, Crc16, Crc32, Fletcher16, XorFold8, XorFold16};
 use flowtable::{ChainedCache, DefaultHashBuilder, SourceHashCache, Timestamp};
 use model::alloc;
 use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
@@ -253,10 +254,11 @@ fn a_flood_with_one_hash_evicts_its_own_entries_only() {
     assert_eq!(cache.len(), 68);
 }
 
+#[cfg(feature = "papers")]
 #[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
 fn entries_are_found_with_every_hash() {
-    fn check<H: Hasher + Default + Clone>() {
+    fn check<H: core::hash::Hasher + Default + Clone>() {
         let hasher = BuildHasherDefault::<H>::new();
         let mut cache = ChainedCache::with_parts(1000, Lru::new(), hasher).unwrap();
         for key in 0..3000_u64 {

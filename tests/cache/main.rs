@@ -4,7 +4,7 @@
 
 #[cfg(not(sanitizer = "address"))]
 mod allocators;
-#[cfg(not(sanitizer = "address"))]
+#[cfg(all(feature = "papers", not(sanitizer = "address")))]
 mod claims;
 mod contents;
 mod model;

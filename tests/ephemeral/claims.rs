@@ -3,7 +3,7 @@
 //! Tags follow from seeds, and no test reads a clock.
 
 use flowtable::EphemeralStore;
-use flowtable::ephemeral::esp::{
+use flowtable::papers::esp::{
     Action, EspPacket, Instruction, Location, Locations, Relation, Site, execute_observed,
 };
 use flowtable::probes::Probes;

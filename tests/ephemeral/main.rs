@@ -1,10 +1,8 @@
-//! `EphemeralStore` and ephemeral state processing.
+//! `EphemeralStore`.
 //!
 //! Modules that do not run under sanitizers are not compiled for them, since that takes minutes.
 
-#[cfg(not(sanitizer = "address"))]
+#[cfg(all(feature = "papers", not(sanitizer = "address")))]
 mod claims;
-#[cfg(not(sanitizer = "address"))]
-mod esp;
 mod model;
 mod store;

@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use flowtable::hash::source_index::analysis::expected_collisions;
+use flowtable::papers::source_index::analysis::expected_collisions;
 use model::papers::source_hash_1995::fids::Set;
 use model::papers::source_hash_1995::indices::{Kind, SLOTS, colliding, collisions, three_sigma};
 

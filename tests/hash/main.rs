@@ -1,6 +1,7 @@
-//! Classic hashes and source indices.
+//! Hashes of network cards and source indices.
 
+#[cfg(feature = "papers")]
 mod claims;
-mod classic;
 mod rss;
+#[cfg(feature = "papers")]
 mod source_index;

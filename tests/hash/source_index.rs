@@ -7,9 +7,12 @@ use std::collections::HashSet;
 
 use flowtable::hash::Rss;
 use flowtable::hash::source_index::SourceIndex;
-use flowtable::hash::source_index::analysis::{Transfer, expected_collisions, improvement};
-use flowtable::hash::source_index::{FlowId, FlowIds, HardwareAddress, RandomIndices, Toeplitz};
+use flowtable::hash::source_index::Toeplitz;
 use flowtable::key::bits::BitString;
+use flowtable::papers::source_index::analysis::{Transfer, expected_collisions, improvement};
+use flowtable::papers::source_index::{
+    FlowId, FlowIds, HardwareAddress, RandomIndices, agreed_index,
+};
 use flowtable::{FiveTuple, FlowKey, FourTuple};
 use proptest::array::uniform32;
 use proptest::collection::vec;
@@ -181,7 +184,7 @@ proptest! {
         let crc = name.iter().fold(u32::MAX, |crc, byte| {
             (0..8).fold(crc ^ u32::from(*byte), |crc, _| crc >> 1 ^ (0xedb8_8320 * (crc & 1)))
         });
-        assert_eq!(SourceIndex::of(&name).get(), !crc);
+        assert_eq!(agreed_index(&name).get(), !crc);
     }
 
     #[test]

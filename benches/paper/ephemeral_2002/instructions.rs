@@ -1,7 +1,7 @@
 //! Tables 2 and 3: the instructions COMPARE and COUNT.
 
 use flowtable::ephemeral::EphemeralStore;
-use flowtable::ephemeral::esp::{
+use flowtable::papers::esp::{
     Action, EspPacket, Instruction, Location, Locations, Relation, Site, execute, execute_observed,
 };
 use flowtable::probes::Words;

@@ -4,8 +4,8 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use flowtable::Timestamp;
-use flowtable::schedule::share::ProportionalShare;
-use flowtable::schedule::{
+use flowtable::papers::schedule::share::ProportionalShare;
+use flowtable::papers::schedule::{
     Budget, Occupancy, Policy, QueueEstimator, Scheduler, ThreadConfig, longest_sleep,
 };
 use model::papers::scheduling_2001::simulation::capped;

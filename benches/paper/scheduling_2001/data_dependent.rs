@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use flowtable::schedule::share::Order;
-use flowtable::schedule::simulator::{Flow, Outcome as Simulated};
-use flowtable::schedule::{Policy, ScheduleError};
+use flowtable::papers::schedule::share::Order;
+use flowtable::papers::schedule::simulator::{Flow, Outcome as Simulated};
+use flowtable::papers::schedule::{Policy, ScheduleError};
 use model::papers::scheduling_2001::simulation::{flows, packets, simulation, slice, throttle};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};

@@ -15,8 +15,8 @@ use std::error::Error;
 use std::time::Duration;
 
 use bench_common::figure::{Figure, Line, Panel, Scale};
-use flowtable::schedule::pipeline::{Input, Output, Path, Pipeline, Polling};
-use flowtable::schedule::{Budget, LinkScheduler, Policy, ThreadConfig};
+use flowtable::papers::schedule::pipeline::{Input, Output, Path, Pipeline, Polling};
+use flowtable::papers::schedule::{Budget, LinkScheduler, Policy, ThreadConfig};
 
 use super::testbed::{BATCH, Costs, FORWARD, QUEUE, READ, Testbed, WRITE, estimator};
 use crate::causes::{Cause, Evidence};

@@ -1,6 +1,6 @@
 //! Phases of flows, which the paper leaves open.
 
-use flowtable::schedule::simulator::Flow;
+use flowtable::papers::schedule::simulator::Flow;
 use model::papers::scheduling_2001::simulation::{COSTS, flows, packets, run, slice, throttle, us};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};

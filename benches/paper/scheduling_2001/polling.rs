@@ -5,8 +5,8 @@
 use std::error::Error;
 use std::time::Duration;
 
-use flowtable::schedule::pipeline::{Input, Path, Pipeline, Polling};
-use flowtable::schedule::{Budget, Policy, ThreadConfig};
+use flowtable::papers::schedule::pipeline::{Input, Path, Pipeline, Polling};
+use flowtable::papers::schedule::{Budget, Policy, ThreadConfig};
 
 use super::testbed::{BATCH, Costs, LINE_RATE, QUEUE, READ, Testbed, estimator};
 use crate::causes::{Cause, Evidence};

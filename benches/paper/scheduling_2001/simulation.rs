@@ -1,8 +1,8 @@
 //! Figures 10 to 18: the simulation of the paper, by packet limits, timeslices and throttles.
 
 use bench_common::figure::{Figure, Line, Panel, Scale};
-use flowtable::schedule::Policy;
-use flowtable::schedule::simulator::Outcome as Simulated;
+use flowtable::papers::schedule::Policy;
+use flowtable::papers::schedule::simulator::Outcome as Simulated;
 use model::papers::scheduling_2001::simulation::{
     COSTS, LIMITS, SLICES, THROTTLES, flows, packets, run, slice, throttle,
 };

@@ -11,8 +11,8 @@ use std::error::Error;
 use std::time::Duration;
 
 use flowtable::Timestamp;
-use flowtable::schedule::pipeline::{Device, Pipeline, Reading};
-use flowtable::schedule::{BoundedQueue, EstimatorError, QueueEstimator, longest_sleep};
+use flowtable::papers::schedule::pipeline::{Device, Pipeline, Reading};
+use flowtable::papers::schedule::{BoundedQueue, EstimatorError, QueueEstimator, longest_sleep};
 
 /// The packets of a poll, and of any turn.
 pub(crate) const BATCH: u32 = 16;

@@ -8,7 +8,7 @@
 
 use std::error::Error;
 
-use flowtable::schedule::simulator::Flow;
+use flowtable::papers::schedule::simulator::Flow;
 use model::papers::scheduling_2001::simulation::{COSTS, LIMITS, SLICES, WHOLE, flows};
 use model::schedule::{Expected, FlowModel, Rule, SimulationModel};
 

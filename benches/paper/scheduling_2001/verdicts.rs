@@ -1,7 +1,7 @@
 //! Comparisons of figures 10 to 18 with the simulation of the crate.
 
-use flowtable::schedule::simulator::Outcome as Simulated;
-use flowtable::schedule::{Overhead, Policy, Throttle};
+use flowtable::papers::schedule::simulator::Outcome as Simulated;
+use flowtable::papers::schedule::{Overhead, Policy, Throttle};
 use model::papers::scheduling_2001::simulation::{
     COSTS, SWITCH, THROTTLES, capped, flows, packets, run, slice, throttle, us,
 };
@@ -229,11 +229,12 @@ fn queues(report: &mut Report, strict: &Simulated) {
         "in this order",
         holds,
     ));
-    let drops = |policy: Policy, change: &dyn Fn(&mut [flowtable::schedule::simulator::Flow])| {
-        let mut flows = flows(3);
-        change(&mut flows);
-        run(&flows, policy).flows[2].dropped
-    };
+    let drops =
+        |policy: Policy, change: &dyn Fn(&mut [flowtable::papers::schedule::simulator::Flow])| {
+            let mut flows = flows(3);
+            change(&mut flows);
+            run(&flows, policy).flows[2].dropped
+        };
     let policy = throttle((2, 150));
     let plain = drops(policy, &|_| ());
     let ours = format!("{plain} of 2000");

@@ -1,7 +1,7 @@
 //! Calculated gains: figure 2, and the gain of a faster lookup next to other work.
 
 use bench_common::figure::{Figure, Line, Panel, Scale};
-use flowtable::hash::source_index::analysis::improvement;
+use flowtable::papers::source_index::analysis::improvement;
 use model::papers::source_hash_1995::transfers::{BY_HAND, FIGURE_2, all, through_a_cache};
 
 use crate::finding::Finding;

@@ -2,7 +2,7 @@
 
 use bench_common::figure::{Figure, Line, Panel, Scale};
 use flowtable::DefaultHashBuilder;
-use flowtable::hash::source_index::analysis::expected_collisions;
+use flowtable::papers::source_index::analysis::expected_collisions;
 use model::papers::source_hash_1995::SEED;
 use model::papers::source_hash_1995::fids::Set;
 use model::papers::source_hash_1995::indices::{Kind, SLOTS, colliding, collisions, three_sigma};

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::hint::black_box;
 
-use flowtable::dml::{Checksum, DmlBuilder, DmlHeader, Kind, Receiver, Region};
+use flowtable::papers::dml::{Checksum, DmlBuilder, DmlHeader, Kind, Receiver, Region};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

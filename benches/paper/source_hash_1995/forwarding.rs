@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::net::Ipv4Addr;
 
 use flowtable::hash::source_index::SourceIndex;
-use flowtable::hash::source_index::analysis::Transfer;
+use flowtable::papers::source_index::analysis::Transfer;
 use flowtable::{LcRouteTable, Prefix, RouteTable};
 use model::papers::source_hash_1995::SEED;
 use model::papers::source_hash_1995::fids::Fid;

@@ -19,8 +19,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use flowtable::hash::source_index::SourceIndex;
-use flowtable::hash::{Crc8Pair, Crc16, Crc32, Fletcher16, XorFold8, XorFold16};
-use flowtable::threaded::{self, Hop, Label, Labels};
+use flowtable::papers::hash::{Crc8Pair, Crc16, Crc32, Fletcher16, XorFold8, XorFold16};
+use flowtable::papers::threaded::{self, Hop, Label, Labels};
 use flowtable::{DefaultHashBuilder, Timestamp};
 use model::papers::source_hash_1995::SEED;
 use model::papers::source_hash_1995::fids::{Fid, Flow, Set};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use flowtable::Timestamp;
 use flowtable::cache::SourceHashCache;
 use flowtable::hash::source_index::SourceIndex;
-use flowtable::threaded::{Advertisement, DistanceVector, Hop, Label, Labels, Table};
+use flowtable::papers::threaded::{Advertisement, DistanceVector, Hop, Label, Labels, Table};
 use model::papers::source_hash_1995::SEED;
 use model::papers::source_hash_1995::network::router::Protocol;
 use model::papers::source_hash_1995::network::{Event, Network, Setup};

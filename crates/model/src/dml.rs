@@ -2,7 +2,9 @@
 
 pub mod frames;
 
-use flowtable::dml::{BufferTooSmall, DmlHeader, Kind, ReceiveError, Received, Receiver, Region};
+use flowtable::papers::dml::{
+    BufferTooSmall, DmlHeader, Kind, ReceiveError, Received, Receiver, Region,
+};
 
 /// The Internet checksum of RFC 1071, word by word.
 pub fn checksum(bytes: &[u8]) -> u16 {

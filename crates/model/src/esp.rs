@@ -6,7 +6,7 @@ pub mod repair;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use flowtable::ephemeral::esp::{Action, EspPacket, Site, execute};
+use flowtable::papers::esp::{Action, EspPacket, Site, execute};
 use flowtable::{EphemeralStore, Timestamp};
 
 use self::interpreter::Interpreter;

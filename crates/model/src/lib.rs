@@ -9,9 +9,11 @@ pub mod bit_strings;
 pub mod caches;
 pub mod counted;
 pub mod demux;
+#[cfg(feature = "papers")]
 pub mod dml;
 pub mod drop_record;
 pub mod ephemeral;
+#[cfg(feature = "papers")]
 pub mod esp;
 pub mod flow_cache;
 pub mod hashers;
@@ -22,6 +24,7 @@ pub mod papers;
 pub mod prefixes;
 pub mod process;
 pub mod routes;
+#[cfg(feature = "papers")]
 pub mod schedule;
 pub mod sockets;
 pub mod static_area;

@@ -24,18 +24,6 @@
 //!
 //! In a table with more slots than the index has values, some slots stay empty.
 //!
-//! # Choice of indices
-//!
-//! | | the index of a new flow | two sources of one key have | use |
-//! |---|---|---|---|
-//! | [`RandomIndices`] | the next of a list made at boot | two indices, two entries | dynamic |
-//! | [`SourceIndex::of`] | an agreed function of the key | one index | several sources per key |
-//! | [`HardwareAddress`] | burnt into the hardware | one index | static keys only |
-//!
-//! A flow key must not be reused while a receiver has state of its previous flow, not even after a
-//! crash in which the source has lost its keys: for that, [`FlowIds`] generates identifiers with an
-//! incarnation.
-//!
 //! # Hostile sources
 //!
 //! A source that sends all flows with one index has them all in one slot: they evict each other and
@@ -45,37 +33,11 @@
 //! associativity ([`SourceHashCache`](crate::cache::SourceHashCache) with `WAYS` above 1) helps
 //! somewhat. With hostile sources and an expensive full lookup, hash the key with a secret instead.
 //!
-//! [`analysis`] has the paper's equations: the expected number of collisions, and the gain of an
-//! indexed lookup from the second packet on.
-//!
-//! # Comparison of mechanisms
-//!
-//! Four of the seven rows of table 1 of the paper in today's terms, with current examples:
-//!
-//! | | set-up | cost of a lookup | condition | today |
-//! |---|---|---|---|---|
-//! | datagrams | none | a longest match, or a hash | none | IP |
-//! | virtual circuits | a round trip | one access | all hops set up, tear down | ATM, RSVP-TE |
-//! | source hashing | none | one access, one comparison | none: it is a cache | RSS, flow labels |
-//! | [threaded indices] | none | one access | routing has converged | MPLS with LDP |
-//!
-//! In source hashing the first packet takes the full lookup. Threaded indices are set up by
-//! routing, and tags detect stale state.
-//!
-//! [threaded indices]: crate::threaded
-//!
 //! Paper: Chandranmenon and Varghese, *Trading packet headers for packet processing* (1995),
 //! section 3.
 
-use crate::hash::Crc32;
-
-pub mod analysis;
-mod assign;
-mod flow_id;
 mod toeplitz;
 
-pub use assign::{HardwareAddress, RandomIndices};
-pub use flow_id::{FlowId, FlowIds};
 pub use toeplitz::Toeplitz;
 
 /// The index in the packets of a flow, chosen by its source: a hint where its state is.
@@ -177,24 +139,6 @@ impl SourceIndex {
             [rest @ .., last] => Self(Self::from_short(rest).0 << 8 | *last as u32),
             [] => Self::ABSENT,
         }
-    }
-
-    /// Computes the index of a key by an agreed function, its CRC-32.
-    ///
-    /// Sources that use equal keys, such as an address to which all of them send, compute equal
-    /// indices, so a receiver has one entry and not one for each source. It does not resist
-    /// attacks: keys with equal indices are found easily.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::hash::source_index::SourceIndex;
-    ///
-    /// assert_eq!(SourceIndex::of(b"123456789").get(), 0xcbf4_3926);
-    /// ```
-    #[must_use]
-    pub fn of(key: &[u8]) -> Self {
-        Self(Crc32::of(key))
     }
 }
 

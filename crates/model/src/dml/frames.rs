@@ -1,6 +1,6 @@
 //! Frames with a data manipulation header, byte by byte.
 
-use flowtable::dml::Region;
+use flowtable::papers::dml::Region;
 
 /// A frame with these regions and this packet, which need not be valid.
 pub fn frame(regions: &[Region], packet: &[u8]) -> Vec<u8> {

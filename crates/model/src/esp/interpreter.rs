@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use flowtable::ephemeral::esp::{Action, EspPacket, Instruction, Site, child_bits};
+use flowtable::papers::esp::{Action, EspPacket, Instruction, Site, child_bits};
 
 /// The model of a store, for lifetimes that are not rounded: of less than 2^32 ns.
 #[derive(Clone, Debug, PartialEq, Eq)]

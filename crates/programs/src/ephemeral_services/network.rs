@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use flowtable::ephemeral::esp::{Action, EspPacket, Location, Site, execute};
 use flowtable::ephemeral::{EphemeralStore, StoreError};
+use flowtable::papers::esp::{Action, EspPacket, Location, Site, execute};
 use flowtable::{DefaultHashBuilder, Timestamp};
 use rand::Rng;
 use rand::rngs::StdRng;

@@ -1,6 +1,6 @@
 //! The services: depth, complaints, counts and maximum.
 
-use flowtable::ephemeral::esp::{EspPacket, Instruction, Locations, Operation, Relation};
+use flowtable::papers::esp::{EspPacket, Instruction, Locations, Operation, Relation};
 use rand::Rng;
 
 use super::network::{Network, identity};

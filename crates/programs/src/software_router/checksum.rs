@@ -1,6 +1,6 @@
 //! The Internet checksum, of bytes and by incremental update.
 
-use flowtable::dml::Checksum;
+use flowtable::papers::dml::Checksum;
 
 /// Returns the ones' complement of the ones' complement sum of these bytes (RFC 1071).
 pub fn of(bytes: &[u8]) -> u16 {

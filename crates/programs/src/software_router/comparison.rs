@@ -1,6 +1,6 @@
 //! A comparison of schedules on the same traffic.
 
-use flowtable::hash::Crc32;
+use flowtable::papers::hash::Crc32;
 
 use super::{Costs, Outcome, Plan, Router, Traffic};
 use crate::program::failure::{Failure, Kind};

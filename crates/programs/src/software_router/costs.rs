@@ -5,7 +5,9 @@ use core::time::Duration;
 use std::time::Instant;
 
 use flowtable::Timestamp;
-use flowtable::schedule::{Budget, Occupancy, Policy, ScheduleError, Scheduler, ThreadConfig};
+use flowtable::papers::schedule::{
+    Budget, Occupancy, Policy, ScheduleError, Scheduler, ThreadConfig,
+};
 
 use super::{Arrival, Classifier, Datagram, Forwarder, Function, Port, Traffic};
 

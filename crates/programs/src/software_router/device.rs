@@ -3,8 +3,8 @@
 use core::time::Duration;
 
 use flowtable::Timestamp;
-use flowtable::schedule::BoundedQueue;
-use flowtable::schedule::pipeline::{Device, Reading};
+use flowtable::papers::schedule::BoundedQueue;
+use flowtable::papers::schedule::pipeline::{Device, Reading};
 
 use super::cards::{RING, Sender, link_bytes};
 use super::costs::written;

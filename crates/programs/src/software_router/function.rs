@@ -10,7 +10,7 @@
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
 
-use flowtable::hash::Crc32;
+use flowtable::papers::hash::Crc32;
 use flowtable::{EphemeralStore, FlowKey, Timestamp};
 
 use super::rewrite::{hop, hop_and_sum, rename};

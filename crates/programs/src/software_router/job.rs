@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use flowtable::schedule::ThreadConfig;
+use flowtable::papers::schedule::ThreadConfig;
 
 use super::cards::RING;
 use super::{Costs, Function, PathId, Port};

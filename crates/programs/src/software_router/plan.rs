@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use flowtable::schedule::{Budget, Overhead, Policy, Throttle, ThrottleError};
+use flowtable::papers::schedule::{Budget, Overhead, Policy, Throttle, ThrottleError};
 
 use super::Costs;
 

@@ -3,8 +3,10 @@
 use core::time::Duration;
 
 use flowtable::Timestamp;
-use flowtable::schedule::pipeline::{Device, Input, Output, Path, Pipeline, Polling, Reading};
-use flowtable::schedule::{BoundedQueue, LinkScheduler, QueueEstimator, longest_sleep};
+use flowtable::papers::schedule::pipeline::{
+    Device, Input, Output, Path, Pipeline, Polling, Reading,
+};
+use flowtable::papers::schedule::{BoundedQueue, LinkScheduler, QueueEstimator, longest_sleep};
 
 use super::cards::RING;
 use super::device::{Cards, Frame};

@@ -3,7 +3,7 @@
 use core::iter::Sum;
 use core::ops::Add;
 
-use flowtable::schedule::Account;
+use flowtable::papers::schedule::Account;
 
 use super::{Function, Plan};
 

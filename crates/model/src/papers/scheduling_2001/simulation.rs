@@ -2,9 +2,9 @@
 
 use core::time::Duration;
 
-use flowtable::schedule::share::Order;
-use flowtable::schedule::simulator::{Flow, Outcome, Simulation};
-use flowtable::schedule::{Budget, Overhead, Policy, Throttle};
+use flowtable::papers::schedule::share::Order;
+use flowtable::papers::schedule::simulator::{Flow, Outcome, Simulation};
+use flowtable::papers::schedule::{Budget, Overhead, Policy, Throttle};
 
 pub const fn us(micros: u64) -> Duration {
     Duration::from_micros(micros)

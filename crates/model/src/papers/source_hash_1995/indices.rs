@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, Hasher};
 
 use flowtable::DefaultHashBuilder;
 use flowtable::hash::source_index::SourceIndex;
-use flowtable::hash::{Crc8Pair, Crc16, Crc32, Fletcher16, XorFold8, XorFold16};
+use flowtable::papers::hash::{Crc8Pair, Crc16, Crc32, Fletcher16, XorFold8, XorFold16};
 
 use super::SEED;
 use super::fids::Flow;

@@ -19,7 +19,7 @@ use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
 use flowtable::Timestamp;
-use flowtable::threaded::{Hop, Label, Port};
+use flowtable::papers::threaded::{Hop, Label, Port};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

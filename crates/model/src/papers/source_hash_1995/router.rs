@@ -13,7 +13,7 @@
 use std::net::Ipv4Addr;
 
 use flowtable::hash::source_index::SourceIndex;
-use flowtable::hash::{Crc8Pair, XorFold16};
+use flowtable::papers::hash::{Crc8Pair, XorFold16};
 use flowtable::trie::{Thresholds, Tuning};
 use flowtable::{LcRouteTable, Prefix, SourceHashCache};
 

@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
 
 use flowtable::Timestamp;
-use flowtable::threaded::{Hop, InsertError, Label, Labels, NoLabel, Stale, Table};
+use flowtable::papers::threaded::{Hop, InsertError, Label, Labels, NoLabel, Stale, Table};
 
 /// A table and the model that checks it.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 
 use flowtable::cache::{CacheError, SourceHashCache};
 use flowtable::hash::source_index::SourceIndex;
-use flowtable::hash::source_index::analysis::Transfer;
+use flowtable::papers::source_index::analysis::Transfer;
 
 /// The parameters of figure 2, in milliseconds.
 pub const FIGURE_2: Transfer = Transfer { round_trip: 60.0, long: 0.2, short: 0.02, hops: 1 };

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use flowtable::Timestamp;
 use flowtable::invariant::InvariantError;
-use flowtable::threaded::{
+use flowtable::papers::threaded::{
     Advertisement, DistanceVector, Label, Labels, LinkState, Message, Port, Table,
 };
 

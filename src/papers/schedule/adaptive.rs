@@ -1,0 +1,179 @@
+//! The choice of a throttle for a measured demand, and admission of flows.
+
+use core::error::Error;
+use core::fmt;
+use core::time::Duration;
+
+use super::throttle::{Overhead, Throttle, ThrottleError};
+use crate::timestamp::nanos;
+
+/// Nanoseconds in a second.
+const SECOND: u128 = 1_000_000_000;
+
+/// The demand of a flow, measured or declared.
+///
+/// Paper: Qie et al., section 4.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Demand {
+    /// The arrival rate.
+    pub packets_per_second: u64,
+    /// The cost per packet.
+    pub cost: Duration,
+    /// The number of packets that the flow may wait for: half of the slots of a queue, or all of
+    /// them if no other thread waits at the queue's other end.
+    pub buffers: u32,
+}
+
+/// The error if no throttle meets all demands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Inadmissible {
+    /// Processing leaves no time, or less than a millionth of it, for switching.
+    Overload {
+        /// The nanoseconds of processing in each second.
+        demanded: u64,
+    },
+    /// The timeslice would exceed the maximum.
+    LongSlice {
+        /// The shortest sufficient timeslice.
+        needed: Duration,
+    },
+    /// The threshold of a flow would exceed its buffers.
+    Buffers {
+        /// The index of the flow in the slice; the newcomer is last.
+        flow: usize,
+        /// The number of sufficient buffers.
+        needed: u32,
+    },
+}
+
+impl fmt::Display for Inadmissible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Overload { demanded } => {
+                write!(f, "{demanded} ns of processing per second leave no time for switching")
+            }
+            Self::LongSlice { needed } => {
+                write!(f, "the timeslice would have to be {needed:?}, above the maximum")
+            }
+            Self::Buffers { flow, needed } => {
+                write!(f, "flow {flow} needs {needed} buffers")
+            }
+        }
+    }
+}
+
+impl Error for Inadmissible {}
+
+/// A planner that chooses the throttle for a demand: the largest overhead that meets all of it, and
+/// the shortest timeslice.
+///
+/// Flows demand `U = sum of rate * cost` of the CPU. The rest is for switching: `T = 1 / U - 1`. A
+/// smaller overhead would only lengthen all waiting times. `G = Csw / T`.
+///
+/// Call [`plan`](Self::plan) after each measurement of the rates, and pass the result to
+/// [`Scheduler::set_policy`](super::Scheduler::set_policy). O(n) each.
+///
+/// Paper: Qie et al., section 4.2: the workload determines E, E determines T, and equation 1
+/// determines G.
+///
+/// # Example
+///
+/// ```
+/// use core::time::Duration;
+/// use flowtable::papers::schedule::{Adaptive, Demand, Inadmissible};
+///
+/// let us = Duration::from_micros;
+/// let adaptive = Adaptive::new(us(3), us(100))?; // a switch, the longest timeslice
+/// let flow = Demand { packets_per_second: 40_000, cost: us(10), buffers: 128 };
+/// let throttle = adaptive.plan(&[flow, flow])?; // 80 %
+/// assert_eq!((throttle.overhead().ppm(), throttle.slice()), (250_000, us(12)));
+/// // Another 15 % are admissible, but not 20.
+/// let small = Demand { packets_per_second: 15_000, ..flow };
+/// assert!(adaptive.admits(&[flow, flow], small).is_ok());
+/// let large = Demand { packets_per_second: 20_000, ..flow };
+/// let error = adaptive.admits(&[flow, flow], large).unwrap_err();
+/// assert_eq!(error, Inadmissible::Overload { demanded: 1_000_000_000 });
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Adaptive {
+    switch: Duration,
+    longest_slice: Duration,
+}
+
+impl Adaptive {
+    /// Creates a planner with the cost of a switch, and the maximum timeslice, which bounds the
+    /// waiting time of other threads.
+    ///
+    /// # Errors
+    ///
+    /// If the cost of a switch is zero, or exceeds the timeslice.
+    pub fn new(switch: Duration, longest_slice: Duration) -> Result<Self, ThrottleError> {
+        if switch.is_zero() {
+            return Err(ThrottleError::NoSwitch);
+        }
+        if longest_slice < switch {
+            return Err(ThrottleError::ShortSlice { needed: switch });
+        }
+        Ok(Self { switch, longest_slice })
+    }
+
+    /// Returns the throttle with the largest overhead that meets all demands.
+    ///
+    /// The overhead is at most 100 %: at a low load the waiting times are short anyway. Flows with
+    /// a rate of zero are ignored.
+    ///
+    /// # Errors
+    ///
+    /// If no overhead is small enough for the demand, and large enough for the maximum timeslice
+    /// and for all buffers.
+    pub fn plan(&self, flows: &[Demand]) -> Result<Throttle, Inadmissible> {
+        self.plan_for(flows.iter())
+    }
+
+    /// Returns the throttle that meets all demands including that of a new flow, to use if the flow
+    /// is admitted.
+    ///
+    /// # Errors
+    ///
+    /// If the flow must not be admitted: no throttle meets all demands.
+    pub fn admits(&self, flows: &[Demand], newcomer: Demand) -> Result<Throttle, Inadmissible> {
+        self.plan_for(flows.iter().chain([&newcomer]))
+    }
+
+    fn plan_for<'a>(
+        &self,
+        flows: impl Iterator<Item = &'a Demand> + Clone,
+    ) -> Result<Throttle, Inadmissible> {
+        let demands = flows
+            .clone()
+            .map(|flow| u128::from(flow.packets_per_second) * u128::from(nanos(flow.cost).max(1)));
+        let demanded = demands.fold(0, u128::saturating_add);
+        let overhead = largest_overhead(demanded).ok_or(Inadmissible::Overload {
+            demanded: u64::try_from(demanded).unwrap_or(u64::MAX),
+        })?;
+        let throttle = match Throttle::new(self.switch, overhead, self.longest_slice) {
+            Ok(throttle) => throttle.with_shortest_slice().with_strict_thresholds(),
+            Err(ThrottleError::ShortSlice { needed }) => {
+                return Err(Inadmissible::LongSlice { needed });
+            }
+            Err(ThrottleError::NoSwitch) => unreachable!("checked by the constructor"),
+        };
+        for (flow, demand) in flows.enumerate().filter(|(_, flow)| flow.packets_per_second > 0) {
+            let needed = throttle.threshold(demand.cost, demand.buffers);
+            if needed > demand.buffers {
+                return Err(Inadmissible::Buffers { flow, needed });
+            }
+        }
+        Ok(throttle.with_capped_thresholds())
+    }
+}
+
+/// Returns `1 / U - 1` in parts per million, rounded down, for the demanded nanoseconds per second;
+/// at most 100 %.
+fn largest_overhead(demanded: u128) -> Option<Overhead> {
+    let left = SECOND.checked_sub(demanded)?;
+    let ppm = (left * 1_000_000).checked_div(demanded).unwrap_or(u128::MAX).min(1_000_000);
+    Overhead::from_ppm(ppm as u32)
+}

@@ -1,0 +1,157 @@
+//! Budgets of turns, and the policies that set them.
+
+use core::time::Duration;
+
+use super::throttle::Throttle;
+use crate::papers::schedule::share::Thread;
+use crate::timestamp::nanos;
+
+/// The limits of a turn: a number of packets, a timeslice, or both. One packet is always allowed,
+/// and the timeslice is checked after each packet: there is no preemption.
+///
+/// Paper: Qie et al., sections 4.1 and 4.3.
+///
+/// # Example
+///
+/// ```
+/// use core::time::Duration;
+/// use flowtable::papers::schedule::Budget;
+///
+/// let us = Duration::from_micros;
+/// let budget = Budget::both(16, us(30));
+/// assert!(budget.allows_more(0, us(0)) && budget.allows_more(15, us(29)));
+/// assert!(!budget.allows_more(16, us(16)) && !budget.allows_more(3, us(30)));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    packets: u32,
+    slice: u64,
+}
+
+impl Budget {
+    /// The unlimited budget: a turn ends when no work is left, or the output queue is full.
+    pub const UNTIL_EMPTY: Self = Self { packets: u32::MAX, slice: u64::MAX };
+
+    /// Creates a budget of `packets` packets.
+    #[must_use]
+    pub const fn packets(packets: u32) -> Self {
+        Self { packets, ..Self::UNTIL_EMPTY }
+    }
+
+    /// Creates a budget of a timeslice.
+    #[must_use]
+    pub fn slice(slice: Duration) -> Self {
+        Self { slice: nanos(slice), ..Self::UNTIL_EMPTY }
+    }
+
+    /// Creates a budget that ends with the first of both limits.
+    #[must_use]
+    pub fn both(packets: u32, slice: Duration) -> Self {
+        Self { packets, slice: nanos(slice) }
+    }
+
+    /// Returns whether the budget allows another packet after `packets` packets and the time
+    /// `spent`.
+    #[must_use]
+    pub fn allows_more(&self, packets: u32, spent: Duration) -> bool {
+        packets == 0 || (packets < self.packets && nanos(spent) < self.slice)
+    }
+
+    /// Returns the smaller of both limits, of packets and of time.
+    pub(super) fn limited_by(self, other: Self) -> Self {
+        let packets = self.packets.min(other.packets);
+        Self { packets, slice: self.slice.min(other.slice) }
+    }
+
+    /// Returns the expected length of a turn with `packets` packets available at `cost` each.
+    pub(super) fn expected_run(&self, packets: u32, cost: u64) -> u64 {
+        let in_slice = self.slice.div_ceil(cost.max(1));
+        let packets = u64::from(packets.min(self.packets)).min(in_slice).max(1);
+        packets.saturating_mul(cost)
+    }
+}
+
+/// The policy of turns: when a thread may have one, and its budget.
+///
+/// Paper: Qie et al., sections 4.1 to 4.3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// A turn as soon as there is a packet, with this budget.
+    Budget(Budget),
+    /// A turn when enough packets wait, for a timeslice.
+    Throttle(Throttle),
+}
+
+impl Policy {
+    /// Returns the budget of a turn.
+    #[must_use]
+    pub fn budget(&self) -> Budget {
+        match self {
+            Self::Budget(budget) => *budget,
+            Self::Throttle(throttle) => Budget::slice(throttle.slice()),
+        }
+    }
+
+    /// Returns the number of packets that a thread must wait for: one, unless throttled.
+    #[must_use]
+    pub fn threshold(&self, cost: Duration, buffers: u32) -> u32 {
+        match self {
+            Self::Budget(_) => 1,
+            Self::Throttle(throttle) => throttle.threshold(cost, buffers),
+        }
+    }
+}
+
+/// The turn of a thread. Return it to [`Scheduler::finish`](super::Scheduler::finish); if it was
+/// dropped, call [`Scheduler::abandon`](super::Scheduler::abandon).
+///
+/// Paper: Qie et al., section 4.1.
+///
+/// # Example
+///
+/// ```
+/// use core::time::Duration;
+/// use flowtable::Timestamp;
+/// use flowtable::papers::schedule::{Budget, Occupancy, Policy, Scheduler, ThreadConfig};
+///
+/// let us = Duration::from_micros;
+/// let policy = Policy::Budget(Budget::packets(2));
+/// let mut scheduler = Scheduler::new(8, 100, us(3), policy)?;
+/// let thread = scheduler.add(ThreadConfig::new(50, us(10)))?;
+/// scheduler.set_occupancy(thread, Occupancy::queued(5), Timestamp::ZERO)?;
+/// let turn = scheduler.next(Timestamp::ZERO).unwrap();
+/// assert_eq!((turn.thread(), turn.budget()), (thread, policy.budget()));
+/// let mut done = 0;
+/// while turn.allows_more(done, us(10) * done) {
+///     done += 1; // forward a packet here
+/// }
+/// assert_eq!(done, 2);
+/// # Ok::<(), flowtable::papers::schedule::ScheduleError>(())
+/// ```
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "the thread runs until the turn is finished"]
+pub struct Turn {
+    pub(super) thread: Thread,
+    pub(super) budget: Budget,
+}
+
+impl Turn {
+    /// Returns the thread that has the turn.
+    #[must_use]
+    pub const fn thread(&self) -> Thread {
+        self.thread
+    }
+
+    /// Returns the budget of the turn.
+    #[must_use]
+    pub const fn budget(&self) -> Budget {
+        self.budget
+    }
+
+    /// Returns whether the budget allows another packet after `packets` packets and the time
+    /// `spent`.
+    #[must_use]
+    pub fn allows_more(&self, packets: u32, spent: Duration) -> bool {
+        self.budget.allows_more(packets, spent)
+    }
+}

@@ -1,0 +1,172 @@
+//! Switching paths: an input queue, a forwarding function, an output queue.
+
+use core::time::Duration;
+
+use super::ScheduleError;
+use super::budget::Turn;
+use super::queue::BoundedQueue;
+use super::thread::Occupancy;
+use crate::timestamp::nanos;
+
+/// The weight of a turn in the moving average of costs is 2⁻³.
+const GAIN_SHIFT: u32 = 3;
+
+/// Fractional bits of the average cost in nanoseconds: without them the average would not converge.
+const FRACTION: u32 = 8;
+
+/// The path of a flow through the router: an input queue, a forwarding function, an output queue.
+///
+/// The function is an argument of [`run`](Self::run), so that paths of different functions fit into
+/// one array, indexed by the [index](crate::papers::schedule::share::Thread::index) of their thread.
+/// Packets are classified before they are enqueued: `I` is the input of the function, and `O` its
+/// output.
+///
+/// Paper: Qie et al., section 2.1.
+///
+/// # Example
+///
+/// ```
+/// use core::time::Duration;
+/// use flowtable::Timestamp;
+/// use flowtable::papers::schedule::{Budget, Policy, Scheduler, SwitchingPath, ThreadConfig};
+///
+/// let us = Duration::from_micros;
+/// let mut scheduler = Scheduler::new(1, 100, us(1), Policy::Budget(Budget::packets(2)))?;
+/// let mut path: SwitchingPath<u32> = SwitchingPath::new(4, 4, us(3))?;
+/// let thread = scheduler.add(ThreadConfig::new(100, path.cost()).with_buffers(4, 4))?;
+/// for ttl in [64, 1, 64] {
+///     path.enqueue(ttl).unwrap();
+///     scheduler.set_occupancy(thread, path.occupancy(), Timestamp::ZERO)?;
+/// }
+/// // Two packets of 3 µs each, one of which is dropped here.
+/// let turn = scheduler.next(Timestamp::ZERO).unwrap();
+/// let packets = path.run(&turn, |ttl| (ttl > 1).then(|| ttl - 1), |packets| us(3) * packets);
+/// scheduler.finish(turn, us(6), path.occupancy(), Timestamp::from_micros(7))?;
+/// assert_eq!((packets, path.dequeue(), path.dequeue()), (2, Some(63), None));
+/// assert_eq!(path.input().len(), 1);
+/// # Ok::<(), flowtable::papers::schedule::ScheduleError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct SwitchingPath<I, O = I> {
+    input: BoundedQueue<I>,
+    output: BoundedQueue<O>,
+    /// The average cost of a packet, in 2⁻⁸ nanoseconds.
+    cost: u64,
+}
+
+impl<I, O> SwitchingPath<I, O> {
+    /// Creates a path with the capacities of its queues, and an estimated cost per packet.
+    ///
+    /// # Errors
+    ///
+    /// If a capacity is zero or too large, the cost is zero, or the allocation fails.
+    pub fn new(input: usize, output: usize, cost: Duration) -> Result<Self, ScheduleError> {
+        if cost.is_zero() {
+            return Err(ScheduleError::NoCost);
+        }
+        let (input, output) = (BoundedQueue::new(input)?, BoundedQueue::new(output)?);
+        Ok(Self { input, output, cost: with_fraction(nanos(cost).into()) })
+    }
+
+    /// Appends a classified packet to the input queue.
+    ///
+    /// # Errors
+    ///
+    /// Returns the packet if the input queue is full, which counts it as dropped.
+    pub fn enqueue(&mut self, packet: I) -> Result<(), I> {
+        self.input.push(packet)
+    }
+
+    /// Removes the next packet to send from the output queue.
+    pub fn dequeue(&mut self) -> Option<O> {
+        self.output.pop()
+    }
+
+    /// Returns the occupancy of the queues.
+    #[must_use]
+    pub fn occupancy(&self) -> Occupancy {
+        let free = self.output.remaining_capacity() as u32;
+        Occupancy { queued: self.input.len() as u32, free }
+    }
+
+    /// Returns the average cost of a packet, or the initial estimate.
+    #[must_use]
+    pub fn cost(&self) -> Duration {
+        let rounded = self.cost.saturating_add(1 << (FRACTION - 1)) >> FRACTION;
+        Duration::from_nanos(rounded.max(1))
+    }
+
+    /// Returns the input queue.
+    #[must_use]
+    pub const fn input(&self) -> &BoundedQueue<I> {
+        &self.input
+    }
+
+    /// Returns the output queue.
+    #[must_use]
+    pub const fn output(&self) -> &BoundedQueue<O> {
+        &self.output
+    }
+
+    /// Forwards packets until the budget of the turn is used, the input queue is empty or the
+    /// output queue is full. Returns their number. O(packets).
+    ///
+    /// `forward` returns the packet to send, if any. `spent` returns the time of the turn after a
+    /// number of packets; it is called after each.
+    pub fn run(
+        &mut self,
+        turn: &Turn,
+        mut forward: impl FnMut(I) -> Option<O>,
+        mut spent: impl FnMut(u32) -> Duration,
+    ) -> u32 {
+        let mut packets = 0;
+        while self.forward(&mut forward) {
+            packets += 1;
+            if !turn.allows_more(packets, spent(packets)) {
+                break;
+            }
+        }
+        packets
+    }
+
+    /// Forwards a packet. Returns false if there is none, or no room for it.
+    pub(super) fn forward(&mut self, forward: impl FnOnce(I) -> Option<O>) -> bool {
+        if self.output.remaining_capacity() == 0 {
+            return false;
+        }
+        let Some(packet) = self.input.pop() else { return false };
+        if let Some(packet) = forward(packet) {
+            let pushed = self.output.push(packet);
+            debug_assert!(pushed.is_ok(), "the queue was not full");
+        }
+        true
+    }
+
+    /// Updates the average cost with the measured time of a turn, which has a weight of 1/8.
+    /// Returns the average, for [`Scheduler::set_cost`](super::Scheduler::set_cost).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use flowtable::papers::schedule::SwitchingPath;
+    ///
+    /// let us = Duration::from_micros;
+    /// let mut path: SwitchingPath<()> = SwitchingPath::new(4, 8, us(8))?;
+    /// assert_eq!(path.update_cost(2, us(32)), us(9)); // 16 µs each
+    /// assert_eq!((path.input().capacity(), path.output().capacity()), (4, 8));
+    /// # Ok::<(), flowtable::papers::schedule::ScheduleError>(())
+    /// ```
+    pub fn update_cost(&mut self, packets: u32, processing: Duration) -> Duration {
+        let nanos = u128::from(nanos(processing)) << FRACTION;
+        if let Some(cost) = nanos.checked_div(packets.into()) {
+            let old = self.cost - (self.cost >> GAIN_SHIFT);
+            self.cost = old.saturating_add((cost >> GAIN_SHIFT) as u64);
+        }
+        self.cost()
+    }
+}
+
+fn with_fraction(nanos: u128) -> u64 {
+    u64::try_from(nanos << FRACTION).unwrap_or(u64::MAX)
+}

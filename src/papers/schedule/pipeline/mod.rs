@@ -1,0 +1,114 @@
+//! A pipeline of threads: input, forwarding and output of a router on one CPU.
+//!
+//! ```text
+//!     card    input thread         paths                           output thread     link
+//!             READ, CLASSIFY,                                      SELECT, DEQUEUE,
+//!             ENQUEUE          ┌ ▒▒▒▒ ─▸ forwarding thread ─▸ ▒▒ ┐ WRITE
+//!     ░░░░ ─▸ poll ───────────▸├ ▒▒   ─▸ forwarding thread ─▸ ▒▒ ├─▸ link scheduler ─▸ ░░
+//!             sleeps D         └ ▒▒▒  ─▸ forwarding thread ─▸ ▒  ┘
+//!
+//!     loop    turn = pipeline.next(now)     the thread, by shares, thresholds and timeouts
+//!             pipeline.run(turn, device)    reads, forwards or writes packets until its budget is
+//!                                           used; measures it, and updates all occupancies
+//! ```
+//!
+//! The [`Pipeline`] owns the queues and the scheduler. The [`Device`] of the caller has what they
+//! work on: cards, functions, links and the clock, which may be simulated.
+//!
+//! # Guarantees
+//!
+//! 1. Each packet that was read is discarded by the device, dropped by a full input queue, refused
+//!    or consumed by its function, written, or still in a queue. On a path without an output its
+//!    function consumes all packets. Packets of a path stay in order.
+//! 2. A forwarding thread has a turn only if its output queue has room: a packet that was forwarded
+//!    is not dropped.
+//! 3. The path of a packet is not known before it is read, so a full input queue drops. If all
+//!    packets of a card [have one path](Input::with_only_path), its thread has a turn only if that
+//!    path has room, and excess packets stay in the card.
+//! 4. Ports that poll: see [`Polling`].
+//!
+//! # Cost
+//!
+//! O(log threads + log paths) for each packet and each turn, and O(log threads) for each packet and
+//! each input of which its path is the only one. Queues are allocated when a path
+//! is added, and nothing after that.
+//!
+//! # Example
+//!
+//! A card, two functions, and a link that they share in halves. The clock is simulated.
+//!
+//! ```
+//! use core::time::Duration;
+//! use flowtable::Timestamp;
+//! use flowtable::papers::schedule::pipeline::{Device, Input, Output, Path, Pipeline, Reading};
+//! use flowtable::papers::schedule::{Budget, LinkScheduler, Policy, ThreadConfig};
+//!
+//! struct Router {
+//!     now: Timestamp,
+//!     card: Vec<u16>,
+//!     sent: Vec<u16>,
+//! }
+//!
+//! impl Device for Router {
+//!     type Packet = u16;
+//!
+//!     fn now(&self) -> Timestamp {
+//!         self.now
+//!     }
+//!
+//!     fn read(&mut self, _card: usize) -> Reading<u16> {
+//!         let Some(port) = self.card.pop() else { return Reading::Empty };
+//!         self.now = self.now + Duration::from_micros(2);
+//!         Reading::Packet { path: usize::from(port == 80), packet: port }
+//!     }
+//!
+//!     fn forward(&mut self, path: usize, packet: u16) -> Option<u16> {
+//!         self.now = self.now + Duration::from_micros([1, 10][path]);
+//!         Some(packet)
+//!     }
+//!
+//!     fn write(&mut self, _link: usize, _path: usize, packet: u16) {
+//!         self.now = self.now + Duration::from_micros(1);
+//!         self.sent.push(packet);
+//!     }
+//!
+//!     fn length(&self, _packet: &u16) -> u64 {
+//!         1 // the link is shared by packets
+//!     }
+//! }
+//!
+//! let us = Duration::from_micros;
+//! let policy = Policy::Budget(Budget::packets(16));
+//! let mut pipeline: Pipeline<u16> = Pipeline::new(4, 100, us(1), policy)?;
+//! let link = LinkScheduler::new(2, 100)?;
+//! let link = pipeline.add_output(Output::new(ThreadConfig::new(10, us(1)), link))?;
+//! for (share, cost) in [(20, us(1)), (50, us(10))] {
+//!     let path = Path::new(ThreadConfig::new(share, cost), 64).with_output(link, 50);
+//!     pipeline.add_path(path)?;
+//! }
+//! let card = pipeline.add_input(Input::new(ThreadConfig::new(20, us(2))))?;
+//!
+//! let mut router = Router { now: Timestamp::ZERO, card: vec![53, 80, 53, 80], sent: vec![] };
+//! while router.sent.len() < 4 {
+//!     let turn = pipeline.next(router.now).expect("the card is polled all the time");
+//!     router.now = router.now + us(1); // the switch
+//!     pipeline.run(turn, &mut router)?;
+//! }
+//! router.sent.sort();
+//! assert_eq!(router.sent, [53, 53, 80, 80]);
+//! assert_eq!((pipeline.path(1).input().longest(), pipeline.sleep(card)), (2, us(0)));
+//! # Ok::<(), Box<dyn core::error::Error>>(())
+//! ```
+//!
+//! Paper: Qie, Bavier, Peterson and Karlin, *Scheduling computations on a software-based router*,
+//! SIGMETRICS 2001, sections 2.1 and 3. Differences: a path may lead nowhere, for packets that the
+//! router consumes.
+
+mod config;
+mod device;
+mod stages;
+mod turns;
+
+pub use config::{Input, Output, Path, Polling};
+pub use device::{Device, Reading};
+pub use stages::Pipeline;

@@ -1,0 +1,534 @@
+//! Proportional shares: threads with virtual starts and finishes, in two heaps.
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use super::heap::IndexedHeap;
+use super::{Order, ShareError, Thread};
+use crate::invariant::{InvariantError, ensure};
+
+/// Units of virtual time per unit of work: the least common multiple of 1 to 16.
+const SCALE: u64 = 720_720;
+
+/// A virtual time. Arithmetic saturates.
+type Virtual = u128;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The index is unused.
+    Free,
+    Idle,
+    /// In one of the heaps.
+    Active,
+    Running,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    state: State,
+    share: u32,
+    /// Units of virtual time per unit of the thread's work: `SCALE * whole / share`.
+    factor: u64,
+    expected: u64,
+    /// The start of the waiting or present run.
+    start: Virtual,
+    /// The finish of the last run.
+    finish: Virtual,
+}
+
+impl Entry {
+    /// Returns the finish of a run of this length.
+    #[inline]
+    fn finish_after(&self, run: u64) -> Virtual {
+        self.start.saturating_add(Virtual::from(run) * Virtual::from(self.factor))
+    }
+}
+
+/// A proportional-share scheduler: WF²Q+ or start-time fair queueing, in integers.
+///
+/// See the [module](crate::papers::schedule::share) for the algorithm. A thread is idle, active (it has
+/// work and waits for its turn) or running (it was [picked](Self::pick) and is not yet
+/// [charged](Self::charge)). Several may run at once. Operations are O(1) unless stated otherwise.
+///
+/// Paper: Qie et al., section 3.1; the algorithms are those of Bennett and Zhang 1996, and of
+/// Goyal, Vin and Cheng 1996.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::papers::schedule::share::ProportionalShare;
+///
+/// let mut shares = ProportionalShare::new(8, 100)?; // in percent
+/// let (slow, fast) = (shares.add(25)?, shares.add(75)?);
+/// for thread in [slow, fast] {
+///     shares.activate(thread, 10)?; // the expected run is 10
+/// }
+/// let mut work = [0; 2];
+/// for _ in 0..40 {
+///     let next = shares.pick().unwrap();
+///     work[next.index()] += 10;
+///     shares.charge(next, 10, Some(10))?; // it has more work
+/// }
+/// assert_eq!(work, [100, 300]);
+/// # Ok::<(), flowtable::papers::schedule::share::ShareError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ProportionalShare {
+    order: Order,
+    whole: u32,
+    /// The sum of all shares, at most the whole.
+    claimed: u32,
+    virtual_time: Virtual,
+    /// The latest finish of all runs: the virtual time after a busy period in the order of starts.
+    latest_finish: Virtual,
+    /// The number of running threads.
+    running: usize,
+    entries: Vec<Entry>,
+    /// The unused indices below the length of `entries`.
+    free: Vec<u32>,
+    capacity: usize,
+    /// Active threads whose start is reached, by expected finish. None in the order of starts.
+    eligible: IndexedHeap<Virtual>,
+    /// All other active threads, by start.
+    waiting: IndexedHeap<Virtual>,
+}
+
+impl ProportionalShare {
+    /// Creates a scheduler by WF²Q+ with the maximum number of threads, and the `whole` that shares
+    /// are parts of, for example 100 if they are percentages. O(capacity).
+    ///
+    /// # Errors
+    ///
+    /// If either is zero, the capacity is 2^32 - 1 or more, or the allocation fails.
+    pub fn new(capacity: usize, whole: u32) -> Result<Self, ShareError> {
+        Self::with_order(capacity, whole, Order::default())
+    }
+
+    /// Creates a scheduler by this order of turns.
+    ///
+    /// # Errors
+    ///
+    /// If the capacity or the whole is zero, the capacity is 2^32 - 1 or more, or the allocation
+    /// fails.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::papers::schedule::share::{Order, ProportionalShare};
+    ///
+    /// let mut shares = ProportionalShare::with_order(2, 100, Order::StartTime)?;
+    /// let (slow, fast) = (shares.add(25)?, shares.add(75)?);
+    /// for thread in [slow, fast] {
+    ///     shares.activate(thread, 0)?; // no estimate of its run is needed
+    /// }
+    /// let mut work = [0; 2];
+    /// for _ in 0..8 {
+    ///     let next = shares.pick().unwrap();
+    ///     work[next.index()] += 10;
+    ///     shares.charge(next, 10, Some(0))?;
+    /// }
+    /// assert_eq!((work[slow.index()], work[fast.index()]), (20, 60));
+    /// assert_eq!(shares.order(), Order::StartTime);
+    /// # Ok::<(), flowtable::papers::schedule::share::ShareError>(())
+    /// ```
+    pub fn with_order(capacity: usize, whole: u32, order: Order) -> Result<Self, ShareError> {
+        if capacity == 0 || whole == 0 {
+            return Err(ShareError::Empty);
+        }
+        if capacity >= u32::MAX as usize {
+            return Err(ShareError::TooManyThreads);
+        }
+        let (mut entries, mut free) = (Vec::new(), Vec::new());
+        entries.try_reserve_exact(capacity).map_err(|_| ShareError::NoMemory)?;
+        free.try_reserve_exact(capacity).map_err(|_| ShareError::NoMemory)?;
+        let heap = || IndexedHeap::new(capacity).ok_or(ShareError::NoMemory);
+        let (eligible, waiting) = (heap()?, heap()?);
+        let (claimed, running, virtual_time, latest_finish) = (0, 0, 0, 0);
+        Ok(Self {
+            order,
+            whole,
+            claimed,
+            virtual_time,
+            latest_finish,
+            running,
+            entries,
+            free,
+            capacity,
+            eligible,
+            waiting,
+        })
+    }
+
+    /// Returns the order of turns.
+    #[must_use]
+    pub const fn order(&self) -> Order {
+        self.order
+    }
+
+    /// Returns the number of threads.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len() - self.free.len()
+    }
+
+    /// Returns whether there are no threads.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the maximum number of threads.
+    #[must_use]
+    pub const fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Returns the whole that shares are parts of: their maximum sum.
+    #[must_use]
+    pub const fn whole(&self) -> u32 {
+        self.whole
+    }
+
+    /// Returns the part of the whole that no thread has claimed.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::papers::schedule::share::{ProportionalShare, ShareError};
+    ///
+    /// let mut shares = ProportionalShare::new(8, 100)?;
+    /// let allocated = shares.allocation_size();
+    /// let thread = shares.add(70)?;
+    /// assert_eq!((shares.len(), shares.capacity()), (1, 8));
+    /// assert_eq!((shares.whole(), shares.share(thread), shares.unclaimed()), (100, Some(70), 30));
+    /// shares.remove(thread)?;
+    /// assert_eq!((shares.unclaimed(), shares.share(thread)), (100, None));
+    /// assert_eq!(shares.allocation_size(), allocated);
+    /// # Ok::<(), ShareError>(())
+    /// ```
+    #[must_use]
+    pub const fn unclaimed(&self) -> u32 {
+        self.whole - self.claimed
+    }
+
+    /// Returns the share of a thread.
+    #[must_use]
+    pub fn share(&self, thread: Thread) -> Option<u32> {
+        self.entry(thread).ok().map(|entry| entry.share)
+    }
+
+    /// Returns whether a thread has work and waits for its turn.
+    #[must_use]
+    pub fn is_active(&self, thread: Thread) -> bool {
+        self.entry(thread).is_ok_and(|entry| entry.state == State::Active)
+    }
+
+    /// Returns the number of allocated bytes, which is constant.
+    #[must_use]
+    pub fn allocation_size(&self) -> usize {
+        self.entries.capacity() * size_of::<Entry>()
+            + self.free.capacity() * size_of::<u32>()
+            + self.eligible.allocation_size()
+            + self.waiting.allocation_size()
+    }
+
+    /// Adds a thread with this share of the whole. It is idle. O(1).
+    ///
+    /// # Errors
+    ///
+    /// If the share is zero or exceeds the [unclaimed](Self::unclaimed) part, or the number of
+    /// threads is at its maximum.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::papers::schedule::share::{ProportionalShare, ShareError};
+    ///
+    /// let mut shares = ProportionalShare::new(8, 100)?;
+    /// shares.add(70)?;
+    /// assert_eq!(shares.add(31), Err(ShareError::Oversubscribed { left: 30 }));
+    /// # Ok::<(), ShareError>(())
+    /// ```
+    pub fn add(&mut self, share: u32) -> Result<Thread, ShareError> {
+        if share == 0 {
+            return Err(ShareError::NoShare);
+        }
+        if share > self.unclaimed() {
+            return Err(ShareError::Oversubscribed { left: self.unclaimed() });
+        }
+        if self.len() == self.capacity {
+            return Err(ShareError::Full);
+        }
+        let whole = SCALE * u64::from(self.whole);
+        let factor = (whole + u64::from(share) / 2) / u64::from(share);
+        let entry = Entry { state: State::Idle, share, factor, expected: 0, start: 0, finish: 0 };
+        self.claimed += share;
+        Ok(Thread(match self.free.pop() {
+            Some(index) => {
+                self.entries[index as usize] = entry;
+                index
+            }
+            None => {
+                self.entries.push(entry);
+                self.entries.len() as u32 - 1
+            }
+        }))
+    }
+
+    /// Removes a thread, and releases its share. O(log n).
+    ///
+    /// # Errors
+    ///
+    /// If the thread does not exist, or is running.
+    pub fn remove(&mut self, thread: Thread) -> Result<(), ShareError> {
+        let entry = self.entry(thread)?;
+        if entry.state == State::Running {
+            return Err(ShareError::Running);
+        }
+        self.claimed -= entry.share;
+        self.dequeue(thread);
+        self.entries[thread.index()].state = State::Free;
+        self.free.push(thread.0);
+        Ok(())
+    }
+
+    /// Activates an idle thread that has work, with an estimate of its next run. O(log n).
+    ///
+    /// Its start is the current virtual time, or the finish of its last run if that is later: the
+    /// thread must pay for that run first.
+    ///
+    /// # Errors
+    ///
+    /// If the thread does not exist, or is not idle.
+    pub fn activate(&mut self, thread: Thread, expected_run: u64) -> Result<(), ShareError> {
+        let now = self.virtual_time;
+        let entry = self.entry_mut(thread)?;
+        if entry.state != State::Idle {
+            return Err(ShareError::NotIdle);
+        }
+        entry.start = entry.finish.max(now);
+        self.enqueue(thread, expected_run);
+        Ok(())
+    }
+
+    /// Changes the estimate of the next run of an active thread. O(log n).
+    ///
+    /// # Errors
+    ///
+    /// If the thread does not exist, or is not active.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::papers::schedule::share::{ProportionalShare, ShareError};
+    ///
+    /// let mut shares = ProportionalShare::new(8, 100)?;
+    /// let (a, b) = (shares.add(50)?, shares.add(50)?);
+    /// shares.activate(a, 10)?;
+    /// shares.activate(b, 20)?;
+    /// // More packets have arrived for the first thread: its run takes longer, and finishes later.
+    /// shares.set_expected_run(a, 30)?;
+    /// assert_eq!(shares.pick(), Some(b));
+    /// // The packets of the first thread were dropped.
+    /// shares.deactivate(a)?;
+    /// assert!(!shares.is_active(a) && shares.pick().is_none());
+    /// # Ok::<(), ShareError>(())
+    /// ```
+    pub fn set_expected_run(
+        &mut self,
+        thread: Thread,
+        expected_run: u64,
+    ) -> Result<(), ShareError> {
+        let entry = self.entry_mut(thread)?;
+        if entry.state != State::Active {
+            return Err(ShareError::NotActive);
+        }
+        if entry.expected != expected_run {
+            entry.expected = expected_run;
+            let finish = entry.finish_after(expected_run);
+            if self.eligible.key(thread.0).is_some() {
+                self.eligible.set(thread.0, finish);
+            }
+        }
+        Ok(())
+    }
+
+    /// Deactivates an active thread that has no work any more, or is blocked. O(log n).
+    ///
+    /// # Errors
+    ///
+    /// If the thread does not exist, or is not active.
+    pub fn deactivate(&mut self, thread: Thread) -> Result<(), ShareError> {
+        if self.entry(thread)?.state != State::Active {
+            return Err(ShareError::NotActive);
+        }
+        self.dequeue(thread);
+        self.entries[thread.index()].state = State::Idle;
+        Ok(())
+    }
+
+    /// Picks the next thread by the [order](Order), which runs until it is
+    /// [charged](Self::charge). `None` if no thread is active. O(log n) on average.
+    pub fn pick(&mut self) -> Option<Thread> {
+        let index = match self.order {
+            Order::Wf2qPlus => self.pick_by_finish(),
+            Order::StartTime => self.pick_by_start(),
+        }?;
+        self.entries[index as usize].state = State::Running;
+        self.running += 1;
+        Some(Thread(index))
+    }
+
+    /// Picks the thread with the earliest start. The virtual time is that start, or after a busy
+    /// period the latest finish.
+    fn pick_by_start(&mut self) -> Option<u32> {
+        let Some((start, index)) = self.waiting.pop() else {
+            if self.running == 0 {
+                self.virtual_time = self.virtual_time.max(self.latest_finish);
+            }
+            return None;
+        };
+        self.virtual_time = self.virtual_time.max(start);
+        Some(index)
+    }
+
+    /// Picks the eligible thread with the earliest finish.
+    fn pick_by_finish(&mut self) -> Option<u32> {
+        if self.eligible.is_empty() {
+            let (start, _) = self.waiting.first()?;
+            self.virtual_time = self.virtual_time.max(start);
+        }
+        while let Some((start, index)) = self.waiting.first() {
+            if start > self.virtual_time {
+                break;
+            }
+            self.waiting.pop();
+            let entry = &self.entries[index as usize];
+            self.eligible.set(index, entry.finish_after(entry.expected));
+        }
+        self.eligible.pop().map(|(_, index)| index)
+    }
+
+    /// Charges a running thread for its run, at least one unit: else it could have all turns. It
+    /// becomes active again if it has more work, with the expected run `more`, or else idle.
+    /// O(log n).
+    ///
+    /// # Errors
+    ///
+    /// If the thread does not exist, or is not running.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::papers::schedule::share::{ProportionalShare, ShareError};
+    ///
+    /// let mut shares = ProportionalShare::new(8, 100)?;
+    /// let thread = shares.add(50)?;
+    /// shares.activate(thread, 10)?;
+    /// assert_eq!(shares.pick(), Some(thread));
+    /// assert_eq!(shares.pick(), None); // it is running
+    /// shares.charge(thread, 12, None)?; // no more work
+    /// assert_eq!(shares.charge(thread, 12, None), Err(ShareError::NotRunning));
+    /// # Ok::<(), ShareError>(())
+    /// ```
+    pub fn charge(
+        &mut self,
+        thread: Thread,
+        run: u64,
+        more: Option<u64>,
+    ) -> Result<(), ShareError> {
+        let run = run.max(1);
+        let entry = self.entry_mut(thread)?;
+        if entry.state != State::Running {
+            return Err(ShareError::NotRunning);
+        }
+        entry.finish = entry.finish_after(run);
+        entry.start = entry.finish;
+        entry.state = State::Idle;
+        let finish = entry.finish;
+        self.running -= 1;
+        match self.order {
+            Order::Wf2qPlus => {
+                let passed = Virtual::from(run) * Virtual::from(SCALE);
+                self.virtual_time = self.virtual_time.saturating_add(passed);
+            }
+            Order::StartTime => self.latest_finish = self.latest_finish.max(finish),
+        }
+        if let Some(expected_run) = more {
+            self.enqueue(thread, expected_run);
+        }
+        Ok(())
+    }
+
+    /// Checks the invariants of the scheduler, for tests. O(capacity).
+    ///
+    /// # Errors
+    ///
+    /// The first invariant that is broken: a bug in this crate.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut shares = flowtable::papers::schedule::share::ProportionalShare::new(8, 100)?;
+    /// let thread = shares.add(50)?;
+    /// shares.activate(thread, 10)?;
+    /// assert_eq!(shares.validate(), Ok(()));
+    /// # Ok::<(), flowtable::papers::schedule::share::ShareError>(())
+    /// ```
+    #[doc(hidden)]
+    pub fn validate(&self) -> Result<(), InvariantError> {
+        let in_order = self.eligible.is_valid() && self.waiting.is_valid();
+        ensure(in_order, || "a heap of threads is out of order")?;
+        let mut claimed = 0_u64;
+        for (index, entry) in (0..).zip(&self.entries) {
+            let (waiting, eligible) = (self.waiting.key(index), self.eligible.key(index));
+            let is_valid = match (entry.state, waiting, eligible) {
+                (State::Active, Some(start), None) => start == entry.start,
+                (State::Active, None, Some(finish)) => {
+                    self.order == Order::Wf2qPlus
+                        && entry.start <= self.virtual_time
+                        && finish == entry.finish_after(entry.expected)
+                }
+                (state, None, None) => state != State::Active,
+                _ => false,
+            };
+            ensure(is_valid, || format!("thread {index} is in a wrong heap, or has a wrong key"))?;
+            claimed += if entry.state == State::Free { 0 } else { u64::from(entry.share) };
+        }
+        ensure(claimed == u64::from(self.claimed), || "the sum of the shares is wrong")?;
+        ensure(self.claimed <= self.whole, || "the sum of the shares exceeds the whole")?;
+        let is_free = |entry: &&Entry| entry.state == State::Free;
+        let running = self.entries.iter().filter(|entry| entry.state == State::Running).count();
+        ensure(running == self.running, || "the number of running threads is wrong")?;
+        let is_valid = self.free.len() == self.entries.iter().filter(is_free).count()
+            && self.free.iter().all(|index| is_free(&&self.entries[*index as usize]));
+        ensure(is_valid, || "the list of unused indices is wrong")
+    }
+
+    fn entry(&self, thread: Thread) -> Result<&Entry, ShareError> {
+        let entry = self.entries.get(thread.index());
+        entry.filter(|entry| entry.state != State::Free).ok_or(ShareError::NoThread)
+    }
+
+    fn entry_mut(&mut self, thread: Thread) -> Result<&mut Entry, ShareError> {
+        let entry = self.entries.get_mut(thread.index());
+        entry.filter(|entry| entry.state != State::Free).ok_or(ShareError::NoThread)
+    }
+
+    /// Inserts an active thread, whose start is set, into one of the heaps.
+    fn enqueue(&mut self, thread: Thread, expected: u64) {
+        let entry = &mut self.entries[thread.index()];
+        entry.expected = expected;
+        entry.state = State::Active;
+        if self.order == Order::Wf2qPlus && entry.start <= self.virtual_time {
+            self.eligible.set(thread.0, entry.finish_after(expected));
+        } else {
+            self.waiting.set(thread.0, entry.start);
+        }
+    }
+
+    /// Removes a thread from its heap, if it is in one.
+    fn dequeue(&mut self, thread: Thread) {
+        let _ = self.eligible.remove(thread.0) || self.waiting.remove(thread.0);
+    }
+}

@@ -1,0 +1,44 @@
+//! Indices of source hashing: their assignment, identifiers of flows, and the paper's equations.
+//!
+//! [`hash::source_index`](crate::hash::source_index) describes the mechanism, and
+//! [`SourceHashCache`](crate::SourceHashCache) is the table. The paper assigns indices in three
+//! ways:
+//!
+//! | | the index of a new flow | two sources of one key have | use |
+//! |---|---|---|---|
+//! | [`RandomIndices`] | the next of a list made at boot | two indices, two entries | dynamic |
+//! | [`agreed_index`] | an agreed function of the key | one index | several sources per key |
+//! | [`HardwareAddress`] | burnt into the hardware | one index | static keys only |
+//!
+//! A flow key must not be reused while a receiver has state of its previous flow, not even after a
+//! crash in which the source has lost its keys: for that, [`FlowIds`] generates identifiers with an
+//! incarnation.
+//!
+//! # Comparison of mechanisms
+//!
+//! Four of the seven rows of table 1 of the paper in today's terms, with current examples:
+//!
+//! | | set-up | cost of a lookup | condition | today |
+//! |---|---|---|---|---|
+//! | datagrams | none | a longest match, or a hash | none | IP |
+//! | virtual circuits | a round trip | one access | all hops set up, tear down | ATM, RSVP-TE |
+//! | source hashing | none | one access, one comparison | none: it is a cache | RSS, flow labels |
+//! | [threaded indices] | none | one access | routing has converged | MPLS with LDP |
+//!
+//! In source hashing the first packet takes the full lookup. Threaded indices are set up by
+//! routing, and tags detect stale state.
+//!
+//! [threaded indices]: crate::papers::threaded
+//!
+//! [`analysis`] has the paper's equations: the expected number of collisions, and the gain of an
+//! indexed lookup from the second packet on.
+//!
+//! Paper: Chandranmenon and Varghese, *Trading packet headers for packet processing* (1995),
+//! section 3.
+
+pub mod analysis;
+mod assign;
+mod flow_id;
+
+pub use assign::{HardwareAddress, RandomIndices, agreed_index};
+pub use flow_id::{FlowId, FlowIds};

@@ -1,0 +1,4 @@
+//! Data manipulation headers.
+
+mod header;
+mod receive;

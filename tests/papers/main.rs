@@ -1,0 +1,11 @@
+//! What the papers describe besides tables: the module `papers`.
+
+mod dml;
+#[cfg(not(sanitizer = "address"))]
+mod esp;
+mod hash;
+mod schedule;
+mod threaded;
+
+#[global_allocator]
+static ALLOCATOR: ::model::alloc::Counting = ::model::alloc::Counting::new();

@@ -1,0 +1,125 @@
+//! Border routers: random indices on one side, threaded labels on the other.
+
+use flowtable::cache::{Replacement, SourceHashCache};
+use flowtable::hash::source_index::SourceIndex;
+use flowtable::papers::threaded::{Border, BorderRoute, Hop, Label, Table};
+
+use super::{ZERO, labels, theirs};
+
+#[test]
+fn a_border_follows_changes_of_the_row_of_a_cached_destination() {
+    let mut table = Table::new(labels(10));
+    let way = |port| Hop::Forward { port, label: theirs(port.into()) };
+    let own = table.insert("D", Some(way(1)), ZERO).unwrap();
+    let mut border: Border<&str> = Border::new(64).unwrap();
+    let random = Label::random(SourceIndex::new(0xabcd_ef01));
+    let lookups = core::cell::Cell::new(0);
+    let inside = |table: &Table<&'static str>| {
+        let label = table.label(&"D");
+        let lookups = &lookups;
+        move |_: &&str| {
+            lookups.set(lookups.get() + 1);
+            label.map(BorderRoute::Inside)
+        }
+    };
+    for port in [1, 2, 3] {
+        table.set(&"D", Some(way(port))).unwrap();
+        assert_eq!(border.forward(&table, random, &"D", inside(&table)), Some(way(port)));
+    }
+    assert_eq!(lookups.get(), 1, "the row changes, the cache does not");
+    // The row belongs to another destination: its label is stale, and so is the cached one.
+    table.remove(&"D", ZERO);
+    table.insert("E", Some(way(9)), ZERO).unwrap();
+    assert_eq!(border.forward(&table, random, &"D", inside(&table)), None);
+    assert_eq!(border.forward(&table, own, &"D", inside(&table)), None);
+    table.insert("D", Some(way(4)), ZERO).unwrap();
+    for _ in 0..2 {
+        assert_eq!(border.forward(&table, random, &"D", inside(&table)), Some(way(4)));
+        assert_eq!(border.forward(&table, own, &"D", inside(&table)), Some(way(4)));
+    }
+    // Stale labels are looked up each time, the cached destination once.
+    assert_eq!(lookups.get(), 1 + 1 + 1 + 1 + 2);
+
+    // A packet that leaves keeps its random index. A label of this area is removed.
+    let outside = |_: &&str| Some(BorderRoute::Outside(5));
+    let out = |label| Some(Hop::Forward { port: 5, label });
+    assert_eq!(border.forward(&table, random, &"far", outside), out(random));
+    assert_eq!(border.forward(&table, random, &"far", |_| unreachable!()), out(random));
+    assert_eq!(border.forward(&table, own, &"far", outside), out(Label::NONE));
+    border.clear();
+    assert_eq!(border.forward(&table, random, &"far", |_| None), None);
+    assert!(Border::<u8>::new(0).is_err());
+}
+
+#[test]
+fn labels_from_outside_never_select_a_row() {
+    let mut table = Table::new(labels(4));
+    let secret = table.insert("secret", Some(Hop::Deliver), ZERO).unwrap();
+    let mut border: Border<&str> = Border::new(64).unwrap();
+    // `forward` trusts labels, also where the row belongs to another destination.
+    assert_eq!(border.forward(&table, secret, &"far", |_| unreachable!()), Some(Hop::Deliver));
+    for index in 0..5 {
+        for generation in 0..=u8::MAX {
+            let forged = Label::new(index, generation).unwrap();
+            let random = Label::random(SourceIndex::new(forged.get()));
+            let out = Some(Hop::Forward { port: 5, label: random });
+            let lookup = |name: &&str| (*name == "far").then_some(BorderRoute::Outside(5));
+            assert_eq!(border.forward_from_outside(&table, forged, &"far", lookup), out);
+            assert_eq!(border.forward_from_outside(&table, forged, &"none", lookup), None);
+        }
+    }
+    // The flag bit makes no difference to valid packets.
+    let own = |_: &&str| Some(BorderRoute::Inside(secret));
+    for label in [secret, Label::random(secret.source_index())] {
+        let hop = border.forward_from_outside(&table, label, &"secret", own);
+        assert_eq!(hop, Some(Hop::Deliver));
+    }
+}
+
+#[test]
+fn a_cached_label_that_is_stale_is_looked_up() {
+    let mut table = Table::new(labels(4));
+    let old = table.insert("D", Some(Hop::Deliver), ZERO).unwrap();
+    let mut border: Border<&str> = Border::new(64).unwrap();
+    let random = Label::random(SourceIndex::new(7));
+    let _ = border.forward_from_outside(&table, random, &"D", |_| Some(BorderRoute::Inside(old)));
+    table.remove(&"D", ZERO);
+    let new = table.insert("D", Some(Hop::Deliver), ZERO).unwrap();
+    // A cache hit whose label is stale.
+    let before = border.statistics();
+    let lookup = |_: &&str| Some(BorderRoute::Inside(new));
+    assert_eq!(border.forward_from_outside(&table, random, &"D", lookup), Some(Hop::Deliver));
+    assert_eq!(border.statistics().hits, before.hits + 1);
+    // An unreachable destination is not cached.
+    let mut lookups = 0;
+    for _ in 0..3 {
+        let nowhere = |_: &&str| {
+            lookups += 1;
+            None
+        };
+        assert_eq!(border.forward_from_outside(&table, random, &"nowhere", nowhere), None);
+    }
+    assert_eq!(lookups, 3);
+}
+
+#[test]
+fn a_border_uses_the_given_cache() {
+    let cache = SourceHashCache::new(2).unwrap().with_replacement(Replacement::Oldest);
+    let mut border: Border<u8, 2> = Border::with_cache(cache);
+    let table = Table::<u8>::new(labels(1));
+    let random = Label::random(SourceIndex::new(1));
+    let misses = |border: &mut Border<u8, 2>, destination| {
+        let mut missed = false;
+        let lookup = |_: &u8| {
+            missed = true;
+            Some(BorderRoute::Outside(1))
+        };
+        let _ = border.forward_from_outside(&table, random, &destination, lookup);
+        missed
+    };
+    assert!(misses(&mut border, 1) && misses(&mut border, 2) && !misses(&mut border, 1));
+    let mut clone = border.clone();
+    // `Oldest` evicts 1, although it was used last; LRU would evict 2.
+    assert!(misses(&mut border, 3) && !misses(&mut border, 2) && misses(&mut border, 1));
+    assert!(!misses(&mut clone, 1) && !misses(&mut clone, 2), "a clone is independent");
+}
