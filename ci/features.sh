@@ -6,7 +6,8 @@ cd "$(dirname "$0")/.."
 
 # Each feature alone, and all conversions without `std`; ci/check.sh has all features. `concurrent`
 # and `huge-pages` imply `std`; no code depends on two features.
-for set in "" std papers concurrent huge-pages serde ipnet cidr ipnetwork serde,ipnet,cidr,ipnetwork; do
+conversions=serde,ipnet,cidr,ipnetwork
+for set in "" std papers concurrent huge-pages serde ipnet cidr ipnetwork "$conversions"; do
     echo "features: ${set:-none}"
     cargo clippy -p flowtable --lib --no-default-features --features "$set" -- -D warnings
 done

@@ -43,7 +43,8 @@ parts_of_structures() {
         table:: trash:: routes:: cache:: ephemeral::ring:: ephemeral::index:: raw::chunked_vec::
     # Without `std`, so with the seeds of that.
     miri "$strict" --target powerpc-unknown-linux-gnu -p flowtable --no-default-features \
-        --features papers --lib -- key:: hash:: papers:: raw:: table::tags:: ephemeral::index:: ephemeral::ring::
+        --features papers --lib -- key:: hash:: papers:: raw:: table::tags:: ephemeral::index:: \
+        ephemeral::ring::
 }
 # Models, drops and panics. Longer runs of the same code are under AddressSanitizer.
 whole_structures() {

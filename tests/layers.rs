@@ -298,8 +298,8 @@ fn imports_from_higher_and_equal_layers_are_found() {
         ("trie.rs", "use crate as root;", ", which is the whole crate"),
         (
             "trie.rs",
-            r##"const C: [char; 2] = ['"', '\'']; const S: &str = r#"""#; use crate::papers::dml;"##,
-            "papers::dml, which is in layer 5",
+            r##"const C: [char; 2] = ['"', '\'']; const S: &str = r#"""#; use crate::papers;"##,
+            "papers, which is in layer 5",
         ),
     ] {
         let fault = fault(file, source);

@@ -2,15 +2,16 @@
 //!
 //! | module | subject | paper |
 //! |---|---|---|
-//! | [`hash`] | XOR folding, Fletcher's checksum and CRCs as hashes of packet headers | Jain; Chandranmenon and Varghese, section 3.4 |
-//! | [`source_index`] | assignment of indices, identifiers of flows, the equations of source hashing | Chandranmenon and Varghese, section 3 |
-//! | [`threaded`] | threaded indices: labels that routing protocols distribute | Chandranmenon and Varghese, section 4 |
-//! | [`dml`] | the data manipulation header: byte ranges for integrated layer processing | Chandranmenon and Varghese, section 5 |
-//! | [`esp`] | packets that compute with ephemeral state | Calvert, Griffioen and Wen |
-//! | [`schedule`] | proportional share, queue estimator, batching throttle, a pipeline of threads | Qie, Bavier, Peterson and Karlin |
+//! | [`hash`] | XOR folding, Fletcher's checksum, CRCs | Jain; Chandranmenon, Varghese, 3.4 |
+//! | [`source_index`] | assignment of indices, equations of source hashing | the same, 3 |
+//! | [`threaded`] | labels that routing protocols distribute | the same, 4 |
+//! | [`dml`] | the data manipulation header | the same, 5 |
+//! | [`esp`] | packets that compute with ephemeral state | Calvert, Griffioen, Wen |
+//! | [`schedule`] | proportional share, queue estimator, throttle | Qie, Bavier, Peterson, Karlin |
 //!
-//! The tables of the papers are modules of the root: [`trie`](crate::trie), [`demux`](crate::demux),
-//! [`cache`](crate::cache), [`ephemeral`](crate::ephemeral) and [`eviction`](crate::eviction).
+//! The tables of the papers are modules of the root: [`trie`](crate::trie),
+//! [`demux`](crate::demux), [`cache`](crate::cache), [`ephemeral`](crate::ephemeral) and
+//! [`eviction`](crate::eviction).
 //!
 //! The feature `papers`, which is a default feature, compiles this module.
 

@@ -17,7 +17,7 @@ const FRACTION: u32 = 8;
 /// The path of a flow through the router: an input queue, a forwarding function, an output queue.
 ///
 /// The function is an argument of [`run`](Self::run), so that paths of different functions fit into
-/// one array, indexed by the [index](crate::papers::schedule::share::Thread::index) of their thread.
+/// one array, indexed by the [index](super::share::Thread::index) of their thread.
 /// Packets are classified before they are enqueued: `I` is the input of the function, and `O` its
 /// output.
 ///

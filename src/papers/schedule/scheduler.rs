@@ -21,7 +21,7 @@ use crate::timestamp::{Timestamp, nanos};
 /// ```
 /// use core::time::Duration;
 /// use flowtable::Timestamp;
-/// use flowtable::papers::schedule::{Budget, ForeignTurn, Occupancy, Policy, Scheduler, ThreadConfig};
+/// use flowtable::papers::schedule::*;
 ///
 /// let (us, now) = (Duration::from_micros, Timestamp::ZERO);
 /// let scheduler = || Scheduler::new(1, 100, us(3), Policy::Budget(Budget::packets(1)));
@@ -72,7 +72,7 @@ impl From<ForeignTurn> for ScheduleError {
 /// ```
 /// use core::time::Duration;
 /// use flowtable::Timestamp;
-/// use flowtable::papers::schedule::{Occupancy, Overhead, Policy, Scheduler, ThreadConfig, Throttle};
+/// use flowtable::papers::schedule::*;
 ///
 /// let us = Duration::from_micros;
 /// let ten = Overhead::from_percent(10).unwrap();
@@ -367,7 +367,7 @@ impl Scheduler {
     ///
     /// ```
     /// use core::time::Duration;
-    /// use flowtable::papers::schedule::{Budget, Overhead, Policy, Scheduler, ThreadConfig, Throttle};
+    /// use flowtable::papers::schedule::*;
     ///
     /// let us = Duration::from_micros;
     /// let throttle = Throttle::new(us(3), Overhead::from_percent(10).unwrap(), us(60))?;
@@ -426,7 +426,7 @@ impl Scheduler {
     /// ```
     /// use core::time::Duration;
     /// use flowtable::Timestamp;
-    /// use flowtable::papers::schedule::{Budget, Occupancy, Policy, Scheduler, State, ThreadConfig};
+    /// use flowtable::papers::schedule::*;
     ///
     /// let (us, now) = (Duration::from_micros, Timestamp::ZERO);
     /// let mut scheduler = Scheduler::new(8, 100, us(3), Policy::Budget(Budget::packets(16)))?;

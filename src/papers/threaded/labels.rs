@@ -232,7 +232,9 @@ impl Labels {
     /// # Example
     ///
     /// ```
-    /// let mut labels = flowtable::papers::threaded::Labels::new(10, core::time::Duration::ZERO, 0)?;
+    /// use flowtable::papers::threaded::Labels;
+    ///
+    /// let mut labels = Labels::new(10, core::time::Duration::ZERO, 0)?;
     /// labels.allocate(flowtable::Timestamp::ZERO)?;
     /// assert_eq!(labels.validate(), Ok(()));
     /// # Ok::<(), Box<dyn core::error::Error>>(())

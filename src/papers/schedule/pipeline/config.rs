@@ -14,8 +14,8 @@ pub enum Polling {
     #[default]
     Always,
     /// The thread sleeps between polls for a time that the estimator determines: the timeout `D_i`
-    /// of the thread. Under a [`Throttle`](crate::papers::schedule::Throttle) the estimator aims at the
-    /// threshold `B_i` of the thread, or more.
+    /// of the thread. Under a [`Throttle`](crate::papers::schedule::Throttle) the estimator aims at
+    /// the threshold `B_i` of the thread, or more.
     Estimated(QueueEstimator),
     /// The number of packets in the card is known, as
     /// [`update_input`](super::Pipeline::update_input) notifies: the thread waits for its threshold

@@ -321,7 +321,9 @@ impl<P> Pipeline<P> {
     /// ```
     /// use core::time::Duration;
     /// use flowtable::Timestamp;
-    /// use flowtable::papers::schedule::pipeline::{Device, Input, Output, Pipeline, Polling, Reading};
+    /// use flowtable::papers::schedule::pipeline::{
+    ///     Device, Input, Output, Pipeline, Polling, Reading,
+    /// };
     /// use flowtable::papers::schedule::{Budget, LinkScheduler, Policy, ThreadConfig};
     ///
     /// /// A card with three packets without a path, and a link that is busy.

@@ -46,7 +46,7 @@ impl Entry {
 
 /// A proportional-share scheduler: WF²Q+ or start-time fair queueing, in integers.
 ///
-/// See the [module](crate::papers::schedule::share) for the algorithm. A thread is idle, active (it has
+/// See the [module](super) for the algorithm. A thread is idle, active (it has
 /// work and waits for its turn) or running (it was [picked](Self::pick) and is not yet
 /// [charged](Self::charge)). Several may run at once. Operations are O(1) unless stated otherwise.
 ///
