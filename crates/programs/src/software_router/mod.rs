@@ -9,8 +9,9 @@
 //!
 //! The threads, queues and links are a
 //! [`Pipeline`](flowtable::papers::schedule::pipeline::Pipeline), which selects the next thread and
-//! its time under a [`Plan`]. Packets are really rewritten: they leave with another TTL, valid checksums and the address of the next hop. Time advances by the
-//! [`Costs`] of each step, so a [`Comparison`] of plans is deterministic.
+//! its time under a [`Plan`]. Packets are really rewritten: they leave with another TTL, valid
+//! checksums and the address of the next hop. Time advances by the [`Costs`] of each step, so a
+//! [`Comparison`] of plans is deterministic.
 
 mod cards;
 pub mod checksum;
