@@ -44,7 +44,6 @@
 //! | duplicates of calls | [`DuplicateFilter`] | the last call of each sender, for the lifetime of a packet |
 //! | state that lives one lifetime: SYNs, requests, nonces | [`EphemeralStore`] | a ring: expiry without a search |
 //! | keys in order, ranges of keys | [`LcTrieMap`] | a level-compressed trie is ordered and shallow |
-//! | the time of packets whose clocks jump | [`PacketClock`](packet_clock::PacketClock) | outliers do not count, real jumps do |
 //! | keys for these | [`FlowKey`], [`FiveTuple`], [`FourTuple`], [`Prefix`] | packed words with a reverse direction |
 //!
 //! The papers' tables are [`trie`] (also with hashed keys: [`Headed`](key::bits::Headed), and as a
@@ -158,7 +157,6 @@ pub mod hash;
 pub mod invariant;
 pub mod key;
 pub mod memory;
-pub mod packet_clock;
 #[cfg(feature = "papers")]
 pub mod papers;
 pub mod probes;

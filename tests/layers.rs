@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// Modules by layer, from the lowest to the highest. `lib.rs` is above all of them.
 const LAYERS: [&[&str]; 7] = [
     &["invariant", "probes", "raw", "timestamp"],
-    &["key", "memory", "packet_clock"],
+    &["key", "memory"],
     &["eviction", "hash", "table"],
     &["cache", "routes", "trash", "trie"],
     &["demux", "ephemeral", "flow_cache"],

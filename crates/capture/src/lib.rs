@@ -12,6 +12,7 @@
 //! The key of a flow is from the *outermost* IP header. A packet that has none, or one that cannot
 //! be read, is a [`Reject`], with its reason.
 
+pub mod clock;
 mod damage;
 pub mod data;
 mod ethernet;

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use capture::clock::{ClockRule, Dated, PacketClock, Step as ClockStep};
 use capture::{Frame, Packet, Ports, Reject};
 use flowtable::Timestamp;
-use flowtable::packet_clock::{ClockRule, Dated, PacketClock, Step as ClockStep};
 
 /// The next step of a [`Meter`](super::Meter).
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     /// Time has passed: flows that are due end.
     Time(Timestamp),
-    /// The clock of the packets was set to this time, and no time has passed.
+    /// The clock of the packets was set to this time, and no time has passed since the last step.
     Reset(Timestamp),
     /// A packet is counted at this time.
     Packet(Packet, Timestamp),
@@ -32,8 +32,20 @@ pub(crate) struct Totals {
     pub(crate) cut_ports: u64,
     /// By [`Reject`].
     pub(crate) rejects: [u64; Reject::ALL.len()],
+    pub(crate) times: Times,
     /// Packets of unknown link types, by type.
     pub(crate) unknown_links: BTreeMap<u16, u64>,
+}
+
+/// Counts of packets whose times differ from that of the clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Times {
+    /// Packets more than ten seconds late.
+    pub(crate) late: u64,
+    /// Packets far ahead that no other packet confirmed.
+    pub(crate) outliers: u64,
+    /// Resets of the clock.
+    pub(crate) resets: u64,
 }
 
 /// Parses frames, counts them, and dates them.
@@ -99,11 +111,18 @@ impl Intake {
     }
 
     fn advance_dated(&mut self, dated: &Dated<Parsed>, each: &mut impl FnMut(Step)) {
-        if dated.step == ClockStep::Reset {
-            // Ages are those at the last time before it.
-            each(Step::Time(self.now));
-            each(Step::Reset(dated.now));
-            (self.now, self.tick) = (dated.now, None);
+        let times = &mut self.totals.times;
+        match dated.step {
+            ClockStep::Forward => {}
+            ClockStep::Late => times.late += 1,
+            ClockStep::Outlier => times.outliers += 1,
+            ClockStep::Reset { elapsed } => {
+                times.resets += 1;
+                // Ages are those at the last time before it.
+                each(Step::Time(self.now + elapsed));
+                each(Step::Reset(dated.now));
+                (self.now, self.tick) = (dated.now, None);
+            }
         }
         self.advance(dated.packet, dated.now, each);
     }

@@ -8,7 +8,7 @@
 //!                                     └► left at the end ──┘
 //! ```
 //!
-//! Time is that of the packets, by a [`PacketClock`](flowtable::packet_clock::PacketClock): wrong
+//! Time is that of the packets, by a [`PacketClock`](capture::clock::PacketClock): wrong
 //! timestamps do not count. Flows that are due expire once for each tick of 10 ms, before its first
 //! packet, so that no record spans a silence that is longer than the timeout by more than two
 //! ticks. The records of a flow add up to it. Several meters have a thread each: see `workers.rs`.
@@ -37,7 +37,7 @@ mod session;
 mod workers;
 
 use biflow::Biflow;
-use intake::{Intake, Totals};
+use intake::{Intake, Times, Totals};
 use meter::Meter;
 pub use options::Options;
 pub use session::run;

@@ -6,10 +6,10 @@ use core::time::Duration;
 use capture::Reject;
 use flowtable::flow_cache::{Class, EndReason, Metrics};
 
-use super::Totals;
 use super::export::Counts;
 use super::key::{COLUMNS, KeyText};
 use super::record::Record;
+use super::{Times, Totals};
 
 /// The summary of a run.
 pub(crate) struct Report<'a> {
@@ -47,6 +47,9 @@ impl fmt::Display for Report<'_> {
 }
 
 impl Report<'_> {
+    /// One packet of this number may be out of order without a remark.
+    const FEW: u64 = 50;
+
     fn packets(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let totals = self.totals;
         writeln!(f, "{:>12} packets, {} bytes on the wire", totals.packets, totals.wire_bytes)?;
@@ -71,6 +74,7 @@ impl Report<'_> {
                 list(f, &format!("{count:>12} {what}"), parts)?;
             }
         }
+        self.times(f)?;
         let unknown = &totals.unknown_links;
         let mut links =
             unknown.iter().map(|(link, count)| format!("{count} packets of link type {link}"));
@@ -78,6 +82,25 @@ impl Report<'_> {
             Some(first) => list(f, &format!("{:>13}{first}", ""), links),
             None => Ok(()),
         }
+    }
+
+    /// Prints how many packets were not in the order of their times. Timeouts are not exact then.
+    fn times(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Totals { times: Times { late, outliers, resets }, packets, .. } = *self.totals;
+        let others = late + outliers;
+        if others > 0 {
+            write!(f, "{others:>12} packets out of order by more than 10 s: ")?;
+            writeln!(f, "{late} late, {outliers} ahead")?;
+        }
+        if resets > 0 {
+            writeln!(f, "{resets:>12} resets of the clock of the packets")?;
+        }
+        if resets * Self::FEW > packets {
+            writeln!(f, "{:>13}the packets have several clocks, which are followed in turn", "")?;
+        } else if others * Self::FEW > packets {
+            writeln!(f, "{:>13}the captures are not in order of time: timeouts are not exact", "")?;
+        }
+        Ok(())
     }
 
     fn flows(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

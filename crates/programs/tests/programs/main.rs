@@ -6,6 +6,7 @@
 
 mod binary;
 mod cases;
+mod clock;
 mod conversation;
 mod ephemeral_services;
 mod examples;

@@ -35,6 +35,8 @@ pub(crate) struct Case {
     code: i32,
     /// Number of packets in the report of `flow_cache`.
     packets: Option<RangeInclusive<u64>>,
+    /// Other numbers in its report, before these words.
+    counts: &'static [(&'static str, RangeInclusive<u64>)],
     /// All flows of `flow_cache`, in the order of the five-tuples: `src,dst,proto,sport,dport,
     /// packets,ip_bytes`, and optionally `,first_ns,last_ns`. Empty if they are not compared.
     flows: &'static [&'static str],
@@ -57,6 +59,7 @@ impl Case {
         options: &[],
         code: 0,
         packets: None,
+        counts: &[],
         flows: &[],
         words: &[],
         absent: &["panicked"],
@@ -85,6 +88,10 @@ impl Case {
         if let Some(packets) = &self.packets {
             let count = run.count("packets, ");
             check(packets.contains(&count), format!("{count} packets, not {packets:?}"));
+        }
+        for (words, counts) in self.counts {
+            let count = run.count(words);
+            check(counts.contains(&count), format!("{count} {words}, not {counts:?}"));
         }
         if !self.flows.is_empty() {
             let flows = flows(&run, self.flows[0].split(',').count());

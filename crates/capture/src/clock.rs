@@ -20,9 +20,12 @@
 //!   of one flow): then time has passed, in silence.
 //! - A **late** packet is processed at the present time. If late packets of several flows follow
 //!   each other, without a near one between them, the clock was set back: the time is *reset* to
-//!   theirs. No time has passed, so ages must be kept:
-//!   [`FlowCache::set_clock`](crate::FlowCache::set_clock) does that. A later jump ahead by the
-//!   same distance is a reset, too: the clock was corrected, or packets of two clocks are mixed.
+//!   theirs. Ages must be kept: [`FlowCache::set_clock`](flowtable::FlowCache::set_clock) does
+//!   that.
+//! - The clock that a reset has left is remembered, relative to the new one: all clocks run at one
+//!   rate. A jump or late packets that meet a clock of these are a reset to it: the clock was
+//!   corrected, or packets of several clocks are mixed in bursts. The time that has passed by then
+//!   is what that clock is ahead of its expected time.
 //!
 //! Guarantees, for packets whose times are right but for jumps of the clock and outliers:
 //!
@@ -37,31 +40,13 @@
 //! The cost is a comparison for a near packet. A suspect is examined once for each packet that
 //! arrives while it waits.
 
-use alloc::collections::VecDeque;
-use alloc::vec::Vec;
+use core::ops::RangeInclusive;
 use core::time::Duration;
+use std::collections::VecDeque;
 
-use crate::timestamp::Timestamp;
+use flowtable::Timestamp;
 
 /// The bounds of a [`PacketClock`], and the packets that it requires for a jump.
-///
-/// # Example
-///
-/// ```
-/// use core::time::Duration;
-/// use flowtable::Timestamp;
-/// use flowtable::packet_clock::{ClockRule, PacketClock, Step};
-///
-/// // For one flow whose packets come at least once a second.
-/// let second = Duration::from_secs(1);
-/// let rule = ClockRule::default().with_bounds(2 * second, second).with_witnesses(1, 2);
-/// let mut clock = PacketClock::new(rule);
-/// let steps = [100, 101, 90].map(|seconds| {
-///     clock.push(Timestamp::from_secs(seconds), 7, ());
-///     clock.pop().map(|packet| packet.step)
-/// });
-/// assert_eq!(steps, [Some(Step::Forward), Some(Step::Forward), Some(Step::Reset)]);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockRule {
     ahead: Duration,
@@ -93,6 +78,12 @@ impl ClockRule {
         let packets = if packets == 0 { 1 } else { packets };
         Self { flows, packets, ..self }
     }
+
+    /// Returns the differences in nanoseconds that are near.
+    fn bounds_ns(&self) -> RangeInclusive<i128> {
+        let ns = |bound: Duration| bound.as_nanos().min(u128::from(u64::MAX)) as i128;
+        -ns(self.behind)..=ns(self.ahead)
+    }
 }
 
 impl Default for ClockRule {
@@ -103,7 +94,6 @@ impl Default for ClockRule {
 
 /// A packet with the time at which it is to be processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Dated<T> {
     /// The packet.
     pub packet: T,
@@ -122,8 +112,9 @@ pub enum Step {
     Late,
     /// The packet is far ahead, and was not confirmed: its timestamp does not count.
     Outlier,
-    /// The clock of the packets was set: the time is reset, and none has passed.
-    Reset,
+    /// The clock of the packets was set, or the packets of another clock follow: the time is
+    /// reset, and only this much has passed.
+    Reset { elapsed: Duration },
 }
 
 /// A packet that waits.
@@ -174,37 +165,6 @@ impl Witnesses {
 /// | `accept`, `now`, `is_empty`, `pass` | O(1) |
 /// | `push` | O(1), and an allocation if packets wait |
 /// | `pop`, `flush` | O(1) if the oldest packet is near; else O(flows × packets) of the [rule](ClockRule::with_witnesses) |
-///
-/// # Example
-///
-/// ```
-/// use flowtable::Timestamp;
-/// use flowtable::packet_clock::{ClockRule, PacketClock, Step};
-///
-/// let mut clock = PacketClock::new(ClockRule::DEFAULT);
-/// let seconds = Timestamp::from_secs;
-/// assert_eq!(clock.accept(seconds(100)), Some(seconds(100)));
-/// // A packet of another century waits, and is an outlier: the next one is near the present.
-/// assert_eq!(clock.accept(seconds(4_000_000_000)), None);
-/// clock.push(seconds(4_000_000_000), 1, "wrong");
-/// assert!(clock.pop().is_none() && !clock.is_empty());
-/// clock.push(seconds(101), 2, "right");
-/// let wrong = clock.pop().expect("it is refuted");
-/// assert_eq!((wrong.packet, wrong.now, wrong.step), ("wrong", seconds(100), Step::Outlier));
-/// assert_eq!(clock.pop().map(|right| right.now), Some(seconds(101)));
-/// assert_eq!(clock.now(), seconds(101));
-/// // The clock was set back by a minute: the third flow is believed.
-/// for (flow, step) in [(1, Step::Late), (2, Step::Late), (3, Step::Reset)] {
-///     clock.push(seconds(41), flow, "early");
-///     assert_eq!(clock.pop().map(|packet| packet.step), Some(step));
-/// }
-/// // Silence, during which the caller's own clock has run; and the end of the packets.
-/// clock.pass(seconds(50));
-/// clock.push(seconds(200), 4, "last");
-/// assert!(clock.pop().is_none());
-/// let last = clock.flush(seconds(1000)).expect("no further packet can refute it");
-/// assert_eq!((last.now, last.step), (seconds(200), Step::Forward));
-/// ```
 #[derive(Clone, Debug)]
 pub struct PacketClock<T> {
     rule: ClockRule,
@@ -212,8 +172,9 @@ pub struct PacketClock<T> {
     now: Option<Timestamp>,
     held: VecDeque<Held<T>>,
     late: LateRun,
-    /// The distance by which the clock was set back last, unless it has returned.
-    set_back: Option<Duration>,
+    /// Clocks that packets had before a reset, the last one at the end: nanoseconds by which they
+    /// are ahead of the present one.
+    others: Vec<i128>,
 }
 
 /// The place of a timestamp relative to the present time.
@@ -231,6 +192,9 @@ enum Verdict {
 }
 
 impl<T> PacketClock<T> {
+    /// Number of clocks that are remembered: as many as a capture of several interfaces has.
+    const OTHERS: usize = 8;
+
     /// Creates a clock, which the first packet sets.
     #[must_use]
     pub const fn new(rule: ClockRule) -> Self {
@@ -238,7 +202,7 @@ impl<T> PacketClock<T> {
             time: Timestamp::ZERO,
             witnesses: Witnesses { flows: Vec::new(), packets: 0 },
         };
-        Self { rule, now: None, held: VecDeque::new(), late, set_back: None }
+        Self { rule, now: None, held: VecDeque::new(), late, others: Vec::new() }
     }
 
     /// Returns the present time; the origin before the first packet.
@@ -335,9 +299,8 @@ impl<T> PacketClock<T> {
             return Step::Late;
         }
         let run = core::mem::take(run);
-        self.set_back = Some(self.now().since(run.time));
-        self.now = Some(run.time);
-        Step::Reset
+        let elapsed = self.take_other(run.time).unwrap_or_default();
+        self.reset(run.time, elapsed)
     }
 
     /// Examines the first packet, which is far ahead, by those after it.
@@ -365,15 +328,35 @@ impl<T> PacketClock<T> {
 
     /// Moves the clock ahead.
     fn jump(&mut self, time: Timestamp) -> Step {
-        let distance = time.since(self.now());
-        self.now = Some(time);
-        let is_return = |back: Duration| distance.abs_diff(back) <= self.rule.ahead;
-        match self.set_back.is_some_and(is_return) {
-            true => {
-                self.set_back = None;
-                Step::Reset
-            }
-            false => Step::Forward,
+        if let Some(elapsed) = self.take_other(time) {
+            return self.reset(time, elapsed);
         }
+        self.now = Some(time);
+        Step::Forward
+    }
+
+    /// Forgets the clock that shows about this time, if there is one. Returns how much it is ahead
+    /// of what it showed at the present time.
+    fn take_other(&mut self, time: Timestamp) -> Option<Duration> {
+        let now = i128::from(self.now().as_nanos());
+        let ahead = |other: i128| i128::from(time.as_nanos()) - (now + other);
+        let bounds = self.rule.bounds_ns();
+        let at = self.others.iter().rposition(|other| bounds.contains(&ahead(*other)))?;
+        let ahead = ahead(self.others.remove(at));
+        Some(Duration::from_nanos(u64::try_from(ahead).unwrap_or(0)))
+    }
+
+    /// Resets the time, and remembers the clock that was the present one.
+    fn reset(&mut self, time: Timestamp, elapsed: Duration) -> Step {
+        let left = i128::from((self.now() + elapsed).as_nanos()) - i128::from(time.as_nanos());
+        for other in &mut self.others {
+            *other += left;
+        }
+        if self.others.len() == Self::OTHERS {
+            self.others.remove(0);
+        }
+        self.others.push(left);
+        self.now = Some(time);
+        Step::Reset { elapsed }
     }
 }
