@@ -1,7 +1,7 @@
 //! CLOCK eviction by rank.
 
 use super::clocks::Clocks;
-use super::{EntryStats, Eviction};
+use super::{EntryStats, Eviction, OwnPolicy};
 use crate::memory::{AllocError, Allocator, Global};
 
 /// The number of distinct ranks.
@@ -100,6 +100,15 @@ impl<A: Allocator + Clone> ByClass<A> {
     }
 }
 
+impl<A: Allocator + Clone> ByClass<A> {
+    /// Returns the rank whose entries are examined first.
+    #[inline(always)]
+    fn first_rank(&self) -> Option<usize> {
+        let counts = self.clocks.counts();
+        if has_few_newcomers(counts) { Some(TOP) } else { lowest_rank(counts) }
+    }
+}
+
 /// The number of entries of each rank.
 pub(crate) type Counts = [usize; RANKS];
 
@@ -155,23 +164,75 @@ impl<A: Allocator + Clone> Eviction for ByClass<A> {
 
     #[inline]
     fn victim(&mut self, mut stats: impl FnMut(u32) -> EntryStats) -> Option<u32> {
-        let counts = self.clocks.counts();
-        if has_few_newcomers(counts) {
-            if let Some(slot) = self.clocks.first_unused(TOP, &mut stats) {
-                return Some(slot);
-            }
+        let slot = self.candidate()?;
+        match stats(slot) {
+            entry if entry.used => self.victim_after((slot, entry), stats),
+            _ => Some(slot),
         }
-        self.clocks.second_chance(lowest_rank(counts)?, stats)
     }
 
     fn upcoming(&self, slots: &mut [u32]) -> usize {
-        let counts = self.clocks.counts();
-        let rank = if has_few_newcomers(counts) { Some(TOP) } else { lowest_rank(counts) };
-        rank.map_or(0, |rank| self.clocks.upcoming(rank, slots))
+        self.first_rank().map_or(0, |rank| self.clocks.upcoming(rank, slots))
     }
 
     fn allocation_size(&self) -> usize {
         self.clocks.allocation_size()
+    }
+
+    #[inline(always)]
+    fn own(&mut self) -> Option<&mut impl OwnPolicy> {
+        Some(self)
+    }
+}
+
+impl<A: Allocator + Clone> OwnPolicy for ByClass<A> {
+    const READS_STATS: bool = true;
+
+    #[inline]
+    fn rerank_from(&mut self, slot: u32, before: u8, rank: u8) {
+        self.clocks.change_from(slot, set_of(before), set_of(rank));
+    }
+
+    #[inline(always)]
+    fn replace_from(&mut self, slot: u32, before: u8, rank: u8) {
+        self.clocks.change_from(slot, set_of(before), set_of(rank));
+    }
+
+    #[inline(always)]
+    fn candidate(&mut self) -> Option<u32> {
+        let rank = self.first_rank()?;
+        self.clocks.advance(rank)
+    }
+
+    #[inline(never)]
+    fn victim_after(
+        &mut self,
+        first: (u32, EntryStats),
+        mut stats: impl FnMut(u32) -> EntryStats,
+    ) -> Option<u32> {
+        let counts = self.clocks.counts();
+        let lowest = lowest_rank(counts)?;
+        if !has_few_newcomers(counts) {
+            return Some(self.clocks.second_chance(first, lowest, stats));
+        }
+        // The first candidate was of the highest rank; without an unused one there, the victim is a
+        // newcomer.
+        let unused = self.clocks.first_unused(TOP, &mut stats);
+        if unused.is_some() {
+            return unused;
+        }
+        let slot = self.clocks.advance(lowest)?;
+        match stats(slot) {
+            entry if entry.used => Some(self.clocks.second_chance((slot, entry), lowest, stats)),
+            _ => Some(slot),
+        }
+    }
+
+    #[inline]
+    fn for_upcoming(&mut self, most: usize, each: impl FnMut(usize, u32)) {
+        if let Some(rank) = self.first_rank() {
+            self.clocks.for_upcoming(rank, most, each);
+        }
     }
 }
 

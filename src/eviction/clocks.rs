@@ -22,7 +22,6 @@
 use super::EntryStats;
 use crate::memory::{AllocError, Allocator, Global};
 use crate::raw::chunked_vec::ChunkedVec;
-use crate::timestamp::Timestamp;
 
 /// Maximum number of slots that the hand passes for one victim. If more than 8 in a row were used,
 /// nearly all were, and then the least recently used of 8 is a good victim.
@@ -116,10 +115,24 @@ impl<const N: usize, A: Allocator + Clone> Clocks<N, A> {
         let Some(words) = self.levels[0].get_mut(slot >> BITS) else { return false };
         let bit = 1 << (slot % 64);
         let Some(before) = words.iter().position(|word| word & bit != 0) else { return false };
-        if before == set {
-            return true;
+        if before != set {
+            self.change_from(slot, before, set);
         }
-        words[before] &= !bit;
+        true
+    }
+
+    /// Moves a slot from the set `before` to another set, if it is in `before`.
+    #[inline(always)]
+    pub(super) fn change_from(&mut self, slot: u32, before: usize, set: usize) {
+        if before == set {
+            return;
+        }
+        let Some(words) = self.levels[0].get_mut(slot >> BITS) else { return };
+        let bit = 1 << (slot % 64);
+        if words[before] & bit == 0 {
+            return;
+        }
+        words[before] ^= bit;
         let was_empty = words[set] == 0;
         words[set] |= bit;
         let is_empty = words[before] == 0;
@@ -128,7 +141,6 @@ impl<const N: usize, A: Allocator + Clone> Clocks<N, A> {
         if is_empty | was_empty {
             self.change_above(slot >> BITS, (before, is_empty), (set, was_empty));
         }
-        true
     }
 
     /// Changes the upper levels after a slot of a word has left a set, which may be empty in that
@@ -190,29 +202,22 @@ impl<const N: usize, A: Allocator + Clone> Clocks<N, A> {
     /// Returns the first slot of a set from `from` on, and around the end.
     #[inline(always)]
     fn next(&self, set: usize, from: u32) -> Option<u32> {
-        if self.counts[set] == 0 {
-            return None;
-        }
-        self.next_from(set, from).or_else(|| self.first(set))
-    }
-
-    #[inline(always)]
-    fn next_from(&self, set: usize, from: u32) -> Option<u32> {
-        let words = self.levels[0].get(from >> BITS)?;
-        match words[set] >> (from % 64) {
-            0 => self.next_above(set, (from >> BITS) + 1),
+        let words = self.levels[0].get(from >> BITS);
+        match words.map_or(0, |words| words[set] >> (from % 64)) {
+            0 => self.next_further(set, from),
             word => Some(from + word.trailing_zeros()),
         }
     }
 
-    #[cold]
+    /// Slow path of [`next`](Self::next): the word of the slot `from` has none from there on.
     #[inline(never)]
-    fn first(&self, set: usize) -> Option<u32> {
-        self.next_from(set, 0)
+    fn next_further(&self, set: usize, from: u32) -> Option<u32> {
+        let further = self.next_above(set, (from >> BITS) + 1);
+        further.or_else(|| if from > 0 { self.next(set, 0) } else { None })
     }
 
     /// Returns the first slot of the words from a word on.
-    #[inline(never)]
+    #[inline]
     fn next_above(&self, set: usize, mut index: u32) -> Option<u32> {
         for level in 1..LEVELS {
             let word = self.levels[level].get(index >> BITS)?[set] >> (index % 64);
@@ -229,62 +234,92 @@ impl<const N: usize, A: Allocator + Clone> Clocks<N, A> {
         None
     }
 
-    /// Returns the next slot of a set that was not used, if there is one among the next 8. Clears
-    /// the marks of the used ones.
+    /// Returns the next slot under the hand of a set, and moves the hand past it.
+    #[inline(always)]
+    pub(super) fn advance(&mut self, set: usize) -> Option<u32> {
+        let slot = self.next(set, self.hands[set])?;
+        self.hands[set] = slot + 1;
+        Some(slot)
+    }
+
+    /// Returns the next slot of a set that was not used, if there is one among the next 7: one more
+    /// was examined before. Clears the marks of the used ones.
+    #[inline]
     pub(super) fn first_unused(
         &mut self,
         set: usize,
         mut stats: impl FnMut(u32) -> EntryStats,
     ) -> Option<u32> {
-        for _ in 0..MAX_EXAMINED {
-            let slot = self.next(set, self.hands[set])?;
-            self.hands[set] = slot + 1;
-            if !stats(slot).used {
-                return Some(slot);
+        let (mut hand, mut left) = (self.hands[set], MAX_EXAMINED - 1);
+        while left > 0 {
+            let slot = self.next(set, hand)?;
+            // This slot and all others of its word, without a search.
+            let mut word = self.levels[0][slot >> BITS][set] & u64::MAX << (slot % 64);
+            while word != 0 && left > 0 {
+                let slot = (slot & !63) + word.trailing_zeros();
+                word &= word - 1;
+                left -= 1;
+                hand = slot + 1;
+                if !stats(slot).used {
+                    self.hands[set] = hand;
+                    return Some(slot);
+                }
             }
         }
+        self.hands[set] = hand;
         None
     }
 
-    /// Returns the next slot of a set that was not used; if the next 8 were all used, the least
-    /// recently used of them, the first one of equals.
+    /// Returns the next slot of a set that was not used, given a slot that was examined before and
+    /// was used. If 8 were used, returns the least recently used of them, the first one of equals.
     ///
     /// In a set of fewer than 8 slots the hand returns to a slot, whose mark is cleared by then.
-    #[inline]
     pub(super) fn second_chance(
         &mut self,
+        (slot, first): (u32, EntryStats),
         set: usize,
         mut stats: impl FnMut(u32) -> EntryStats,
-    ) -> Option<u32> {
-        let mut oldest: Option<(Timestamp, u32)> = None;
+    ) -> u32 {
+        let mut oldest = (first.last_use, slot);
         let unused = self.first_unused(set, |slot| {
             let entry = stats(slot);
-            if entry.used && oldest.is_none_or(|(last_use, _)| entry.last_use < last_use) {
-                oldest = Some((entry.last_use, slot));
+            if entry.used && entry.last_use < oldest.0 {
+                oldest = (entry.last_use, slot);
             }
             entry
         });
-        unused.or(oldest.map(|(_, slot)| slot))
+        unused.unwrap_or(oldest.1)
     }
 
     /// Writes the next slots under the hand of a set to the front of `slots`, and returns their
     /// number.
     pub(super) fn upcoming(&self, set: usize, slots: &mut [u32]) -> usize {
+        let mut count = 0;
+        self.for_upcoming(set, slots.len(), |number, slot| {
+            slots[number] = slot;
+            count = number + 1;
+        });
+        count
+    }
+
+    /// Calls `each` with the numbers from 0 on of the next slots under the hand of a set, up to
+    /// `most`, and with these slots.
+    #[inline(always)]
+    pub(super) fn for_upcoming(&self, set: usize, most: usize, mut each: impl FnMut(usize, u32)) {
+        let most = most.min(self.counts[set]);
         let (mut from, mut count) = (self.hands[set], 0);
-        let most = slots.len().min(self.counts[set]);
         while count < most {
-            let Some(slot) = self.next(set, from) else { break };
-            let index = slot >> BITS;
+            let Some(first) = self.next(set, from) else { return };
             // This one and all others of its word, without a search.
-            let mut word = self.levels[0][index][set] & u64::MAX << (slot % 64);
+            let index = first >> BITS;
+            let mut word = self.levels[0][index][set] & u64::MAX << (first % 64);
             while word != 0 && count < most {
-                slots[count] = (index << BITS) + word.trailing_zeros();
+                each(count, (index << BITS) + word.trailing_zeros());
                 word &= word - 1;
                 count += 1;
             }
             from = (index + 1) << BITS;
         }
-        count
     }
 
     pub(super) fn allocation_size(&self) -> usize {

@@ -1,6 +1,6 @@
 //! LRU eviction.
 
-use super::{EntryStats, Eviction, first_slots};
+use super::{EntryStats, Eviction, OwnPolicy, first_slots};
 use crate::memory::{AllocError, Allocator, Global};
 use crate::raw::intrusive_list::IntrusiveLists;
 
@@ -102,15 +102,54 @@ impl<A: Allocator + Clone> Eviction for Lru<A> {
     }
 
     fn upcoming(&self, slots: &mut [u32]) -> usize {
-        // Each link of a list is a dependent load, so a long prediction costs more than it gains.
-        let few = slots.len().min(4);
+        let few = slots.len().min(PREDICTED);
         first_slots(&self.order, 0, &mut slots[..few])
     }
 
     fn allocation_size(&self) -> usize {
         self.order.allocation_size()
     }
+
+    #[inline(always)]
+    fn own(&mut self) -> Option<&mut impl OwnPolicy> {
+        Some(self)
+    }
 }
+
+impl<A: Allocator + Clone> OwnPolicy for Lru<A> {
+    const READS_STATS: bool = false;
+
+    #[inline(always)]
+    fn rerank_from(&mut self, _slot: u32, _before: u8, _rank: u8) {}
+
+    #[inline]
+    fn replace_from(&mut self, slot: u32, _before: u8, _rank: u8) {
+        self.order.move_to_back(0, slot);
+    }
+
+    #[inline]
+    fn candidate(&mut self) -> Option<u32> {
+        self.order.front(0)
+    }
+
+    fn victim_after(
+        &mut self,
+        first: (u32, EntryStats),
+        _stats: impl FnMut(u32) -> EntryStats,
+    ) -> Option<u32> {
+        Some(first.0)
+    }
+
+    #[inline]
+    fn for_upcoming(&mut self, most: usize, mut each: impl FnMut(usize, u32)) {
+        let next = self.order.iter(0).take(most.min(PREDICTED));
+        next.enumerate().for_each(|(number, slot)| each(number, slot));
+    }
+}
+
+/// The most entries that are predicted. Each link of a list is a dependent load, so a long
+/// prediction costs more than it gains.
+const PREDICTED: usize = 4;
 
 #[cfg(test)]
 mod tests {

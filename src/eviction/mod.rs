@@ -38,6 +38,7 @@ use crate::timestamp::Timestamp;
 mod by_class;
 mod clocks;
 mod lru;
+mod own;
 mod passive;
 mod random;
 mod second_chance;
@@ -45,6 +46,7 @@ mod second_chance;
 pub use by_class::ByClass;
 pub(crate) use by_class::{has_few_newcomers, lowest_rank};
 pub use lru::Lru;
+pub(crate) use own::OwnPolicy;
 pub use passive::{GcError, Passive, PassiveGc};
 pub use random::Random;
 pub use second_chance::SecondChance;
@@ -184,6 +186,13 @@ pub trait Eviction {
 
     /// Returns the bytes allocated. O(1).
     fn allocation_size(&self) -> usize;
+
+    /// Returns the policy if it is one of this crate, whose victims need no checks.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn own(&mut self) -> Option<&mut impl own::OwnPolicy> {
+        None::<&mut own::Foreign>
+    }
 }
 
 /// Writes the first slots of a list to the front of `slots` and returns their number.

@@ -1,6 +1,6 @@
 //! Random eviction.
 
-use super::{EntryStats, Eviction};
+use super::{EntryStats, Eviction, OwnPolicy};
 use crate::memory::{AllocError, Allocator, Global};
 use crate::raw::chunked_vec::{ChunkedVec, DEFAULT_BITS};
 use crate::raw::index::OptIndex;
@@ -125,6 +125,30 @@ impl<A: Allocator + Clone> Eviction for Random<A> {
     }
 
     fn victim(&mut self, _stats: impl FnMut(u32) -> EntryStats) -> Option<u32> {
+        self.candidate()
+    }
+
+    fn allocation_size(&self) -> usize {
+        self.cells.allocation_size()
+    }
+
+    #[inline(always)]
+    fn own(&mut self) -> Option<&mut impl OwnPolicy> {
+        Some(self)
+    }
+}
+
+impl<A: Allocator + Clone> OwnPolicy for Random<A> {
+    const READS_STATS: bool = false;
+
+    #[inline(always)]
+    fn rerank_from(&mut self, _slot: u32, _before: u8, _rank: u8) {}
+
+    #[inline(always)]
+    fn replace_from(&mut self, _slot: u32, _before: u8, _rank: u8) {}
+
+    #[inline]
+    fn candidate(&mut self) -> Option<u32> {
         if self.len == 0 {
             return None;
         }
@@ -133,8 +157,16 @@ impl<A: Allocator + Clone> Eviction for Random<A> {
         Some(self.cells[position as u32].slot)
     }
 
-    fn allocation_size(&self) -> usize {
-        self.cells.allocation_size()
+    fn victim_after(
+        &mut self,
+        first: (u32, EntryStats),
+        _stats: impl FnMut(u32) -> EntryStats,
+    ) -> Option<u32> {
+        Some(first.0)
+    }
+
+    fn for_upcoming(&mut self, _most: usize, _each: impl FnMut(usize, u32)) {
+        // The next victim is not known before it is drawn.
     }
 }
 

@@ -1,7 +1,7 @@
 //! CLOCK (second-chance) eviction.
 
 use super::clocks::Clocks;
-use super::{EntryStats, Eviction};
+use super::{EntryStats, Eviction, OwnPolicy};
 use crate::memory::{AllocError, Allocator, Global};
 
 /// Evicts the next entry under the clock hand that was not used since the hand passed it last: the
@@ -91,8 +91,12 @@ impl<A: Allocator + Clone> Eviction for SecondChance<A> {
         self.clock.remove(slot);
     }
 
-    fn victim(&mut self, stats: impl FnMut(u32) -> EntryStats) -> Option<u32> {
-        self.clock.second_chance(0, stats)
+    fn victim(&mut self, mut stats: impl FnMut(u32) -> EntryStats) -> Option<u32> {
+        let slot = self.candidate()?;
+        match stats(slot) {
+            entry if entry.used => self.victim_after((slot, entry), stats),
+            _ => Some(slot),
+        }
     }
 
     fn upcoming(&self, slots: &mut [u32]) -> usize {
@@ -101,6 +105,40 @@ impl<A: Allocator + Clone> Eviction for SecondChance<A> {
 
     fn allocation_size(&self) -> usize {
         self.clock.allocation_size()
+    }
+
+    #[inline(always)]
+    fn own(&mut self) -> Option<&mut impl OwnPolicy> {
+        Some(self)
+    }
+}
+
+impl<A: Allocator + Clone> OwnPolicy for SecondChance<A> {
+    const READS_STATS: bool = true;
+
+    #[inline(always)]
+    fn rerank_from(&mut self, _slot: u32, _before: u8, _rank: u8) {}
+
+    #[inline(always)]
+    fn replace_from(&mut self, _slot: u32, _before: u8, _rank: u8) {}
+
+    #[inline(always)]
+    fn candidate(&mut self) -> Option<u32> {
+        self.clock.advance(0)
+    }
+
+    #[inline]
+    fn victim_after(
+        &mut self,
+        first: (u32, EntryStats),
+        stats: impl FnMut(u32) -> EntryStats,
+    ) -> Option<u32> {
+        Some(self.clock.second_chance(first, 0, stats))
+    }
+
+    #[inline]
+    fn for_upcoming(&mut self, most: usize, each: impl FnMut(usize, u32)) {
+        self.clock.for_upcoming(0, most, each);
     }
 }
 

@@ -9,7 +9,7 @@ use super::state::{Class, EndReason, Tenant};
 use super::tenants::Tenants;
 use super::timeouts::NEVER;
 use super::wheel::Wheel;
-use crate::eviction::Eviction;
+use crate::eviction::{Eviction, OwnPolicy};
 use crate::memory::{AllocError, Allocator};
 
 /// The accounts of a cache.
@@ -28,6 +28,9 @@ pub(super) struct Accounting<P, A: Allocator + Clone> {
     pub(super) evictions: u32,
     /// Flows that were examined for evictions since some were prefetched.
     pub(super) examined: u32,
+    /// The number of flows from which on a new flow evicts another one, and no other limit has to
+    /// be tested: [`usize::MAX`] with a limit of memory or an emergency.
+    pub(super) full_at: usize,
     /// Whether flows are due when they are idle only: there are neither reports of active ones nor
     /// emergencies.
     pub(super) is_idle_only: bool,
@@ -50,6 +53,10 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
             removed_at: 0,
             evictions: 0,
             examined: 0,
+            full_at: match (config.max_bytes, config.emergency) {
+                (usize::MAX, None) => config.flows,
+                _ => usize::MAX,
+            },
             is_idle_only: config.timeouts.active_nanos() == NEVER && config.emergency.is_none(),
             is_earlier: Class::ALL
                 .map(|class| config.emergency.is_some() || config.timeouts.is_shortened_by(class)),
@@ -103,8 +110,7 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
         }
     }
 
-    /// Accounts for a new flow in the slot of one that is removed for a reason.
-    #[inline]
+    /// Accounts for a new flow in the slot of a flow that is removed for a reason.
     pub(super) fn replace(
         &mut self,
         slot: u32,
@@ -112,28 +118,86 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
         state: FlowState,
         (config, now): (&Config, u64),
     ) {
-        // The slot is armed for the former flow, and hardly ever for later than this.
+        self.metrics.count_removed(reason, before.marks.class());
+        if !self.tenants.is_empty() {
+            self.replace_of_tenants(slot, before, state);
+        }
+        self.replace_kind(slot, before.marks, state.marks, (config, now));
+    }
+
+    /// Accounts for a new flow in the slot of a flow that is evicted. There are no tenants, and the
+    /// evicted flow had no timeout of its own.
+    #[inline(always)]
+    pub(super) fn replace_victim(
+        &mut self,
+        slot: u32,
+        before: Marks,
+        marks: Marks,
+        (config, now): (&Config, u64),
+    ) {
+        self.metrics.count_removed(EndReason::Resources, before.class());
+        if before.is_of_kind(marks) {
+            // In a flood, most flows replace one of their kind. The timer is armed for the deadline
+            // of the evicted flow or before, which is not after that of a newer flow of its kind.
+            self.replace_rank(slot, marks.class(), marks.class());
+        } else {
+            self.replace_kind(slot, before, marks, (config, now));
+        }
+    }
+
+    /// Arms the timer of a new flow, and changes the counts of classes and the eviction policy from
+    /// the flow that was in its slot.
+    #[inline(never)]
+    fn replace_kind(
+        &mut self,
+        slot: u32,
+        before: Marks,
+        marks: Marks,
+        (config, now): (&Config, u64),
+    ) {
+        // The timer is armed for the former flow, and hardly ever for later than this.
         if self.wheel.armed(slot).saturating_mul(config.tick) > now.saturating_add(self.least) {
+            let tenant = Tenant::default();
+            let state = FlowState { marks, last_seen: now, reported: now, tenant, timeout: None };
             self.arm(slot, state, config, now);
         }
-        let class = state.marks.class();
-        self.metrics.remove(reason, before.marks.class());
-        self.metrics.insert(class);
-        self.metrics.pinned -= usize::from(before.marks.is_pinned());
-        if !self.tenants.is_empty() {
-            if !before.marks.is_pinned() {
-                self.tenants.remove(before.tenant, slot, before.marks.class());
-            }
-            self.tenants.count_out(before.tenant);
-            self.tenants.count_in(state.tenant);
-            self.tenants.insert(state.tenant, slot, class);
-        }
+        self.metrics.change_class(before.class(), marks.class());
+        self.metrics.pinned -= usize::from(before.is_pinned());
         // Last, as a policy of the caller's may panic.
-        if before.marks.is_pinned() {
-            self.policy.insert(slot, class as u8);
+        if before.is_pinned() {
+            self.policy.insert(slot, marks.class() as u8);
         } else {
-            self.policy.replace(slot, class as u8);
+            self.replace_rank(slot, before.class(), marks.class());
         }
+    }
+
+    /// Replaces the flow in a slot in the eviction policy.
+    #[inline(always)]
+    fn replace_rank(&mut self, slot: u32, before: Class, class: Class) {
+        match self.policy.own() {
+            Some(policy) => policy.replace_from(slot, before as u8, class as u8),
+            None => self.policy.replace(slot, class as u8),
+        }
+    }
+
+    /// Changes the class of the flow in a slot in the eviction policy.
+    #[inline(always)]
+    fn rerank(&mut self, slot: u32, before: Class, class: Class) {
+        match self.policy.own() {
+            Some(policy) => policy.rerank_from(slot, before as u8, class as u8),
+            None => self.policy.rerank(slot, class as u8),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn replace_of_tenants(&mut self, slot: u32, before: FlowState, state: FlowState) {
+        if !before.marks.is_pinned() {
+            self.tenants.remove(before.tenant, slot, before.marks.class());
+        }
+        self.tenants.count_out(before.tenant);
+        self.tenants.count_in(state.tenant);
+        self.tenants.insert(state.tenant, slot, state.marks.class());
     }
 
     /// Accounts for a change of class of a flow, whose marks are these now. Returns whether it may
@@ -153,7 +217,7 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
             if !self.tenants.is_empty() {
                 self.tenants.change_class(tenant(), slot, before, class);
             }
-            self.policy.rerank(slot, class as u8);
+            self.rerank(slot, before, class);
         }
         self.is_earlier[class as usize] || marks.has(Marks::EXTRA)
     }

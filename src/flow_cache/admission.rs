@@ -12,10 +12,11 @@ use super::lookup::Carried;
 use super::observed::Seen;
 use super::record::{Cold, Flow, FlowState, Marks};
 use super::state::{EndReason, Packet, Tenant};
-use super::store::{Parts, Target, set_tenant};
-use crate::eviction::{EntryStats, Eviction};
+use super::store::{Hit, Parts, Target, set_tenant};
+use crate::eviction::{EntryStats, Eviction, OwnPolicy};
 use crate::key::flow::{Direction, FlowName};
 use crate::memory::Allocator;
+use crate::raw::slab::ChunkedSlab;
 use crate::timestamp::Timestamp;
 
 /// Evictions for which flows are prefetched at once.
@@ -37,27 +38,30 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         value: V,
     ) -> Result<Seen<V>, RefusedFlow<V>> {
         let hash = self.index_hash(carried.hash, &carried.name);
-        let (before, reason) = match over {
+        let place = match over {
             Some(over) => {
                 // Its capacity counts for its tenant.
                 packet = packet.from_tenant(self.store.tenant(over));
-                (Some(over), EndReason::Ended)
+                Place::Of(over, EndReason::Ended)
             }
-            None => match self.make_room(hash, packet.tenant()) {
-                Ok(victim) => (victim, EndReason::Resources),
-                Err(why) => {
-                    self.accounting.metrics.refused += 1;
-                    return Err(RefusedFlow { refused: value, why });
-                }
-            },
+            None => self.place(hash, packet.tenant()),
         };
-        self.next_version();
         let marks = Marks::first((packet, direction), initiator, &self.config);
         let new = New { marks, hash, tenant: packet.tenant(), direction };
-        let seen = match before {
-            Some(before) => self.replace_flow((before, reason), new, carried, value),
-            None => Ok(self.append_flow(new, carried, value)),
+        let (slot, reason) = match place {
+            Place::Of(slot, reason) => (slot, reason),
+            Place::Free => {
+                self.next_version();
+                self.accounting.metrics.created += 1;
+                return Ok(self.append_flow(new, carried, value));
+            }
+            Place::None(why) => {
+                self.accounting.metrics.refused += 1;
+                return Err(RefusedFlow { refused: value, why });
+            }
         };
+        self.next_version();
+        let seen = self.replace_flow((slot, reason), new, carried, value);
         match seen {
             Ok(_) => self.accounting.metrics.created += 1,
             Err(_) => self.accounting.metrics.refused += 1,
@@ -84,7 +88,6 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// it, or the value without memory: then nothing has changed.
     ///
     /// The addresses of the flow and of its cold part are computed once.
-    #[inline]
     fn replace_flow(
         &mut self,
         (slot, reason): (u32, EndReason),
@@ -130,6 +133,105 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         // Last, as it may panic.
         drop(name);
         Ok(seen)
+    }
+
+    /// Whether the flow of a packet only has to replace another flow: the cache is full, and has no
+    /// tenants, no other limits, and a policy of this crate; the index neither grows nor moves.
+    #[inline(always)]
+    pub(super) fn only_replaces(&mut self, packet: Packet) -> bool {
+        self.store.len() >= self.accounting.full_at
+            && packet.tenant() == Tenant::default()
+            && self.store.rest.tenants.len() == 0
+            && self.index.only_renames()
+            && self.accounting.policy.own().is_some()
+    }
+
+    /// Evicts a flow, and inserts another one in its slot, if that is [all](Self::only_replaces).
+    #[inline(always)]
+    pub(super) fn replace_victim(
+        &mut self,
+        carried: Carried<K>,
+        marks: Marks,
+        value: V,
+    ) -> Result<Seen<V>, RefusedFlow<V>> {
+        let Some(mut slot) = self.candidate() else {
+            return Err(self.refuse(value, Refused::Full));
+        };
+        self.prefetch_next();
+        let reads_stats = self.reads_stats();
+        let parts = self.store.parts(slot);
+        let parts = if reads_stats && parts.flow.marks.has(Marks::USED) {
+            slot = self.victim_after(slot);
+            self.store.parts(slot)
+        } else {
+            parts
+        };
+        let Parts { flow, cold, removed, last_id, .. } = parts;
+        if cold.aliases.is_some() || flow.marks.has(Marks::EXTRA) {
+            return self.replace_with_extra(slot, carried, marks, value);
+        }
+        // The key first: its methods may panic.
+        let key = flow.key();
+        if self.index.rename_only((cold.hash, carried.hash), Target::slot(slot)).is_err() {
+            return Err(self.refuse(value, Refused::Memory));
+        }
+        let (now, before) = (self.clock.now(), flow.marks);
+        let name = mem::replace(&mut flow.name, carried.name);
+        *removed = Some(RemovedFlow {
+            handle: Handle { id: cold.id, slot },
+            key,
+            value: mem::replace(&mut flow.value, value),
+            reason: EndReason::Resources,
+            class: before.class(),
+            protocol: before.protocol(),
+            tenant: Tenant::default(),
+            first_seen: self.clock.caller(cold.first_seen),
+            last_seen: self.clock.caller(flow.last_seen),
+        });
+        // As by `next_version`.
+        self.accounting.removed_at = self.version - self.accounting.slow_changes;
+        self.accounting.slow_changes += 1;
+        self.version += 1;
+        self.accounting.metrics.created += 1;
+        (flow.marks, flow.last_seen, flow.version) = (marks, now, self.version);
+        *last_id += 1;
+        *cold = Cold::new(*last_id, now, carried.hash);
+        let hit = Hit { slot, name: 0, initiator: marks.initiator() };
+        let seen = Seen::created(&mut flow.value, hit, marks, carried.direction);
+        self.accounting.replace_victim(slot, before, marks, (&self.config, now));
+        // Last, as it may panic.
+        drop(name);
+        Ok(seen)
+    }
+
+    /// Counts a packet that is refused.
+    #[cold]
+    #[inline(never)]
+    fn refuse(&mut self, refused: V, why: Refused) -> RefusedFlow<V> {
+        self.accounting.metrics.refused += 1;
+        RefusedFlow { refused, why }
+    }
+
+    /// Evicts the flow in a slot that has aliases or an extra, and inserts another flow there.
+    #[cold]
+    #[inline(never)]
+    fn replace_with_extra(
+        &mut self,
+        slot: u32,
+        carried: Carried<K>,
+        marks: Marks,
+        value: V,
+    ) -> Result<Seen<V>, RefusedFlow<V>> {
+        let hit = Hit { slot, name: 0, initiator: marks.initiator() };
+        let direction = hit.direction(carried.direction);
+        let new = New { marks, hash: carried.hash, tenant: Tenant::default(), direction };
+        self.next_version();
+        let seen = self.replace_flow((slot, EndReason::Resources), new, carried, value);
+        match seen {
+            Ok(_) => self.accounting.metrics.created += 1,
+            Err(_) => self.accounting.metrics.refused += 1,
+        }
+        seen.map_err(|refused| RefusedFlow { refused, why: Refused::Memory })
     }
 
     /// Makes room for a name with this hash instead of those of a flow, and then removes what only
@@ -203,91 +305,132 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         self.is_emergency &= !self.config.emergency.is_some_and(ends);
     }
 
-    /// Selects the flow to evict, if a new flow of the tenant, whose name has this hash, requires
-    /// it. [Reserves](Self::reserve_flow) memory for it otherwise.
-    #[inline]
-    fn make_room(&mut self, hash: u32, tenant: Tenant) -> Result<Option<u32>, Refused> {
+    /// Returns the place of a new flow of the tenant, whose name has this hash.
+    /// [Reserves](Self::reserve_flow) memory for it if it is free.
+    fn place(&mut self, hash: u32, tenant: Tenant) -> Place {
         let is_due = self.accounting.policy.is_due(self.store.len());
         let replacing = || self.index.growth(1) + self.store.tenant_growth(tenant);
-        let (of, refusal) = if self.is_limited() && !self.has_memory_for(replacing()) {
-            return Err(Refused::Memory);
+        if self.is_limited() && !self.has_memory_for(replacing()) {
+            Place::None(Refused::Memory)
         } else if self.accounting.tenants.is_at_share(tenant) {
-            (Some(tenant), Some(Refused::Tenant))
+            self.victim_place(Some(tenant), Refused::Tenant)
         } else if self.store.len() >= self.config.flows {
-            (None, Some(Refused::Full))
+            self.victim_place(None, Refused::Full)
         } else if self.is_limited()
             && !self.has_memory_for(self.growth(tenant) + self.index.growth(0))
         {
-            (None, Some(Refused::Memory))
+            self.victim_place(None, Refused::Memory)
         } else if is_due {
-            (None, None)
-        } else if self.reserve_flow(hash, tenant).is_err() {
-            (None, Some(Refused::Memory))
-        } else {
-            return Ok(None);
-        };
-        let victim = self.victim(of);
-        self.prefetch_next();
-        match (victim, refusal) {
-            (None, Some(refusal)) => Err(refusal),
-            (None, None) => {
-                self.reserve_flow(hash, tenant).map(|()| None).map_err(|_| Refused::Memory)
+            match self.victim_place(None, Refused::Full) {
+                Place::None(_) if self.reserve_flow(hash, tenant).is_err() => {
+                    Place::None(Refused::Memory)
+                }
+                Place::None(_) => Place::Free,
+                place => place,
             }
-            _ => Ok(victim),
+        } else if self.reserve_flow(hash, tenant).is_err() {
+            self.victim_place(None, Refused::Memory)
+        } else {
+            Place::Free
         }
     }
 
-    /// Prefetches for the next evictions, once for some of them, as many flows as were examined for
-    /// the last ones: the index lines of the next victims, whose records have been prefetched
-    /// before, and the records of later ones.
+    /// Returns the place of the next victim: of a tenant, or of all flows. Without one, the flow
+    /// is refused.
+    fn victim_place(&mut self, of: Option<Tenant>, why: Refused) -> Place {
+        let victim = self.victim(of);
+        self.prefetch_next();
+        victim.map_or(Place::None(why), |slot| Place::Of(slot, EndReason::Resources))
+    }
+
+    /// Prefetches for the next evictions, once for some of them.
+    #[inline]
     fn prefetch_next(&mut self) {
         self.accounting.evictions = self.accounting.evictions.wrapping_add(1);
-        if self.accounting.evictions % AT_ONCE as u32 != 0 {
-            return;
+        if self.accounting.evictions % AT_ONCE as u32 == 0 {
+            self.prefetch_victims();
         }
+    }
+
+    /// Prefetches as many flows as were examined for the last evictions: the index lines of the
+    /// next victims, whose records have been prefetched before, and the records of later ones.
+    #[inline(never)]
+    fn prefetch_victims(&mut self) {
         let examined = core::mem::take(&mut self.accounting.examined) as usize;
         // A policy that examines more flows than it evicts skips those that were used.
         let skips = examined > AT_ONCE;
         let most = examined.clamp(AT_ONCE, MAX_EXAMINED);
+        let (store, index) = (&self.store, &self.index);
+        let prefetch = |number, slot| {
+            if number >= most {
+                return store.prefetch_all(slot);
+            }
+            let flow = if skips { store.flows.get(slot) } else { None };
+            if flow.is_none_or(|flow| !flow.marks.has(Marks::USED)) {
+                // A policy of the caller's may return any slot.
+                if let Some(cold) = store.rest.cold.get(slot) {
+                    index.prefetch(cold.hash);
+                }
+            }
+        };
+        if let Some(policy) = self.accounting.policy.own() {
+            return policy.for_upcoming(2 * most, prefetch);
+        }
         let mut slots = [0; 2 * MAX_EXAMINED];
         let slots = &mut slots[..2 * most];
         let count = self.accounting.policy.upcoming(slots).min(slots.len());
-        let (next, later) = slots[..count].split_at(most.min(count));
-        for slot in next {
-            let flow = if skips { self.store.flows.get(*slot) } else { None };
-            if flow.is_none_or(|flow| !flow.marks.has(Marks::USED)) {
-                // A policy of the caller's may return any slot.
-                let cold = self.store.rest.cold.get(*slot);
-                cold.into_iter().for_each(|cold| self.index.prefetch(cold.hash));
-            }
-        }
-        later.iter().for_each(|slot| self.store.prefetch_all(*slot));
+        slots[..count].iter().enumerate().for_each(|(number, slot)| prefetch(number, *slot));
     }
 
     /// Selects the next victim: of a tenant, or of all flows.
     pub(super) fn victim(&mut self, of: Option<Tenant>) -> Option<u32> {
-        let (flows, mut evictable) = (&mut self.store.flows, None);
-        let examined = &mut self.accounting.examined;
-        let stats = |slot| match flows.get_mut(slot) {
-            Some(Flow { marks, last_seen, .. }) => {
-                *examined = examined.wrapping_add(1);
-                evictable = Some(slot).filter(|_| !marks.is_pinned());
-                EntryStats {
-                    used: marks.take(Marks::USED),
-                    // Only the order matters, and the caller's clock may have been set.
-                    last_use: Timestamp::from_nanos(*last_seen),
-                }
-            }
-            None => EntryStats::default(),
-        };
-        let victim = match of {
-            Some(tenant) => self.accounting.tenants.victim(tenant, stats),
-            None => self.accounting.policy.victim(stats),
-        };
+        let Some(tenant) = of else { return self.victim_of_all() };
+        let (flows, examined) = (&mut self.store.flows, &mut self.accounting.examined);
+        self.accounting.tenants.victim(tenant, |slot| stats_of(flows, examined, slot))
+    }
+
+    /// Selects the next victim of all flows.
+    #[inline(never)]
+    fn victim_of_all(&mut self) -> Option<u32> {
+        let (flows, examined) = (&mut self.store.flows, &mut self.accounting.examined);
+        let victim = self.accounting.policy.victim(|slot| stats_of(flows, examined, slot));
+        if self.accounting.policy.own().is_some() {
+            return victim;
+        }
         // A policy of the caller's may return any slot.
-        let is_unpinned =
-            |slot: &u32| self.store.flows.get(*slot).is_some_and(|flow| !flow.marks.is_pinned());
-        if evictable.is_some() && victim == evictable { victim } else { victim.filter(is_unpinned) }
+        victim
+            .filter(|slot| self.store.flows.get(*slot).is_some_and(|flow| !flow.marks.is_pinned()))
+    }
+
+    /// Returns the first candidate of a policy of this crate.
+    #[inline(always)]
+    fn candidate(&mut self) -> Option<u32> {
+        self.accounting.policy.own()?.candidate()
+    }
+
+    /// Whether a candidate of a policy of this crate is not evicted if it was used.
+    #[inline(always)]
+    fn reads_stats(&mut self) -> bool {
+        const fn reads_stats<P: OwnPolicy>(_: &P) -> bool {
+            P::READS_STATS
+        }
+        self.accounting.policy.own().is_some_and(|policy| reads_stats(policy))
+    }
+
+    /// Selects the flow to evict by a policy of this crate, whose first candidate was used. It is
+    /// the candidate if there is no other one.
+    #[inline(never)]
+    fn victim_after(&mut self, slot: u32) -> u32 {
+        let flow = self.store.flow_mut(slot);
+        flow.marks.set(Marks::USED, false);
+        let last_use = Timestamp::from_nanos(flow.last_seen);
+        let first = (slot, EntryStats { used: true, last_use });
+        let (flows, examined) = (&mut self.store.flows, &mut self.accounting.examined);
+        let victim =
+            self.accounting.policy.own().and_then(|policy| {
+                policy.victim_after(first, |slot| stats_of(flows, examined, slot))
+            });
+        victim.unwrap_or(slot)
     }
 
     /// Removes a flow with all of its aliases.
@@ -323,6 +466,32 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             self.store.remove_alias(slot, at);
         }
     }
+}
+
+/// Returns the statistics of the flow in a slot for an eviction policy, and counts the flow as
+/// examined.
+#[inline(always)]
+fn stats_of<K, V, A: Allocator + Clone>(
+    flows: &mut ChunkedSlab<Flow<K, V>, A>,
+    examined: &mut u32,
+    slot: u32,
+) -> EntryStats {
+    let Some(Flow { marks, last_seen, .. }) = flows.get_mut(slot) else {
+        return EntryStats::default();
+    };
+    *examined = examined.wrapping_add(1);
+    // Only the order of times matters, and the caller's clock may have been set.
+    EntryStats { used: marks.take(Marks::USED), last_use: Timestamp::from_nanos(*last_seen) }
+}
+
+/// The place of a new flow.
+enum Place {
+    /// A free slot.
+    Free,
+    /// The slot of a flow, which ends for a reason.
+    Of(u32, EndReason),
+    /// No slot: the flow is refused.
+    None(Refused),
 }
 
 /// The state of a new flow, besides its name and value.

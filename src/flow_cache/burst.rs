@@ -10,7 +10,7 @@ use core::hash::BuildHasher;
 
 use super::FlowCache;
 use super::event::{ObserveError, RefusedFlow};
-use super::lookup::{Carried, NO_SLOT};
+use super::lookup::{Carried, STALE};
 use super::observe::refused;
 use super::observed::Observed;
 use super::state::Packet;
@@ -206,7 +206,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         let now = self.begin_packet(now);
         for (burst, packets) in packets.chunks(BURST).enumerate() {
             let first = burst * BURST;
-            let mut places = [const { (None, NO_SLOT) }; BURST];
+            let mut places = [const { (None, STALE) }; BURST];
             let mut lines = [HomeLine::NONE; BURST];
             let both = places.iter_mut().zip(&mut lines).zip(packets);
             for (number, ((place, line), (key, _))) in both.enumerate() {

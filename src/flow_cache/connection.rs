@@ -39,31 +39,6 @@ mod handshake {
     /// A SYN with an ACK of each side: a simultaneous open.
     pub(super) const BOTH_ANSWERED: u8 = 7;
 
-    /// The progress of a connection that is assured.
-    pub(super) const ASSURED: u16 = 8;
-
-    /// The progress after an ACK, and after a SYN with an ACK, by the side of the packet: four bits
-    /// for each progress before.
-    pub(super) const NEXT: [[u32; 2]; 2] = {
-        let mut next = [[0; 2]; 2];
-        let mut progress = 0;
-        while progress < 8 {
-            let mut side = 0;
-            while side < 2 {
-                let direction = Direction::of(side == Direction::Reverse as usize);
-                let ack = match after_ack(progress, direction) {
-                    Some(progress) => progress as u32,
-                    None => ASSURED as u32,
-                };
-                next[0][side] |= ack << (4 * progress);
-                next[1][side] |= (after_answer(progress, direction) as u32) << (4 * progress);
-                side += 1;
-            }
-            progress += 1;
-        }
-        next
-    };
-
     /// Returns the progress after a SYN with an ACK of this side.
     pub(super) const fn after_answer(progress: u8, side: Direction) -> u8 {
         let other = ANSWERED[side.opposite() as usize];
@@ -90,6 +65,32 @@ mod handshake {
     }
 }
 
+/// The bits of class and progress that a segment as in a handshake changes. The index is the class
+/// in two bits, the progress in three, whether the segment is a SYN, and its direction.
+const HANDSHAKES: [u16; 128] = {
+    let mut changes = [0; 128];
+    let mut number = 0;
+    while number < changes.len() {
+        let (class, progress) = (number as u16 & 3, (number >> 2 & 7) as u8);
+        let (is_answer, side) = (number & 1 << 5 != 0, Direction::of(number & 1 << 6 != 0));
+        let is_newcomer = ConnectionState::is_newcomer(class);
+        let (class_after, progress_after) = if is_answer {
+            (class, handshake::after_answer(progress, side))
+        } else if !is_newcomer {
+            (class, progress)
+        } else {
+            match handshake::after_ack(progress, side) {
+                Some(progress) => (class, progress),
+                None => (Class::Established as u16, progress),
+            }
+        };
+        let progress_change = (progress ^ progress_after) as u16;
+        changes[number] = class ^ class_after | progress_change << ConnectionState::PROGRESS;
+        number += 1;
+    }
+    changes
+};
+
 /// The protocols by five bits of the state, in which those of protocols are; the one between them
 /// and the higher ones of TCP are any.
 const PROTOCOLS: [Protocol; 32] = {
@@ -110,6 +111,9 @@ impl ConnectionState {
 
     /// The bits of the sides that have closed, of TCP.
     const CLOSED: u16 = 3 << 5;
+
+    /// The bits of the class and of the protocol, and those of the sides that have closed.
+    pub(crate) const KIND: u16 = 3 | Self::NOT_TCP | Self::CLOSED;
 
     /// The bit of flows of which both sides have sent.
     const REPLIED: u16 = 1 << 4;
@@ -135,13 +139,19 @@ impl ConnectionState {
             | (self.progress as u16 & 7) << Self::PROGRESS
     }
 
+    /// Returns the protocol of the state with these [`bits`](Self::bits).
+    #[inline(always)]
+    pub(crate) const fn protocol_of(bits: u16) -> Protocol {
+        PROTOCOLS[(bits >> 2 & 31) as usize]
+    }
+
     /// Returns the state with these [`bits`](Self::bits).
     #[inline]
     pub(crate) const fn from_bits(bits: u16) -> Self {
         let is_tcp = bits & 3 << 2 == 0;
         Self {
             class: Class::of(bits as u64),
-            protocol: PROTOCOLS[(bits >> 2 & 31) as usize],
+            protocol: Self::protocol_of(bits),
             is_replied: bits & Self::REPLIED != 0,
             progress: (bits >> Self::PROGRESS & 7) as u8,
             sides: [
@@ -152,7 +162,7 @@ impl ConnectionState {
     }
 
     /// Returns the [`bits`](Self::bits) of the state after the first packet of a flow.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn first_bits(packet: Packet, direction: Direction, config: &Config) -> u16 {
         let protocol = packet.protocol();
         if direction == Direction::Reverse {
@@ -220,30 +230,22 @@ impl ConnectionState {
         if packet.protocol() != Protocol::Tcp {
             return bits;
         }
-        Self::after_handshake(bits, packet, direction)
-            .unwrap_or_else(|| Self::after_segment(bits, packet, direction, config.close_rule))
+        Self::after_segment(bits, packet, direction, config.close_rule)
     }
 
-    /// Returns the bits after a segment as in a handshake, with an ACK and without a FIN or RST,
-    /// unless the connection is closing, or closed by a side: the others need
-    /// [`after_segment`](Self::after_segment).
-    #[inline]
-    fn after_handshake(bits: u16, packet: Packet, direction: Direction) -> Option<u16> {
-        let class = bits & 3;
-        let is_open = bits & Self::CLOSED == 0 && class != Class::Closing as u16;
-        if !is_open || !packet.is_of_handshake() {
-            return None;
-        }
-        let is_answer = packet.is_answer();
-        if class == Class::Established as u16 && !is_answer {
-            return Some(bits);
-        }
-        let next = handshake::NEXT[is_answer as usize][direction as usize];
-        let progress = (next >> (4 * (bits >> Self::PROGRESS & 7))) as u16 & 15;
-        if progress == handshake::ASSURED {
-            return Some(bits | Class::Established as u16);
-        }
-        Some(bits & !(7 << Self::PROGRESS) | progress << Self::PROGRESS)
+    /// Returns whether a packet is a segment as in a handshake, with an ACK and without a FIN or
+    /// RST, of a connection that no side has closed.
+    #[inline(always)]
+    pub(crate) const fn is_of_handshake(bits: u16, packet: Packet) -> bool {
+        bits & (Self::NOT_TCP | Self::CLOSED) == 0 && packet.is_of_handshake()
+    }
+
+    /// Returns the bits after a segment [as in a handshake](Self::is_of_handshake).
+    #[inline(always)]
+    pub(crate) const fn after_handshake(bits: u16, packet: Packet, direction: Direction) -> u16 {
+        let number = bits & 3 | bits >> (Self::PROGRESS - 2) & 7 << 2;
+        let syn = packet.has_syn() as usize;
+        bits ^ HANDSHAKES[number as usize | syn << 5 | (direction as usize) << 6]
     }
 
     #[inline(never)]
@@ -253,8 +255,15 @@ impl ConnectionState {
         connection.bits()
     }
 
+    /// Returns whether a packet and its flow are not of TCP.
+    #[inline(always)]
+    pub(crate) const fn is_of_datagrams(bits: u16, packet: Packet) -> bool {
+        bits & Self::NOT_TCP != 0 && !matches!(packet.protocol(), Protocol::Tcp)
+    }
+
+    /// Returns the bits after a packet of a flow that is not of TCP.
     #[inline]
-    fn after_datagram(
+    pub(crate) fn after_datagram(
         bits: u16,
         direction: Direction,
         config: &Config,
@@ -379,8 +388,10 @@ mod tests {
             for flags in 0..64 {
                 let packet = Packet::tcp(TcpFlags(flags));
                 for direction in [Direction::Forward, Direction::Reverse] {
+                    if !ConnectionState::is_of_handshake(bits, packet) {
+                        continue;
+                    }
                     let after = ConnectionState::after_handshake(bits, packet, direction);
-                    let Some(after) = after else { continue };
                     for rule in [CloseRule::BothSides, CloseRule::FirstAck] {
                         let other = ConnectionState::after_segment(bits, packet, direction, rule);
                         assert_eq!(after, other, "{bits:#x}, {packet:?}");

@@ -198,6 +198,23 @@ impl<S, A: Allocator + Clone> Index<S, A> {
         self.lines.rehash((before, hash), target.bits())
     }
 
+    /// Whether a new key instead of a removed one needs a [renaming](Self::rename_only) only: no
+    /// growth, and no step of a replacement of the seed.
+    #[inline(always)]
+    pub(super) fn only_renames(&self) -> bool {
+        self.reseeded.is_none() && self.lines.has_room_for_rehash()
+    }
+
+    /// Renames a target like [`rename`](Self::rename), if that is [all](Self::only_renames).
+    #[inline(always)]
+    pub(super) fn rename_only(
+        &mut self,
+        (before, hash): (u32, u32),
+        target: Target,
+    ) -> Result<(), TryReserveError> {
+        self.lines.rehash((before, hash), target.bits())
+    }
+
     /// Inserts a target for which there is [room](Self::try_reserve).
     #[inline]
     pub(super) fn insert_reserved(&mut self, hash: u32, target: Target) {

@@ -4,6 +4,7 @@
 use core::hash::BuildHasher;
 
 use super::FlowCache;
+use super::config::Config;
 use super::event::{ObserveError, Refused, RefusedFlow};
 use super::handle::Handle;
 use super::observed::{Observed, Seen};
@@ -20,6 +21,9 @@ use crate::timestamp::Timestamp;
 /// No slot. Numbers of aliases in the index are beyond all slots, too.
 pub(super) const NO_SLOT: u32 = u32::MAX;
 
+/// No slot at the time of the lookup: there may be one by now.
+pub(super) const STALE: u32 = NO_SLOT - 1;
+
 /// The key of a packet, normalised and hashed.
 #[derive(Clone)]
 pub(super) struct Carried<K> {
@@ -28,7 +32,7 @@ pub(super) struct Carried<K> {
     pub(super) hash: u32,
     /// Normalised.
     pub(super) name: K,
-    direction: Direction,
+    pub(super) direction: Direction,
 }
 
 impl<K: FlowName> Carried<K> {
@@ -42,6 +46,16 @@ impl<K: FlowName> Carried<K> {
     /// The key.
     fn key(&self) -> K {
         in_direction(&self.name, self.direction)
+    }
+
+    /// The direction of the name that is the initiator's, if this is the first packet of a flow,
+    /// and that of the packet in the flow.
+    #[inline]
+    fn roles(&self, packet: Packet) -> (Direction, Direction) {
+        if packet.is_to_initiator() && self.name.reversed() != self.name {
+            return (self.direction.opposite(), Direction::Reverse);
+        }
+        (self.direction, Direction::Forward)
     }
 }
 
@@ -144,56 +158,111 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         packet: Packet,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Seen<V>, ObserveError<V, E>> {
-        self.store.forget_removed();
-        if self.is_named(slot, &carried.name) {
-            if let Some(seen) = self.on_packet_in(slot, packet, carried.direction) {
-                return Ok(seen);
-            }
+        let Store { flows, rest, .. } = &mut self.store;
+        let Some(flow) = flows.get_mut(slot) else {
+            return self.observe_other(slot, carried, packet, new);
+        };
+        if !flow.name.is_same(&carried.name) {
+            return self.observe_other(slot, carried, packet, new);
         }
-        self.observe_other(carried, packet, new)
+        let (before, now) = (flow.marks, self.clock.now());
+        let hit = Hit { slot, name: 0, initiator: before.initiator() };
+        let direction = hit.direction(carried.direction);
+        let Some(marks) = before.after_handshake(packet, direction) else {
+            if before.is_of_datagrams(packet) {
+                return Ok(self.on_datagram(slot, direction));
+            }
+            return match self.on_packet_in(slot, packet, carried.direction) {
+                Some(seen) => Ok(seen),
+                None => self.observe_other(slot, carried, packet, new),
+            };
+        };
+        // Counts as a quick hit.
+        self.version += 1;
+        self.accounting.policy.touch(slot);
+        flow.marks = marks.with_hit();
+        flow.last_seen = now;
+        flow.version = self.version;
+        let seen = Seen::new(flow, hit, direction, false);
+        if marks.has_class_of(before) {
+            return Ok(seen);
+        }
+        let tenant = || rest.tenant(slot);
+        if !self.accounting.change_class(slot, before.class(), marks, tenant) {
+            return Ok(seen);
+        }
+        Ok(self.armed(seen))
     }
 
     /// Processes a packet whose flow is not the first candidate, or that opens another connection.
+    /// If the slot is [`NO_SLOT`], its home line has no candidate.
     #[inline(never)]
     fn observe_other<E>(
         &mut self,
+        slot: u32,
         carried: Carried<K>,
         packet: Packet,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Seen<V>, ObserveError<V, E>> {
+        self.store.forget_removed();
         let line = self.index.home_line(carried.hash);
-        let mut entries = 0;
-        let flow = line.candidates(carried.hash).find(|slot| {
-            entries += 1;
-            self.is_named(*slot, &carried.name)
-        });
-        if let Some(slot) = flow.filter(|slot| !self.is_reuse(*slot, packet)) {
-            self.version += 1;
-            if entries > 1 {
-                // Not a quick hit.
-                self.accounting.slow_changes += 1;
-                self.accounting.metrics.record_lookup(Probes { nodes: 1, entries }, true);
-            }
-            let initiator = self.store.flow(slot).marks.initiator();
-            return Ok(self.on_packet(Hit { slot, name: 0, initiator }, packet, carried.direction));
-        }
-        let mut over = None;
-        if entries > 0 || line.has_overflowed() || self.index.is_reseeded() {
-            over = match self.search(&carried, packet) {
-                Ok(hit) => return Ok(self.on_packet(hit, packet, carried.direction)),
+        if slot != NO_SLOT || line.has_overflowed() || self.index.is_reseeded() {
+            let over = match self.observe_further(slot, &carried, packet) {
+                Ok(seen) => return Ok(seen),
                 Err(over) => over,
             };
+            if over.is_some() {
+                return self.observe_new(carried, over, packet, new);
+            }
         } else {
-            let probes = Probes { nodes: u32::from(self.index.has_lines()), entries };
+            let probes = Probes { nodes: u32::from(self.index.has_lines()), entries: 0 };
             self.accounting.metrics.record_lookup(probes, false);
         }
-        self.observe_new(carried, over, packet, new)
+        if self.store.rest.extras.expects() || !self.only_replaces(packet) {
+            return self.observe_new(carried, None, packet, new);
+        }
+        let value = new(None).map_err(ObserveError::New)?;
+        let (initiator, direction) = carried.roles(packet);
+        let marks = Marks::first((packet, direction), initiator, &self.config);
+        self.replace_victim(carried, marks, value).map_err(ObserveError::Refused)
+    }
+
+    /// Processes a packet whose flow may be another candidate of its home line, or beyond that.
+    /// Returns the slot of a flow that has ended instead, if its sockets are those of the packet.
+    #[inline(never)]
+    fn observe_further(
+        &mut self,
+        slot: u32,
+        carried: &Carried<K>,
+        packet: Packet,
+    ) -> Result<Seen<V>, Option<u32>> {
+        if slot != NO_SLOT {
+            let line = self.index.home_line(carried.hash);
+            let mut entries = 0;
+            let flow = line.candidates(carried.hash).find(|slot| {
+                entries += 1;
+                self.is_named(*slot, &carried.name)
+            });
+            if let Some(slot) = flow.filter(|slot| !self.is_reuse(*slot, packet)) {
+                self.version += 1;
+                if entries > 1 {
+                    // Not a quick hit.
+                    self.accounting.slow_changes += 1;
+                    self.accounting.metrics.record_lookup(Probes { nodes: 1, entries }, true);
+                }
+                let initiator = self.store.flow(slot).marks.initiator();
+                let hit = Hit { slot, name: 0, initiator };
+                return Ok(self.on_packet(hit, packet, carried.direction));
+            }
+        }
+        let hit = self.search(carried, packet)?;
+        Ok(self.on_packet(hit, packet, carried.direction))
     }
 
     /// Searches for the flow of a packet, which is not in its home line, or has an alias of this
     /// name, and counts the search. Returns the slot of a flow that has ended instead, if its
     /// sockets are those of the packet.
-    #[inline(never)]
+    #[inline]
     fn search(&mut self, carried: &Carried<K>, packet: Packet) -> Result<Hit, Option<u32>> {
         let mut probes = Probes::default();
         let target = self.find_observed(carried.hash, &carried.name, &mut probes);
@@ -214,7 +283,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     }
 
     /// Creates a flow for a packet without one, whose key may be that of a flow that has ended.
-    #[inline]
+    #[inline(never)]
     fn observe_new<E>(
         &mut self,
         carried: Carried<K>,
@@ -250,16 +319,43 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         Some(self.observed(seen))
     }
 
+    /// Processes a packet of the flow in a slot, which is found by its primary key, and is not of
+    /// TCP. Counts as a quick hit.
+    #[inline(never)]
+    fn on_datagram(&mut self, slot: u32, direction: Direction) -> Seen<V> {
+        let now = self.clock.now();
+        self.version += 1;
+        self.accounting.policy.touch(slot);
+        let Store { flows, rest, .. } = &mut self.store;
+        let flow = &mut flows[slot];
+        let before = flow.marks;
+        let age = || age(flow.last_seen, now, || rest.cold[slot].first_seen, &self.config);
+        let marks = before.after_datagram(direction, &self.config, age);
+        flow.marks = marks.with_hit();
+        flow.last_seen = now;
+        flow.version = self.version;
+        let hit = Hit { slot, name: 0, initiator: marks.initiator() };
+        let seen = Seen::new(flow, hit, direction, false);
+        if marks.has_class_of(before) {
+            return seen;
+        }
+        let tenant = || rest.tenant(slot);
+        if !self.accounting.change_class(slot, before.class(), marks, tenant) {
+            return seen;
+        }
+        self.armed(seen)
+    }
+
     /// Processes a packet of the flow in a slot, which was found by its first name, or returns
     /// `None` if the packet opens another connection. Counts as a quick hit.
-    #[inline]
+    #[inline(never)]
     fn on_packet_in(&mut self, slot: u32, packet: Packet, carried: Direction) -> Option<Seen<V>> {
         if self.is_reuse(slot, packet) {
             return None;
         }
         self.version += 1;
         let initiator = self.store.flow(slot).marks.initiator();
-        Some(self.on_packet(Hit { slot, name: 0, initiator }, packet, carried))
+        Some(self.on_packet_here(Hit { slot, name: 0, initiator }, packet, carried))
     }
 
     /// Returns whether a packet opens a connection between the sockets of a closing one.
@@ -271,24 +367,25 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     }
 
     /// Processes a packet of an existing flow, which is the last change.
-    #[inline]
+    #[inline(never)]
     fn on_packet(&mut self, hit: Hit, packet: Packet, carried: Direction) -> Seen<V> {
+        self.on_packet_here(hit, packet, carried)
+    }
+
+    #[inline(always)]
+    fn on_packet_here(&mut self, hit: Hit, packet: Packet, carried: Direction) -> Seen<V> {
         let now = self.clock.now();
         self.accounting.policy.touch(hit.slot);
         let direction = hit.direction(carried);
         let Store { flows, rest, .. } = &mut self.store;
         let flow = &mut flows[hit.slot];
         let before = flow.marks;
-        let mut marks = before;
-        if !packet.is_plain() || !marks.is_steady(self.config.close_rule) {
-            let (last_seen, assurance) = (flow.last_seen, self.config.assurance);
-            // A flow is at least as old as its last packet, which is in the cache line.
-            let age = || match now.saturating_sub(last_seen) {
-                since if assurance.is_old(since) => since,
-                _ => now.saturating_sub(rest.cold[hit.slot].first_seen),
-            };
-            marks = marks.after(packet, direction, &self.config, age);
-        }
+        let age = || age(flow.last_seen, now, || rest.cold[hit.slot].first_seen, &self.config);
+        let marks = if packet.is_plain() && before.is_steady(self.config.close_rule) {
+            before
+        } else {
+            before.after(packet, direction, &self.config, age)
+        };
         flow.marks = marks.with_hit();
         flow.last_seen = now;
         flow.version = self.version;
@@ -300,8 +397,15 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         if !self.accounting.change_class(hit.slot, before.class(), marks, tenant) {
             return seen;
         }
-        self.arm(hit.slot);
-        seen.renewed(&mut self.store.flows[hit.slot])
+        self.armed(seen)
+    }
+
+    /// Arms the timer of the flow of a packet, which may be due earlier than before.
+    #[inline(never)]
+    fn armed(&mut self, seen: Seen<V>) -> Seen<V> {
+        let slot = seen.slot();
+        self.arm(slot);
+        seen.renewed(&mut self.store.flows[slot])
     }
 
     /// Accounts for a change of class of the flow in a slot, whose marks are these now.
@@ -371,10 +475,17 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         packet: Packet,
         value: V,
     ) -> Result<Seen<V>, RefusedFlow<V>> {
-        let (mut initiator, mut direction) = (carried.direction, Direction::Forward);
-        if packet.is_to_initiator() && carried.name.reversed() != carried.name {
-            (initiator, direction) = (initiator.opposite(), Direction::Reverse);
-        }
+        let (initiator, direction) = carried.roles(packet);
         self.create(carried, initiator, (packet, direction), over, value)
+    }
+}
+
+/// The age of a flow, or the time since its last packet if that is enough for an assurance: a flow
+/// is at least as old as its last packet, whose time is in the cache line.
+#[inline(always)]
+fn age(last_seen: u64, now: u64, first_seen: impl FnOnce() -> u64, config: &Config) -> u64 {
+    match now.saturating_sub(last_seen) {
+        since if config.assurance.is_old(since) => since,
+        _ => now.saturating_sub(first_seen()),
     }
 }

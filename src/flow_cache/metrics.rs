@@ -130,6 +130,12 @@ impl Metrics {
 
     pub(super) fn remove(&mut self, reason: EndReason, class: Class) {
         self.by_class[class as usize] -= 1;
+        self.count_removed(reason, class);
+    }
+
+    /// Counts a flow that is removed, and replaced by another one.
+    #[inline]
+    pub(super) fn count_removed(&mut self, reason: EndReason, class: Class) {
         self.removed[reason as usize][class as usize] += 1;
     }
 }

@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 
 use super::event::RemovedFlow;
 use super::handle::Handle;
-use super::record::Flow;
+use super::record::{Flow, Marks};
 use super::state::Class;
 use super::store::{Hit, Rest};
 use crate::key::flow::Direction;
@@ -97,6 +97,17 @@ impl<V> Seen<V> {
     pub(super) fn first<K>(flow: &mut Flow<K, V>, slot: u32, direction: Direction) -> Self {
         let hit = Hit { slot, name: 0, initiator: Direction::Forward };
         Self::new(flow, hit, direction, true)
+    }
+
+    /// The first packet of a flow with these marks, for which another one was removed.
+    #[inline(always)]
+    pub(super) fn created(value: &mut V, hit: Hit, marks: Marks, carried: Direction) -> Self {
+        let bits = u64::from(hit.slot)
+            | (marks.class() as u64) << Self::CLASS
+            | (hit.direction(carried) as u64) << Self::DIRECTION
+            | 1 << Self::FRESH
+            | 1 << Self::REMOVED;
+        Self { value: NonNull::from(value), bits }
     }
 
     /// A packet of an established flow that has its first name.

@@ -241,6 +241,12 @@ impl Packet {
         matches!(self.protocol, Protocol::Tcp) && self.flags.0 & flags == TcpFlags::ACK.0
     }
 
+    /// Whether the SYN flag is set, of any protocol.
+    #[inline(always)]
+    pub(crate) const fn has_syn(self) -> bool {
+        self.flags.0 & TcpFlags::SYN.0 != 0
+    }
+
     /// Returns whether the packet answers an opening one: its sender is not the initiator.
     pub(crate) fn is_answer(self) -> bool {
         self.flags_of_tcp().contains(TcpFlags::SYN | TcpFlags::ACK)

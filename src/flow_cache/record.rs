@@ -39,7 +39,7 @@ impl Marks {
     }
 
     /// The marks of a flow of which there is one packet.
-    #[inline]
+    #[inline(always)]
     pub(super) fn first(
         (packet, direction): (Packet, Direction),
         initiator: Direction,
@@ -60,7 +60,7 @@ impl Marks {
         self.0.get()
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) const fn has(self, bits: u16) -> bool {
         self.bits() & bits != 0
     }
@@ -73,9 +73,12 @@ impl Marks {
     }
 
     /// Clears some bits and returns whether they were set.
+    #[inline(always)]
     pub(super) fn take(&mut self, bits: u16) -> bool {
         let before = self.has(bits);
-        self.set(bits, false);
+        if before {
+            self.set(bits, false);
+        }
         before
     }
 
@@ -108,6 +111,38 @@ impl Marks {
         ConnectionState::from_bits(self.bits())
     }
 
+    /// Returns the marks after a segment as in a [handshake](ConnectionState::is_of_handshake).
+    /// `None` for other packets.
+    #[inline(always)]
+    pub(super) fn after_handshake(self, packet: Packet, direction: Direction) -> Option<Self> {
+        let bits = self.bits() & ConnectionState::BITS;
+        if !ConnectionState::is_of_handshake(bits, packet) {
+            return None;
+        }
+        let after = ConnectionState::after_handshake(bits, packet, direction);
+        Some(Self(Self::LIVE | (self.bits() ^ bits) | after))
+    }
+
+    /// Returns whether a packet and its flow are not of TCP.
+    #[inline(always)]
+    pub(super) const fn is_of_datagrams(self, packet: Packet) -> bool {
+        ConnectionState::is_of_datagrams(self.bits(), packet)
+    }
+
+    /// Returns the marks after a packet of a flow that is not of TCP, and is as old as `age`
+    /// returns.
+    #[inline(always)]
+    pub(super) fn after_datagram(
+        self,
+        direction: Direction,
+        config: &Config,
+        age: impl FnOnce() -> u64,
+    ) -> Self {
+        let bits = self.bits() & ConnectionState::BITS;
+        let after = ConnectionState::after_datagram(bits, direction, config, age);
+        Self(Self::LIVE | (self.bits() ^ bits) | after)
+    }
+
     /// Returns the marks after a packet of a flow, which is as old as `age` returns.
     #[inline]
     pub(super) fn after(
@@ -132,13 +167,21 @@ impl Marks {
         (self.bits() ^ other.bits()) & 3 == 0
     }
 
-    #[inline]
-    pub(super) const fn class(self) -> Class {
-        self.connection().class
+    /// Returns whether two flows have the same idle timeout and rank: the same class and protocol,
+    /// and both or neither are pinned. Of TCP, the same sides must have closed.
+    #[inline(always)]
+    pub(super) const fn is_of_kind(self, other: Self) -> bool {
+        (self.bits() ^ other.bits()) & (ConnectionState::KIND | Self::PINNED) == 0
     }
 
+    #[inline(always)]
+    pub(super) const fn class(self) -> Class {
+        Class::of(self.bits() as u64)
+    }
+
+    #[inline(always)]
     pub(super) const fn protocol(self) -> Protocol {
-        self.connection().protocol
+        ConnectionState::protocol_of(self.bits())
     }
 
     /// The marks without those of the eviction policy and of storage.

@@ -374,7 +374,7 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
     }
 
     /// The parts that are written when another flow takes the slot of one.
-    #[inline]
+    #[inline(always)]
     pub(super) fn parts(&mut self, slot: u32) -> Parts<'_, K, V, A> {
         let Rest { cold, tenants, removed, last_id, .. } = &mut self.rest;
         Parts { flow: &mut self.flows[slot], cold: &mut cold[slot], tenants, removed, last_id }

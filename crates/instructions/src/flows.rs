@@ -10,18 +10,18 @@ use flowtable::{DefaultHashBuilder, Direction, FiveTuple, FlowCache, TcpFlags, T
 
 use super::COUNT;
 
-type Name = FiveTuple<Ipv4Addr>;
+pub(crate) type Name = FiveTuple<Ipv4Addr>;
 type Cache = FlowCache<Name, Counters>;
 
 /// Packets and bytes of both directions: 32 bytes.
 #[derive(Default)]
-struct Counters {
+pub(crate) struct Counters {
     packets: [u64; 2],
     bytes: [u64; 2],
 }
 
 #[inline]
-fn count_packet(mut seen: Observed<'_, Name, Counters>, length: u16) -> bool {
+pub(crate) fn count_packet<K>(mut seen: Observed<'_, K, Counters>, length: u16) -> bool {
     let direction = seen.direction as usize;
     seen.flow.packets[direction] += 1;
     seen.flow.bytes[direction] += u64::from(length);
@@ -29,7 +29,7 @@ fn count_packet(mut seen: Observed<'_, Name, Counters>, length: u16) -> bool {
 }
 
 /// The time of a packet of a second: time never goes backwards, as that is a special case.
-fn time(second: u64, packet: usize) -> Timestamp {
+pub(crate) fn time(second: u64, packet: usize) -> Timestamp {
     Timestamp::from_secs(second) + Duration::from_nanos(packet as u64)
 }
 
@@ -72,13 +72,13 @@ fn count_flow_handshake(cache: &mut Cache, packets: &[(Name, Packet)]) -> u64 {
     one_by_one(cache, packets, 5, 60)
 }
 
-fn name(number: u32) -> Name {
+pub(crate) fn name(number: u32) -> Name {
     let src = number.wrapping_mul(0x9e37_79b9).into();
     let dst = (!number).wrapping_mul(0x85eb_ca6b).into();
     Name { src, dst, sport: number as u16, dport: 53, protocol: 17 }
 }
 
-fn packets(first: u32) -> Vec<(Name, Packet)> {
+pub(crate) fn packets(first: u32) -> Vec<(Name, Packet)> {
     (first..first + COUNT as u32).map(|number| (name(number), Packet::UDP)).collect()
 }
 

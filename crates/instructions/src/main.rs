@@ -3,6 +3,7 @@
 //! their instructions.
 
 mod flows;
+mod new_flows;
 mod routes;
 mod stores;
 mod tables;
@@ -59,6 +60,7 @@ fn main() {
     count_churn(&mut map, &present);
     assert_eq!(map.len() as u64, COUNT);
     flows::count();
+    new_flows::count();
     routes::count();
     stores::count();
     tables::count();
