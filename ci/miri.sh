@@ -49,7 +49,7 @@ parts_of_structures() {
 # Models, drops and panics. Longer runs of the same code are under AddressSanitizer.
 whole_structures() {
     miri "$strict" $both_packages --test trash --test routes --test cache -- \
-        model:: drops:: panics:: contents:: table:: set:: entry_ref:: allocators:: static_area::
+        model:: drops:: panics:: contents:: table:: set:: entry_ref:: allocators::
     miri "$lenient" $both_packages \
         --test concurrent --test concurrent_routes -- \
         ::a3 ::c2 ::d1 ::g1_g2_no_flow_uses_a_route_that_was_replaced ::g5 ::r5_references \

@@ -136,8 +136,6 @@
 //! - `concurrent`: [`ConcurrentMap`], [`ConcurrentTable`], [`ConcurrentRoutes`],
 //!   [`ConcurrentStampedRoutes`](concurrent::ConcurrentStampedRoutes) and [`ConcurrentLcTrie`].
 //!   Implies `std`.
-//! - `huge-pages`: `memory::HugePages`, pages of 2 MiB as the [`memory`] of tables: Linux. Implies
-//!   `std`.
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -37,7 +37,6 @@ use flowtable::{DefaultHashBuilder, FiveTuple};
 use hashbrown::DefaultHashBuilder as Foldhash;
 
 use crate::args::Plan;
-use crate::huge_pages::in_huge_pages;
 use crate::results::{Outcome, Report};
 use crate::subject::{ours, peer};
 use linked::Linked;
@@ -76,9 +75,7 @@ pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
     for &capacity in plan.sizes(&[1_000_000], &[50_000]) {
         for popularity in [Popularity::Uniform, Popularity::Zipf] {
             let all = (popularity, KEY);
-            let mut subjects = subjects();
-            subjects.extend(subjects_in_huge_pages());
-            report.show(&steady::steady(&mut subjects, all, capacity, plan.quick))?;
+            report.show(&steady::steady(&mut subjects(), all, capacity, plan.quick))?;
         }
         let uniform = (Popularity::Uniform, NameV6::BYTES);
         report.show(&steady::steady(&mut subjects_v6(), uniform, capacity, plan.quick))?;
@@ -130,17 +127,6 @@ fn subjects() -> Subjects {
         ),
         peer("hashbrown + list by hand", meter(move |capacity| Listed::new(capacity, g.clone()))),
         peer("Unicache, no idle timeout", meter(move |capacity| Trie::new(capacity, e.clone()))),
-    ]
-}
-
-/// Returns the two subjects that the project compares first, in pages of 2 MiB.
-fn subjects_in_huge_pages() -> Subjects {
-    let (ahash, foldhash) = (DefaultHashBuilder::new(), Foldhash::default());
-    let ours_by_class = meter(move |capacity| Ours::<Name, _>::by_class(capacity, ahash.clone()));
-    let linked = meter(move |capacity| Linked::<Name, _>::new(capacity, foldhash.clone()));
-    vec![
-        ours("flow_cache+huge", "FlowCache, 2 MiB pages", in_huge_pages(ours_by_class, 0)),
-        peer("hashlink + foldhash, 2 MiB pages", in_huge_pages(linked, 1)),
     ]
 }
 

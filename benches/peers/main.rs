@@ -32,7 +32,6 @@ mod concurrent_routes;
 mod demux;
 mod ephemeral;
 mod flows;
-mod huge_pages;
 mod keys;
 mod lc_trie;
 mod maps;

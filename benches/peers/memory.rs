@@ -7,10 +7,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
-use std::ptr::null_mut;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-
-use crate::huge_pages;
 
 struct Counting;
 
@@ -28,70 +25,30 @@ fn count(more: usize, less: usize) {
     }
 }
 
-// SAFETY: every call is forwarded to an arena or to the system's allocator unchanged, and a block
-// is freed where it comes from; counting does not allocate.
+// SAFETY: every call is forwarded to the system's allocator unchanged; counting does not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size(), 0);
-        let block = huge_pages::allocate(layout);
-        if !block.is_null() {
-            return block;
-        }
         // SAFETY: the caller upholds the same contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         count(0, layout.size());
-        if huge_pages::free(block, layout) {
-            return;
-        }
         // SAFETY: the caller upholds the same contract, and the block comes from `System`.
         unsafe { System.dealloc(block, layout) };
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size(), 0);
-        let block = huge_pages::allocate(layout);
-        if !block.is_null() {
-            // SAFETY: the block has that many bytes. It may have been used before.
-            unsafe { block.write_bytes(0, layout.size()) };
-            return block;
-        }
         // SAFETY: the caller upholds the same contract.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        if huge_pages::contain(block) {
-            // SAFETY: the caller upholds the same contract.
-            return unsafe { self.copy(block, layout, size) };
-        }
         count(size, layout.size());
         // SAFETY: the caller upholds the same contract, and the block comes from `System`.
         unsafe { System.realloc(block, layout, size) }
-    }
-}
-
-impl Counting {
-    /// Reallocates a block that does not come from `System`.
-    ///
-    /// # Safety
-    ///
-    /// As for [`GlobalAlloc::realloc`].
-    unsafe fn copy(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        let Ok(new_layout) = Layout::from_size_align(size, layout.align()) else {
-            return null_mut();
-        };
-        // SAFETY: the caller promises that the size is not zero.
-        let new = unsafe { self.alloc(new_layout) };
-        if !new.is_null() {
-            // SAFETY: both blocks have that many bytes, and they are two blocks.
-            unsafe { block.copy_to_nonoverlapping(new, layout.size().min(size)) };
-            // SAFETY: the caller gives the block up.
-            unsafe { self.dealloc(block, layout) };
-        }
-        new
     }
 }
 

@@ -5,7 +5,6 @@ use std::hash::Hash;
 use hashbrown::DefaultHashBuilder as Foldhash;
 
 use crate::args::Plan;
-use crate::huge_pages::in_huge_pages;
 use crate::keys::{Key, Words};
 use crate::maps::bytes::bytes;
 use crate::maps::churn::churned;
@@ -15,7 +14,7 @@ use crate::maps::rounds::Rounds;
 use crate::maps::subject::{MapSubject, Operation, bursts_only};
 use crate::maps::{hashbrown_ahash, hashbrown_foldhash, indexmap, std_map, trash_maps};
 use crate::results::{Outcome, Report};
-use crate::subject::{ours, peer};
+use crate::subject::peer;
 
 const OPERATIONS: &[Operation] = &[
     Operation::Fill,
@@ -55,14 +54,6 @@ fn rounds<K: Key + Hash>(plan: &Plan, report: &mut Report) -> Outcome {
     let hasher = Foldhash::default();
     let prefetched = bursts_only(move || Prefetched::new(hasher.clone()));
     subjects.push(peer("hashbrown, prefetched", prefetched));
-    // Both maps in both sizes of pages.
-    let [_, trash] = trash_maps();
-    let hashbrown = hashbrown_foldhash();
-    let in_huge_pages: [MapSubject<K>; 2] = [
-        ours("trash+huge", "TrashMap + foldhash, 2 MiB pages", in_huge_pages(trash.benchmark, 0)),
-        peer("hashbrown + foldhash, 2 MiB pages", in_huge_pages(hashbrown.benchmark, 1)),
-    ];
-    subjects.extend(in_huge_pages);
     let mut rounds = Rounds { operations: OPERATIONS, subjects, has_limit: true };
     for &n in plan.sizes(
         &[1_000, 16_000, 128_000, 1_000_000, 8_000_000],

@@ -1,11 +1,8 @@
-//! A program with the crate, without `std`: it has its own allocator and panic handler, and runs on
+//! A program with the crate, without `std`: it has an allocator in static memory and a panic handler, and runs on
 //! bare metal or as the `main` of a C program, which exits with 0 on success.
 #![no_std]
 #![no_main]
 
-mod bump;
-
-use core::mem::MaybeUninit;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
 
@@ -13,16 +10,44 @@ use flowtable::eviction::{ByClass, PassiveGc};
 use flowtable::flow_cache::{Config, Packet};
 use flowtable::hash::source_index::SourceIndex;
 use flowtable::key::bits::Headed;
-use flowtable::memory::StaticArea;
 use flowtable::sockets::{Local, Reuse, SocketTable};
 use flowtable::trie::unicache::Unicache;
 use flowtable::{
     DefaultHashBuilder, EphemeralStore, FiveTuple, FlowCache, LcTrieMap, Prefix, RouteTable,
     SourceHashCache, Timestamp, TrashMap,
 };
+use talc::locking::AssumeUnlockable;
+use talc::{ClaimOnOom, ErrOnOom, Span, Talc, Talck};
 
+/// Enough for `work`, and small enough for a microcontroller.
+const HEAP_BYTES: usize = 256 << 10;
+
+static mut MEMORY: [u8; HEAP_BYTES] = [0; HEAP_BYTES];
+
+const SPAN: Span = Span::from_base_size((&raw mut MEMORY).cast(), HEAP_BYTES);
+
+// SAFETY: the heap is the only user of its memory, and the program has one thread.
 #[global_allocator]
-static HEAP: bump::Bump = bump::Bump::new();
+static HEAP: Talck<AssumeUnlockable, ClaimOnOom> =
+    Talc::new(unsafe { ClaimOnOom::new(SPAN) }).lock();
+
+/// Returns the bytes of the heap that have ever been allocated.
+fn heap_bytes() -> u64 {
+    HEAP.lock().get_counters().total_allocated_bytes
+}
+
+/// Returns a heap in a buffer, for one thread.
+///
+/// # Safety
+///
+/// The buffer outlives the heap and has no other user.
+unsafe fn heap_in(buffer: *mut [u8]) -> Talck<AssumeUnlockable, ErrOnOom> {
+    let mut heap = Talc::new(ErrOnOom);
+    let span = Span::from_base_size(buffer.cast(), buffer.len());
+    // SAFETY: the caller upholds the same contract. A heap without memory refuses all requests.
+    _ = unsafe { heap.claim(span) };
+    heap.lock()
+}
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
@@ -34,8 +59,9 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
 /// Fills a map whose memory is a buffer until the buffer is full. Returns the number of wrong
 /// results.
 fn lost_in_area(hasher: DefaultHashBuilder) -> usize {
-    let mut memory = [MaybeUninit::uninit(); 4 << 10];
-    let area = StaticArea::new(&mut memory);
+    let mut memory = [0_u8; 4 << 10];
+    // SAFETY: the memory is a local variable that is declared before the heap.
+    let area = unsafe { heap_in(&raw mut memory) };
     let mut flows = TrashMap::with_hasher_in(hasher, &area);
     let full = (0..).find(|&flow| flows.try_insert(flow, u32::from(flow)).is_err());
     let full: u16 = full.unwrap_or(0);
@@ -46,14 +72,15 @@ fn lost_in_area(hasher: DefaultHashBuilder) -> usize {
     let is_right = full > 99 && found == [None, Some(&2), Some(&98)];
     let lost = flows.len().abs_diff(left) + usize::from(!is_right);
     drop(flows);
-    lost + area.allocated_bytes()
+    lost + area.lock().get_counters().allocated_bytes
 }
 
 /// Fills a route table whose memory is a buffer until the buffer is full. Returns the number of
 /// wrong results.
 fn wrong_routes_in_area() -> usize {
-    let mut memory = [MaybeUninit::uninit(); 16 << 10];
-    let area = StaticArea::new(&mut memory);
+    let mut memory = [0_u8; 16 << 10];
+    // SAFETY: the memory is a local variable that is declared before the heap.
+    let area = unsafe { heap_in(&raw mut memory) };
     let mut routes = RouteTable::<u32, u32, _>::new_in(&area);
     let prefix = |net: u32| Prefix::new(net << 8, 24).unwrap_or(Prefix::host(net));
     let full = (0_u32..).find(|&net| routes.try_insert(prefix(net), net).is_err());
@@ -63,15 +90,16 @@ fn wrong_routes_in_area() -> usize {
     let wrong = (0..full).filter(|&net| via(net) != Some(net).filter(|net| net % 2 == 1)).count();
     let left = routes.len().abs_diff(full as usize / 2);
     drop(routes);
-    usize::from(full < 100) + wrong + left + area.allocated_bytes()
+    usize::from(full < 100) + wrong + left + area.lock().get_counters().allocated_bytes
 }
 
 /// Fills a flow cache whose memory is a buffer, and lets all flows end. Returns the number of wrong
 /// results.
 fn wrong_flows_in_area(hasher: DefaultHashBuilder) -> usize {
     const FLOWS: u16 = 100;
-    let mut memory = [MaybeUninit::uninit(); 32 << 10];
-    let area = StaticArea::new(&mut memory);
+    let mut memory = [0_u8; 32 << 10];
+    // SAFETY: the memory is a local variable that is declared before the heap.
+    let area = unsafe { heap_in(&raw mut memory) };
     let Ok(config) = Config::new(usize::from(FLOWS)) else { return 1 };
     let policy = ByClass::new_in(&area);
     let mut flows =
@@ -86,7 +114,7 @@ fn wrong_flows_in_area(hasher: DefaultHashBuilder) -> usize {
     while !flows.advance(Timestamp::from_secs(100_000), 10, |_| ended += 1).is_done {}
     let left = flows.len() + usize::from(FLOWS).abs_diff(ended);
     drop(flows);
-    wrong + left + area.allocated_bytes()
+    wrong + left + area.lock().get_counters().allocated_bytes
 }
 
 /// Returns the number of wrong results.
@@ -101,10 +129,10 @@ fn work() -> usize {
         let key = Headed::new(port, &hasher);
         cache.insert(key, time, |_, time| Some(*time), |_, _| evicted += 1);
     }
-    let used = HEAP.used();
+    let used = heap_bytes();
     let lost = lost_in_area(hasher.clone()) + wrong_routes_in_area() + wrong_flows_in_area(hasher);
     // Structures in an area need no heap.
-    let lost = lost + HEAP.used() - used;
+    let lost = lost + usize::from(heap_bytes() > used);
 
     let mut routes = RouteTable::<u32, u32>::new();
     for len in 0..=32 {
@@ -127,8 +155,9 @@ fn work() -> usize {
     let lost = lost + usize::from(!bound) + connected.abs_diff(50);
     let lost = lost + (1..=51).filter(found).count().abs_diff(51);
 
-    let mut memory = [MaybeUninit::uninit(); 8 << 10];
-    let area = StaticArea::new(&mut memory);
+    let mut memory = [0_u8; 8 << 10];
+    // SAFETY: the memory is a local variable that is declared before the heap.
+    let area = unsafe { heap_in(&raw mut memory) };
     let mut paths = SourceHashCache::<u16, u16, 2, _>::new_in(64, &area).ok();
     let index = |path: u16| SourceIndex::new(path.into());
     for path in 0..10 {

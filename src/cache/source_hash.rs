@@ -122,16 +122,15 @@ impl<K, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WAYS, 
     /// # Example
     ///
     /// ```
-    /// use core::mem::MaybeUninit;
+    /// use bumpalo::Bump;
     /// use flowtable::SourceHashCache;
     /// use flowtable::cache::CacheError;
-    /// use flowtable::memory::StaticArea;
     ///
-    /// let mut memory = [MaybeUninit::uninit(); 8192];
-    /// let area = StaticArea::new(&mut memory);
-    /// let cache: SourceHashCache<u32, u16, 4, _> = SourceHashCache::new_in(200, &area)?;
-    /// assert_eq!(cache.allocator().allocated_bytes(), cache.allocation_size());
-    /// let other = SourceHashCache::<u32, u16, 4, _>::new_in(2000, &area);
+    /// let arena = Bump::new();
+    /// arena.set_allocation_limit(Some(8192));
+    /// let cache: SourceHashCache<u32, u16, 4, _> = SourceHashCache::new_in(200, &arena)?;
+    /// assert!(cache.allocation_size() < cache.allocator().allocated_bytes());
+    /// let other = SourceHashCache::<u32, u16, 4, _>::new_in(2000, &arena);
     /// assert_eq!(other.unwrap_err(), CacheError::NoMemory);
     /// # Ok::<(), CacheError>(())
     /// ```

@@ -195,16 +195,14 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     /// # Example
     ///
     /// ```
-    /// use core::mem::MaybeUninit;
-    /// use flowtable::memory::StaticArea;
+    /// use bumpalo::Bump;
     /// use flowtable::{DefaultHashBuilder, EphemeralStore, Timestamp};
     /// use std::time::Duration;
     ///
-    /// let mut memory = [MaybeUninit::uninit(); 4096];
-    /// let area = StaticArea::new(&mut memory);
+    /// let arena = Bump::with_capacity(4096);
     /// let (lifetime, hasher) = (Duration::from_secs(10), DefaultHashBuilder::with_seed(7));
     /// let mut seen: EphemeralStore<u64, (), _, _> =
-    ///     EphemeralStore::with_parts_in(64, lifetime, hasher, &area)?;
+    ///     EphemeralStore::with_parts_in(64, lifetime, hasher, &arena)?;
     /// assert!(seen.find_or_create(1, Timestamp::ZERO, || ())?.is_new);
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```

@@ -88,11 +88,12 @@ impl<A: Allocator + Clone> ByClass<A> {
     /// # Example
     ///
     /// ```
+    /// use bumpalo::Bump;
     /// use flowtable::eviction::{ByClass, EntryStats, Eviction};
-    /// use flowtable::memory::StaticArea;
     ///
-    /// let area = StaticArea::new(&mut []);
-    /// assert!(ByClass::new_in(&area).try_reserve(0).is_err());
+    /// let arena = Bump::new();
+    /// arena.set_allocation_limit(Some(0));
+    /// assert!(ByClass::new_in(&arena).try_reserve(0).is_err());
     /// ```
     #[must_use]
     pub fn new_in(memory: A) -> Self {

@@ -59,11 +59,12 @@ impl<A: Allocator + Clone> Lru<A> {
     /// # Example
     ///
     /// ```
+    /// use bumpalo::Bump;
     /// use flowtable::eviction::Lru;
-    /// use flowtable::memory::StaticArea;
     ///
-    /// let area = StaticArea::new(&mut []);
-    /// assert!(Lru::try_new_in(&area).is_err());
+    /// let arena = Bump::new();
+    /// arena.set_allocation_limit(Some(0));
+    /// assert!(Lru::try_new_in(&arena).is_err());
     /// ```
     pub fn try_new_in(memory: A) -> Result<Self, AllocError> {
         Ok(Self { order: IntrusiveLists::try_new_in(1, memory)? })

@@ -176,11 +176,12 @@ impl<A: Allocator + Clone> Passive<A> {
     /// # Example
     ///
     /// ```
+    /// use bumpalo::Bump;
     /// use flowtable::eviction::{Passive, PassiveGc};
-    /// use flowtable::memory::StaticArea;
     ///
-    /// let area = StaticArea::new(&mut []);
-    /// assert!(Passive::try_new_in(PassiveGc::TRASH_2006, &area).is_err());
+    /// let arena = Bump::new();
+    /// arena.set_allocation_limit(Some(0));
+    /// assert!(Passive::try_new_in(PassiveGc::TRASH_2006, &arena).is_err());
     /// ```
     pub fn try_new_in(gc: PassiveGc, memory: A) -> Result<Self, AllocError> {
         Ok(Self { gc, ring: IntrusiveLists::try_new_in(1, memory)?, debt: 0 })

@@ -77,11 +77,12 @@ impl<A: Allocator + Clone> Random<A> {
     /// # Example
     ///
     /// ```
+    /// use bumpalo::Bump;
     /// use flowtable::eviction::{Eviction, Random};
-    /// use flowtable::memory::StaticArea;
     ///
-    /// let area = StaticArea::new(&mut []);
-    /// assert!(Random::with_seed_in(1, &area).try_reserve(0).is_err());
+    /// let arena = Bump::new();
+    /// arena.set_allocation_limit(Some(0));
+    /// assert!(Random::with_seed_in(1, &arena).try_reserve(0).is_err());
     /// ```
     #[must_use]
     pub fn with_seed_in(seed: u64, memory: A) -> Self {

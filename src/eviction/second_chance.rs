@@ -58,11 +58,12 @@ impl<A: Allocator + Clone> SecondChance<A> {
     /// # Example
     ///
     /// ```
+    /// use bumpalo::Bump;
     /// use flowtable::eviction::{Eviction, SecondChance};
-    /// use flowtable::memory::StaticArea;
     ///
-    /// let area = StaticArea::new(&mut []);
-    /// assert!(SecondChance::new_in(&area).try_reserve(0).is_err());
+    /// let arena = Bump::new();
+    /// arena.set_allocation_limit(Some(0));
+    /// assert!(SecondChance::new_in(&arena).try_reserve(0).is_err());
     /// ```
     #[must_use]
     pub fn new_in(memory: A) -> Self {

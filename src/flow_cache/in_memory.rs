@@ -21,21 +21,20 @@ impl<K: FlowName, V, A: Allocator + Clone> FlowCache<K, V, ByClass<A>, DefaultHa
     /// # Example
     ///
     /// ```
-    /// use core::mem::MaybeUninit;
+    /// use bumpalo::Bump;
     /// use flowtable::flow_cache::{Config, Packet, Refused};
-    /// use flowtable::memory::StaticArea;
     /// use flowtable::{FlowCache, Timestamp};
     ///
-    /// let mut memory = [MaybeUninit::uninit(); 20 << 10];
-    /// let area = StaticArea::new(&mut memory);
-    /// let mut cache: FlowCache<u64, u64, _, _, _> = FlowCache::new_in(Config::new(50)?, &area);
+    /// let arena = Bump::new();
+    /// let mut cache: FlowCache<u64, u64, _, _, _> = FlowCache::new_in(Config::new(50)?, &arena);
     /// for connection in 0..100 {
     ///     *cache.observe(&connection, Packet::UDP, Timestamp::ZERO)?.flow += 1;
     /// }
     /// assert_eq!((cache.len(), cache.allocator().allocated_bytes() > 50 * 70), (50, true));
     /// // Without memory for one flow, each packet without one is refused.
-    /// let area = StaticArea::new(&mut []);
-    /// let mut none: FlowCache<u64, u64, _, _, _> = FlowCache::new_in(Config::new(50)?, &area);
+    /// let arena = Bump::new();
+    /// arena.set_allocation_limit(Some(0));
+    /// let mut none: FlowCache<u64, u64, _, _, _> = FlowCache::new_in(Config::new(50)?, &arena);
     /// let error = none.observe(&7, Packet::UDP, Timestamp::ZERO).unwrap_err();
     /// assert_eq!((error.why, none.len()), (Refused::Memory, 0));
     /// # Ok::<(), Box<dyn core::error::Error>>(())

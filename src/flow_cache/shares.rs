@@ -60,13 +60,14 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// # Example
     ///
     /// ```
+    /// use bumpalo::Bump;
     /// use flowtable::FlowCache;
     /// use flowtable::flow_cache::{Config, Tenant};
-    /// use flowtable::memory::StaticArea;
     ///
-    /// let area = StaticArea::new(&mut []);
+    /// let arena = Bump::new();
+    /// arena.set_allocation_limit(Some(0));
     /// let config = Config::new(100)?;
-    /// let mut cache: FlowCache<u64, (), _, _, _> = FlowCache::new_in(config, &area);
+    /// let mut cache: FlowCache<u64, (), _, _, _> = FlowCache::new_in(config, &arena);
     /// assert!(cache.try_set_share(Tenant(7), Some(2)).is_err());
     /// assert_eq!(cache.tenant_flows(Tenant(7)), None);
     /// # Ok::<(), flowtable::flow_cache::ConfigError>(())

@@ -2,8 +2,7 @@
 //!
 //! ```text
 //!     TrashMap<K, V>                        Global: the allocator of the program
-//!     TrashMap<K, V, S, &StaticArea>        a slice: firmware and kernels without a heap
-//!     TrashMap<K, V, S, HugePages>          pages of 2 MiB, of one NUMA node if wanted: Linux
+//!     TrashMap<K, V, S, &Talck<R, O>>       a buffer, by the crate `talc`: firmware and kernels
 //!     TrashMap<K, V, S, &Bump>              an arena of the crate `bumpalo`
 //! ```
 //!
@@ -51,17 +50,37 @@
 //! assert_eq!(flows.try_insert("a", 1), Ok(None));
 //! assert!(arena.allocated_bytes() >= flows.allocation_size());
 //! ```
+//!
+//! # Without a heap
+//!
+//! Firmware gives a structure a buffer, which an allocator such as that of the crate
+//! [`talc`](https://docs.rs/talc) divides:
+//!
+//! ```
+//! use flowtable::{DefaultHashBuilder, TrashMap};
+//! use talc::{ErrOnOom, Span, Talc, locking::AssumeUnlockable};
+//!
+//! let mut buffer = [0_u8; 1 << 14];
+//! let mut heap = Talc::new(ErrOnOom);
+//! // SAFETY: the buffer outlives the table and has no other user.
+//! unsafe { heap.claim(Span::from_array(&raw mut buffer)) }.expect("the buffer is large enough");
+//! // One thread uses the heap; with more of them, take a lock here.
+//! let heap = heap.lock::<AssumeUnlockable>();
+//! let mut flows = TrashMap::with_hasher_in(DefaultHashBuilder::with_seed(7), &heap);
+//! let full = (0_u32..).find(|&flow| flows.try_insert(flow, 0_u32).is_err());
+//! assert!(full > Some(300), "the buffer is full, and the map is as it was");
+//! ```
+//!
+//! # Huge pages
+//!
+//! A table beyond the reach of the TLB is faster in pages of 2 MiB. The allocator of the program
+//! takes them from the system: glibc by `GLIBC_TUNABLES=glibc.malloc.hugetlb=1` in the environment,
+//! mimalloc by `MIMALLOC_ALLOW_LARGE_OS_PAGES=1`, jemalloc by `thp:always`.
 
 mod array;
-#[cfg(feature = "huge-pages")]
-mod huge_pages;
 mod line_aligned;
-mod static_area;
 
 pub use allocator_api2::alloc::{AllocError, Allocator, Global};
-#[cfg(feature = "huge-pages")]
-pub use huge_pages::{HugePages, HugePagesError, PageSource};
-pub use static_area::StaticArea;
 
 pub(crate) use array::{Array, ArrayError, ArrayIterMut, CACHE_LINE};
 pub(crate) use line_aligned::LineAligned;

@@ -83,16 +83,14 @@ impl<T, S: Clone, A: Allocator + Clone> SocketTable<T, S, A> {
     /// # Example
     ///
     /// ```
-    /// use core::mem::MaybeUninit;
+    /// use bumpalo::Bump;
     /// use flowtable::DefaultHashBuilder;
-    /// use flowtable::memory::StaticArea;
     /// use flowtable::sockets::{Local, Reuse, SocketError, SocketTable};
     ///
-    /// // A program without a heap.
-    /// let mut memory = [MaybeUninit::uninit(); 8192];
-    /// let area = StaticArea::new(&mut memory);
+    /// let arena = Bump::new();
+    /// arena.set_allocation_limit(Some(16_384));
     /// let hasher = DefaultHashBuilder::with_seeds([3, 1, 4, 1]);
-    /// let mut sockets = SocketTable::with_hasher_in(1000, hasher, &area);
+    /// let mut sockets = SocketTable::with_hasher_in(1000, hasher, &arena);
     /// let mut bind = |port| {
     ///     sockets.bind(Local::new(([0, 0, 0, 0], port).into(), 17), Reuse::No, port)
     /// };

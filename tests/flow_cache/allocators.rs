@@ -7,9 +7,9 @@ use flowtable::eviction::ByClass;
 use flowtable::flow_cache::{
     Config, Cursor, Image, ImageError, NameError, Packet, Refused, Tenant, Timeouts,
 };
-use flowtable::memory::StaticArea;
 use flowtable::{DefaultHashBuilder, Direction, FiveTuple, FlowCache, FlowKey, Timestamp};
 use model::alloc::measure;
+use model::area::Area;
 use model::flow_cache::flows::{Setting, Victims};
 use model::flow_cache::keys::{NumberedKey, key};
 use model::flow_cache::{CheckedFlowCache, both_directions};
@@ -170,7 +170,7 @@ fn what_is_refused_without_memory_is_as_it_was() {
 #[test]
 fn a_cache_in_a_static_buffer_needs_no_other_memory() {
     let mut buffer = vec![MaybeUninit::uninit(); 512 << 10];
-    let area = StaticArea::new(&mut buffer);
+    let area = Area::new(&mut buffer);
     let config = Config::new(1000).unwrap().with_timeouts(Timeouts::METER);
     let ((), usage) = measure(|| {
         let policy = ByClass::new_in(&area);
@@ -193,8 +193,9 @@ fn a_cache_in_a_static_buffer_needs_no_other_memory() {
 #[test]
 fn a_cache_in_a_static_buffer() {
     for (kilobytes, most) in [(0, 0), (16, 64), (32, 120), (64, 240)] {
-        let mut buffer = vec![MaybeUninit::uninit(); kilobytes << 10];
-        let area = StaticArea::new(&mut buffer);
+        // The heap itself takes two more.
+        let mut buffer = vec![MaybeUninit::uninit(); (kilobytes + 2) << 10];
+        let area = Area::new(&mut buffer);
         let config = Config::new(most.max(1)).unwrap();
         let mut cache: FlowCache<FlowKey, u64, _, _, _> = FlowCache::new_in(config, &area);
         let mut present = 0;

@@ -8,6 +8,7 @@ mod allocators;
 mod claims;
 mod drops;
 mod entry_ref;
+mod fixed_memory;
 mod floods;
 #[cfg(not(sanitizer = "address"))]
 mod memory;
@@ -17,7 +18,6 @@ mod panics;
 mod set;
 mod sizes;
 #[cfg(not(sanitizer = "address"))]
-mod static_area;
 mod table;
 
 #[global_allocator]

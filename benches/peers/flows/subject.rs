@@ -8,7 +8,6 @@ use flowtable::flow_cache::Packet;
 
 use super::meter::{EndedFlows, MeterName};
 use super::traffic::Packets;
-use crate::huge_pages::InHugePages;
 use crate::subject::{BURST, Subject};
 
 /// The greatest number of flows that are checked for expiry after each [`BURST`] packets.
@@ -165,36 +164,6 @@ impl<M: Meter, F: Fn(usize) -> M> MeterBenchmark for Loops<M, F> {
             meter.drain(&mut self.ended);
         }
         self.ended
-    }
-}
-
-impl MeterBenchmark for InHugePages<dyn MeterBenchmark> {
-    fn open(&mut self, capacity: usize) {
-        self.with(|meter| meter.open(capacity));
-    }
-
-    fn process(&mut self, delivery: Delivery, packets: &Packets) -> Processed {
-        self.with(|meter| meter.process(delivery, packets))
-    }
-
-    fn time_packets(&mut self, packets: &Packets, ns: &mut [u32], checks: &mut [u32]) {
-        self.with(|meter| meter.time_packets(packets, ns, checks));
-    }
-
-    fn pause(&mut self, from: Timestamp, to: Timestamp, step: Duration) -> Duration {
-        self.with(|meter| meter.pause(from, to, step))
-    }
-
-    fn len(&self) -> usize {
-        self.get().len()
-    }
-
-    fn ended(&self) -> EndedFlows {
-        self.get().ended()
-    }
-
-    fn close(&mut self) -> EndedFlows {
-        self.with(MeterBenchmark::close)
     }
 }
 

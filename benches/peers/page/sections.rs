@@ -14,9 +14,6 @@ use crate::results::{Comparison, file_error};
 /// The folder of the data and the texts, relative to the root of the repository.
 const FOLDER: &str = "benches/peers/page";
 
-/// The end of the names of rows in huge pages.
-const HUGE_PAGES: &str = ", 2 MiB pages";
-
 /// A section of the page: one structure, or several for the same purpose.
 #[derive(Deserialize)]
 pub(crate) struct Section {
@@ -72,11 +69,6 @@ impl Section {
             let structure = comparison.structure.split(['/', '+']).next().unwrap_or_default();
             self.structures.iter().any(|other| other == structure)
         })
-    }
-
-    /// Whether a row counts as a peer of a row of ours: one of the same size of pages.
-    pub(crate) fn is_peer(&self, name: &str, ours: &str) -> bool {
-        self.is_counted(name) && name.ends_with(HUGE_PAGES) == ours.ends_with(HUGE_PAGES)
     }
 
     /// Whether a row counts as a subject of its own.

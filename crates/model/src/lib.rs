@@ -5,6 +5,7 @@
 //! results.
 
 pub mod alloc;
+pub mod area;
 pub mod bit_strings;
 pub mod caches;
 pub mod counted;
@@ -27,7 +28,6 @@ pub mod routes;
 #[cfg(feature = "papers")]
 pub mod schedule;
 pub mod sockets;
-pub mod static_area;
 pub mod threads;
 pub mod versioned;
 

@@ -20,7 +20,7 @@ use crate::hash::source_index::SourceIndex;
 ///
 /// ```
 /// use core::num::NonZeroUsize;
-/// use flowtable::hash::source_index::{FlowIds, RandomIndices};
+/// use flowtable::papers::source_index::{FlowIds, RandomIndices};
 ///
 /// let address = std::net::Ipv4Addr::new(192, 0, 2, 1);
 /// let boot = |incarnation: u32| {
