@@ -55,17 +55,17 @@
 //!
 //! # Verbs
 //!
-//! The same verbs do the same everywhere. `*_hashed` methods take a hash that the caller has.
-//! `get_batch` looks up a slice of keys with overlapping cache misses and writes the results to a
-//! second slice, as does `lookup_batch`; `get_batch_with` passes each to a closure, as do
-//! `contains_batch`, `find_batch` and `observe_batch`. `&` and `&mut` are implementations of
+//! The same verbs do the same everywhere. Where a key is borrowed, a [`Prehashed`] key has a hash
+//! that the caller has. `get_batch` looks up keys with overlapping cache misses and passes each
+//! result to a closure, as do `contains_batch`, `find_batch` and `observe_batch`; [`write_to`] is
+//! one that writes to a slice. `&` and `&mut` are implementations of
 //! `IntoIterator`; a ✓ for `Extend` stands for `FromIterator`, too, and the name of one of the two
 //! for that one only. Where a structure has the verb by another name, the table has that; a dash is
 //! where it makes no sense, or is missing.
 //!
-//! | structure | `*_hashed` | `get_batch` | `get_batch_with` | `retain` | `extract_if` | `iter` | `&` | `&mut` | `Extend` | `Default` | `PartialEq` | `Clone` | `Debug` | serde |
+//! | structure | `Prehashed` | `get_batch` | `get_batch_with` | `retain` | `extract_if` | `iter` | `&` | `&mut` | `Extend` | `Default` | `PartialEq` | `Clone` | `Debug` | serde |
 //! |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
-//! | [`TrashMap`] | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
+//! | [`TrashMap`] | ✓ | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
 //! | [`TrashSet`] | ✓ | `contains_batch` | – | ✓ | ✓ | ✓ | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
 //! | [`TrashTable`] | all | `find_batch` | – | ✓ | ✓ | ✓ | ✓ | ✓ | – | ✓ | – | ✓ | ✓ | – |
 //! | [`ConcurrentMap`] | ✓ | ✓ | – | ✓ | – | ✓ | pinned | – | ✓ | ✓ | – | – | ✓ | – |
@@ -178,13 +178,15 @@ pub use ephemeral::EphemeralStore;
 #[doc(inline)]
 pub use flow_cache::FlowCache;
 #[doc(inline)]
-pub use hash::DefaultHashBuilder;
+pub use hash::{DefaultHashBuilder, Prehashed};
 #[doc(inline)]
 pub use key::any_prefix::AnyPrefix;
 #[doc(inline)]
 pub use key::flow::{Direction, FiveTuple, FlowKey, FourTuple, TcpFlags};
 #[doc(inline)]
 pub use key::prefix::{Prefix, PrefixError};
+#[doc(inline)]
+pub use raw::results::write_to;
 #[doc(inline)]
 pub use routes::{RouteTable, Routes};
 #[doc(inline)]

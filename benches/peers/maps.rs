@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hash};
 
 use flowtable::key::bits::{BitString, Headed};
-use flowtable::{DefaultHashBuilder, LcTrieMap, TrashMap};
+use flowtable::{DefaultHashBuilder, LcTrieMap, TrashMap, write_to};
 use hashbrown::DefaultHashBuilder as Foldhash;
 use indexmap::IndexMap;
 
@@ -36,7 +36,7 @@ impl<K: Hash + Eq, S: BuildHasher> Map<K> for TrashMap<K, u64, S> {
     }
     #[inline]
     fn get_batch<'a>(&'a self, keys: &[K; BURST], found: &mut [Option<&'a u64>; BURST]) {
-        TrashMap::get_batch(self, keys, found);
+        TrashMap::get_batch(self, keys, write_to(found));
     }
 }
 

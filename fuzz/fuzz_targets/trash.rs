@@ -7,8 +7,8 @@ use std::fmt::Debug;
 use std::hash::{BuildHasher, Hash};
 
 use arbitrary::Arbitrary;
-use flowtable::TrashMap;
-use flowtable::trash::Entry;
+use flowtable::trash::{Entry, EntryRef};
+use flowtable::{Prehashed, TrashMap, write_to};
 use flowtable_fuzz::{EntryOp, Key, Seed, Seeds};
 use libfuzzer_sys::fuzz_target;
 use model::hashers::Weak;
@@ -33,7 +33,7 @@ enum Entries {
 enum Op {
     Insert(Seeds),
     InsertHashed(Seeds),
-    InsertBatch(Seeds, bool),
+    InsertBatch(Seeds),
     Remove(Seeds),
     RemoveHashed(Seeds),
     Get(Seed),
@@ -50,7 +50,7 @@ enum Op {
     ShrinkToFit,
     ShrinkTo(u16),
     ExtractIf { divisor: u8, most: u8 },
-    HashedEntry(Seed, EntryOp),
+    EntryRef(Seed),
     Clear,
 }
 
@@ -81,6 +81,14 @@ fn run<K: Key + Hash, V: Clone + Debug + PartialEq>(input: Input, make: fn(u64) 
     assert_eq!(pair.map.into_iter().collect::<HashMap<K, V>>(), pair.model);
 }
 
+/// Returns keys with their hashes.
+fn prehashed<'k, K: Key + Hash, V>(
+    map: &TrashMap<K, V, Weak>,
+    keys: &'k [K],
+) -> Vec<Prehashed<&'k K>> {
+    keys.iter().map(|key| Prehashed { hash: map.hash_of(key), key }).collect()
+}
+
 struct Pair<K, V> {
     map: TrashMap<K, V, Weak>,
     model: HashMap<K, V>,
@@ -105,13 +113,20 @@ impl<K: Key + Hash, V: Clone + Debug + PartialEq> Pair<K, V> {
             }
             Op::InsertHashed(seeds) => {
                 for key in seeds.iter().map(K::grow) {
-                    let (hash, value) = (self.map.hash_of(&key), self.value());
-                    let old = self.map.insert_hashed(hash, key, value.clone());
+                    let value = self.value();
+                    let query = Prehashed { hash: self.map.hash_of(&key), key: &key };
+                    let old = match self.map.entry_ref(query) {
+                        EntryRef::Occupied(mut entry) => Some(entry.insert(value.clone())),
+                        EntryRef::Vacant(entry) => {
+                            entry.insert(value.clone());
+                            None
+                        }
+                    };
                     assert_eq!(old, self.model.insert(key, value));
-                    assert!(self.map.get_hashed(hash, &key).is_some());
+                    assert!(self.map.get(query).is_some());
                 }
             }
-            Op::InsertBatch(seeds, hashed) => self.insert_batch(seeds, hashed),
+            Op::InsertBatch(seeds) => self.insert_batch(seeds),
             Op::Remove(seeds) => {
                 for key in seeds.iter().map(K::grow) {
                     assert_eq!(self.map.remove_entry(&key), self.model.remove_entry(&key));
@@ -119,11 +134,11 @@ impl<K: Key + Hash, V: Clone + Debug + PartialEq> Pair<K, V> {
             }
             Op::RemoveHashed(seeds) => {
                 for key in seeds.iter().map(K::grow) {
-                    let hash = self.map.hash_of(&key);
-                    let is_there = self.map.contains_key_hashed(hash, &key);
-                    let found = self.map.get_key_value_hashed(hash, &key).is_some();
+                    let query = Prehashed { hash: self.map.hash_of(&key), key: &key };
+                    let is_there = self.map.contains_key(query);
+                    let found = self.map.get_key_value(query).is_some();
                     assert_eq!((is_there, found), (self.model.contains_key(&key), is_there));
-                    let removed = self.map.remove_entry_hashed(hash, &key);
+                    let removed = self.map.remove_entry(query);
                     assert_eq!(removed, self.model.remove_entry(&key));
                 }
             }
@@ -132,7 +147,6 @@ impl<K: Key + Hash, V: Clone + Debug + PartialEq> Pair<K, V> {
                 assert_eq!(map.get_key_value(&key), model.get_key_value(&key));
                 assert_eq!(map.get_mut(&key), model.get_mut(&key));
                 assert_eq!(map.contains_key(&key), model.contains_key(&key));
-                assert_eq!(map.get_many([&key, &key]), [model.get(&key); 2]);
             }
             Op::GetBatch(seeds, hashed) => self.get_batch(seeds, hashed),
             Op::GetBatchMut(seeds, hashed) => self.get_batch_mut(seeds, hashed),
@@ -148,26 +162,26 @@ impl<K: Key + Hash, V: Clone + Debug + PartialEq> Pair<K, V> {
                     found.into_iter().chain(theirs).for_each(|now| *now = value.clone());
                 }
             }
-            Op::Entry(seed, op) => self.entry(K::grow(seed), op, false),
-            Op::HashedEntry(seed, op) => self.entry(K::grow(seed), op, true),
+            Op::Entry(seed, op) => self.entry(K::grow(seed), op),
+            Op::EntryRef(seed) => {
+                let (key, value) = (K::grow(seed), self.value());
+                let ours = self.map.try_entry_ref(&key).expect("there is memory");
+                let ours = ours.and_modify(|now| *now = value.clone()).or_insert(value.clone());
+                let theirs = self.model.entry(key).and_modify(|now| *now = value.clone());
+                assert_eq!(ours, theirs.or_insert(value));
+            }
             op => self.whole(op),
         }
     }
 
-    fn insert_batch(&mut self, seeds: Seeds, hashed: bool) {
+    fn insert_batch(&mut self, seeds: Seeds) {
         let keys = seeds.iter().chain(seeds.iter().take(5)).map(K::grow);
         let entries: Vec<(K, V)> = keys.map(|key| (key, self.value())).collect();
         let Self { map, model, .. } = self;
         let theirs = entries.iter().cloned().enumerate();
         let theirs = theirs.filter_map(|(at, (key, value))| Some((at, model.insert(key, value)?)));
         let (theirs, mut ours): (Vec<_>, _) = (theirs.collect(), vec![]);
-        if hashed {
-            let hash = |(key, value)| (Weak::hash_one(map.hasher(), key), key, value);
-            let entries: Vec<_> = entries.into_iter().map(hash).collect();
-            map.insert_batch_hashed(entries, |at, old| ours.push((at, old)));
-        } else {
-            map.insert_batch(entries, |at, old| ours.push((at, old)));
-        }
+        map.insert_batch(entries, |at, old| ours.push((at, old)));
         assert_eq!(ours, theirs);
     }
 
@@ -175,39 +189,34 @@ impl<K: Key + Hash, V: Clone + Debug + PartialEq> Pair<K, V> {
         let old = self.model.values().next().cloned();
         let Self { map, model, .. } = self;
         let keys: Vec<K> = seeds.iter().map(K::grow).collect();
-        let hashes: Vec<u64> = keys.iter().map(|key| map.hash_of(key)).collect();
-        let mut found = vec![old.as_ref(); keys.len() + 3];
+        let prehashed = prehashed(map, &keys);
+        let mut found = vec![old.as_ref(); keys.len()];
         match hashed {
-            true => map.get_batch_hashed(&hashes, &keys, &mut found),
-            false => map.get_batch(&keys, &mut found),
+            true => map.get_batch(prehashed, write_to(&mut found)),
+            false => map.get_batch(&keys, write_to(&mut found)),
         }
-        let expected = keys.iter().map(|key| model.get(key));
-        assert!(found.into_iter().eq(expected.chain([None; 3])));
+        assert!(found.into_iter().eq(keys.iter().map(|key| model.get(key))));
     }
 
     fn get_batch_mut(&mut self, seeds: Seeds, hashed: bool) {
         let value = self.value();
         let Self { map, model, .. } = self;
         let keys: Vec<K> = seeds.iter().chain(seeds.iter().take(3)).map(K::grow).collect();
-        let hashes: Vec<u64> = keys.iter().map(|key| map.hash_of(key)).collect();
+        let prehashed = prehashed(map, &keys);
         let each = |at: usize, found: Option<&mut V>| {
             let theirs = model.get_mut(&keys[at]);
             assert_eq!(found, theirs);
             found.into_iter().chain(theirs).for_each(|now| *now = value.clone());
         };
         match hashed {
-            true => map.get_batch_mut_hashed(&hashes, &keys, each),
+            true => map.get_batch_mut(prehashed, each),
             false => map.get_batch_mut(&keys, each),
         }
     }
 
-    fn entry(&mut self, key: K, op: EntryOp, hashed: bool) {
+    fn entry(&mut self, key: K, op: EntryOp) {
         let (value, default) = (self.value(), self.value());
-        let (hash, theirs) = (self.map.hash_of(&key), self.model.entry(key));
-        let ours = match hashed {
-            true => self.map.try_entry_hashed(hash, key).expect("there is memory"),
-            false => self.map.entry(key),
-        };
+        let (ours, theirs) = (self.map.entry(key), self.model.entry(key));
         assert_eq!(ours.key(), theirs.key());
         match (op, ours, theirs) {
             (EntryOp::Key, ours, _) => assert_eq!(ours.key(), &key),
@@ -228,11 +237,10 @@ impl<K: Key + Hash, V: Clone + Debug + PartialEq> Pair<K, V> {
                 }
             },
             (op, Entry::Vacant(ours), hash_map::Entry::Vacant(theirs)) => match op {
-                EntryOp::Insert if hashed => {
+                EntryOp::Insert => {
                     let mut ours = ours.insert_entry(value.clone());
                     assert_eq!(ours.get_mut(), theirs.insert(value));
                 }
-                EntryOp::Insert => assert_eq!(ours.insert(value.clone()), theirs.insert(value)),
                 _ => assert_eq!(ours.into_key(), theirs.into_key()),
             },
             (_, ours, theirs) => panic!("{ours:?} is not {theirs:?}"),

@@ -14,7 +14,7 @@ use flowtable::sockets::{Local, Reuse, SocketTable};
 use flowtable::trie::unicache::Unicache;
 use flowtable::{
     DefaultHashBuilder, EphemeralStore, FiveTuple, FlowCache, LcTrieMap, Prefix, RouteTable,
-    SourceHashCache, Timestamp, TrashMap,
+    SourceHashCache, Timestamp, TrashMap, write_to,
 };
 use talc::locking::AssumeUnlockable;
 use talc::{ClaimOnOom, ErrOnOom, Span, Talc, Talck};
@@ -67,7 +67,7 @@ fn lost_in_area(hasher: DefaultHashBuilder) -> usize {
     let full: u16 = full.unwrap_or(0);
     flows.retain(|flow, _| flow % 2 == 0);
     let mut found = [None; 3];
-    flows.get_batch(&[1, 2, 98], &mut found);
+    flows.get_batch(&[1, 2, 98], write_to(&mut found));
     let left = usize::from(full.div_ceil(2));
     let is_right = full > 99 && found == [None, Some(&2), Some(&98)];
     let lost = flows.len().abs_diff(left) + usize::from(!is_right);

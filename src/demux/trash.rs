@@ -4,7 +4,7 @@ use alloc::string::ToString;
 use core::hash::{BuildHasher, Hash};
 
 use super::{Arrival, Demux, DemuxError, Found, NotFound, RejectedPcb};
-use crate::hash::DefaultHashBuilder;
+use crate::hash::{DefaultHashBuilder, Prehashed};
 use crate::invariant::InvariantError;
 use crate::trash::{TrashMap, TryInsertError};
 
@@ -57,7 +57,7 @@ impl<T, K, S> TrashDemux<T, K, S> {
     /// for key in 0..10_u32 {
     ///     demux.insert(key, 2 * key).unwrap();
     /// }
-    /// assert_eq!(demux.map().get_many([&3, &30]), [Some(&6), None]);
+    /// assert_eq!((demux.map().get(&3), demux.map().get(&30)), (Some(&6), None));
     /// ```
     #[must_use]
     pub const fn with_hasher(hasher: S) -> Self {
@@ -97,10 +97,10 @@ impl<T, K, S: Default> Default for TrashDemux<T, K, S> {
 impl<T, K: Eq + Hash, S: BuildHasher> Demux<T, K> for TrashDemux<T, K, S> {
     fn insert(&mut self, key: K, pcb: T) -> Result<(), RejectedPcb<T>> {
         let hash = self.pcbs.hash_of(&key);
-        if self.pcbs.get_hashed(hash, &key).is_some() {
+        if self.pcbs.contains_key(Prehashed { hash, key: &key }) {
             return Err(RejectedPcb { refused: pcb, why: DemuxError::InUse });
         }
-        match self.pcbs.try_insert_hashed(hash, key, pcb) {
+        match self.pcbs.try_insert_with_hash(hash, key, pcb) {
             Ok(_) => Ok(()),
             Err(TryInsertError { refused: (_, refused), .. }) => {
                 Err(RejectedPcb { refused, why: DemuxError::NoMemory })
@@ -110,7 +110,7 @@ impl<T, K: Eq + Hash, S: BuildHasher> Demux<T, K> for TrashDemux<T, K, S> {
 
     #[inline]
     fn lookup(&mut self, key: &K, _: Arrival) -> Found<'_, T> {
-        let (pcb, examined) = self.pcbs.get_mut_counted_hashed(self.pcbs.hash_of(key), key);
+        let (pcb, examined) = self.pcbs.get_mut_counted(key);
         Found { pcb, examined }
     }
 

@@ -10,6 +10,7 @@
 //! [`Rss`] computes the hash of a network card, so that a table takes the one that the card has
 //! delivered with a packet.
 
+mod query;
 mod rss;
 mod seed;
 pub mod source_index;
@@ -18,6 +19,7 @@ use core::hash::BuildHasher;
 
 use ahash::{AHasher, RandomState};
 
+pub use query::{Prehashed, Query};
 pub use rss::{Rss, RssHasher};
 
 /// The default [`BuildHasher`], which is keyed.

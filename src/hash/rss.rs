@@ -8,11 +8,11 @@ use crate::raw::splitmix::mix;
 /// The hash of a network card, for tables that are given it instead of hashing keys.
 ///
 /// A card computes the [`Toeplitz`] hash of each packet that it receives. A map with this hasher
-/// takes that hash in its methods `*_hashed`, and computes the same from a key when an entry has to
-/// move:
+/// takes that hash in a [`Prehashed`](crate::Prehashed) key, and computes the same from a key when
+/// an entry has to move:
 ///
 /// ```text
-///     packet ──▸ card: Toeplitz, 32 bits ──▸ Rss::table_hash ──▸ get_hashed(hash, key)
+///     packet ──▸ card: Toeplitz, 32 bits ──▸ Rss::table_hash ──▸ get(Prehashed { hash, key })
 ///     key ──▸ the bytes that it hashes ──▸ Rss: Toeplitz, 32 bits ──▸ 64 bits, the same
 /// ```
 ///
@@ -45,7 +45,7 @@ use crate::raw::splitmix::mix;
 ///
 /// ```
 /// use flowtable::hash::{Rss, source_index::Toeplitz};
-/// use flowtable::{FiveTuple, TrashMap};
+/// use flowtable::{FiveTuple, Prehashed, TrashMap};
 /// use std::net::Ipv4Addr;
 ///
 /// let (src, dst) = (Ipv4Addr::new(66, 9, 149, 187), Ipv4Addr::new(161, 142, 100, 80));
@@ -53,9 +53,9 @@ use crate::raw::splitmix::mix;
 /// let from_card = Rss::table_hash(0x51cc_c178); // in the descriptor of the packet
 ///
 /// let mut flows = TrashMap::with_hasher(Rss::new(Toeplitz::MICROSOFT));
-/// flows.insert_hashed(from_card, key, "a flow");
+/// flows.entry_ref(Prehashed { hash: from_card, key: &key }).or_insert("a flow");
 /// assert_eq!(flows.get(&key), Some(&"a flow")); // hashed in software
-/// assert_eq!(flows.get_hashed(from_card, &key), Some(&"a flow"));
+/// assert_eq!(flows.get(Prehashed { hash: from_card, key: &key }), Some(&"a flow"));
 /// ```
 #[doc(alias("receive side scaling", "toeplitz"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

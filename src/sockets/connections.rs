@@ -20,11 +20,13 @@ use core::ops::RangeInclusive;
 use super::connected_ports::ConnectedPorts;
 use super::small_table::{MAX_SMALL, SHRINK_AT, SmallTable};
 use super::{Local, RejectedSocket, SocketError, map_error};
+use crate::hash::Prehashed;
 use crate::invariant::{InvariantError, ensure};
 use crate::key::bits::BitString;
 use crate::key::flow::{FiveTuple, FlowKey};
 use crate::memory::Allocator;
 use crate::raw::prefetch::BURST;
+use crate::raw::results::write_to;
 use crate::trash::{ExtractCursor, TrashMap};
 
 pub(super) type V4<T, S, A> = TrashMap<FiveTuple<Ipv4Addr>, T, S, A>;
@@ -116,13 +118,13 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
 
     #[inline]
     fn get_mapped(&self, key: &FlowKey) -> Option<&T> {
-        // A host that only listens does not hash its packets. `get_hashed` is inlined into lookups,
-        // `get` is not.
+        // A host that only listens does not hash its packets. `get` of a key with its hash is
+        // inlined into lookups, without one it is not.
         match key {
             FlowKey::V4(_) if self.v4.is_empty() => None,
-            FlowKey::V4(key) => self.v4.get_hashed(self.v4.hash_of(key), key),
+            FlowKey::V4(key) => self.v4.get(Prehashed { hash: self.v4.hash_of(key), key }),
             FlowKey::V6(_) if self.v6.is_empty() => None,
-            FlowKey::V6(key) => self.v6.get_hashed(self.v6.hash_of(key), key),
+            FlowKey::V6(key) => self.v6.get(Prehashed { hash: self.v6.hash_of(key), key }),
         }
     }
 
@@ -132,8 +134,8 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
             return self.small.get_mut(key);
         }
         match key {
-            FlowKey::V4(key) => self.v4.get_mut_hashed(self.v4.hash_of(key), key),
-            FlowKey::V6(key) => self.v6.get_mut_hashed(self.v6.hash_of(key), key),
+            FlowKey::V4(key) => self.v4.get_mut(Prehashed { hash: self.v4.hash_of(key), key }),
+            FlowKey::V6(key) => self.v6.get_mut(Prehashed { hash: self.v6.hash_of(key), key }),
         }
     }
 
@@ -152,8 +154,8 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
             return self.small.get(key);
         }
         match key {
-            FlowKey::V4(key) => self.v4.get_hashed(hash, key),
-            FlowKey::V6(key) => self.v6.get_hashed(hash, key),
+            FlowKey::V4(key) => self.v4.get(Prehashed { hash, key }),
+            FlowKey::V6(key) => self.v6.get(Prehashed { hash, key }),
         }
     }
 
@@ -163,8 +165,8 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
             return self.small.get_mut(key);
         }
         match key {
-            FlowKey::V4(key) => self.v4.get_mut_hashed(hash, key),
-            FlowKey::V6(key) => self.v6.get_mut_hashed(hash, key),
+            FlowKey::V4(key) => self.v4.get_mut(Prehashed { hash, key }),
+            FlowKey::V6(key) => self.v6.get_mut(Prehashed { hash, key }),
         }
     }
 
@@ -422,8 +424,11 @@ fn get_all<'a, I: BitString, T, S: BuildHasher, A: Allocator + Clone>(
     found: &mut [Option<&'a T>],
 ) {
     match hashes {
-        Some(hashes) => map.get_batch_hashed(hashes, keys, found),
-        None => map.get_batch(keys, found),
+        Some(hashes) => {
+            let keys = hashes.iter().zip(keys).map(|(&hash, key)| Prehashed { hash, key });
+            map.get_batch(keys, write_to(found));
+        }
+        None => map.get_batch(keys, write_to(found)),
     }
 }
 

@@ -16,6 +16,7 @@ use core::hash::{BuildHasher, Hash};
 
 use super::lines::{Line, Window};
 use super::map_error;
+use crate::hash::Prehashed;
 use crate::invariant::{InvariantError, ensure};
 use crate::memory::Allocator;
 use crate::raw::slab::ChunkedSlab;
@@ -121,9 +122,9 @@ impl<K: Eq + Hash, S: BuildHasher, A: Allocator + Clone> PortSets<K, S, A> {
     /// allocation fails.
     pub(super) fn insert(&mut self, key: K, port: u16) -> Option<bool> {
         let hash = self.sets.hash_of(&key);
-        let Some(set) = self.sets.get_mut_hashed(hash, &key) else {
+        let Some(set) = self.sets.get_mut(Prehashed { hash, key: &key }) else {
             let window = Window::of(port).into();
-            return self.sets.try_insert_hashed(hash, key, window).is_ok().then_some(true);
+            return self.sets.try_insert_with_hash(hash, key, window).is_ok().then_some(true);
         };
         let window = match set.form() {
             Form::Window(window) if window.contains(port) => return Some(false),
@@ -147,7 +148,7 @@ impl<K: Eq + Hash, S: BuildHasher, A: Allocator + Clone> PortSets<K, S, A> {
     /// Removes a port from the set of a key, if it has it.
     pub(super) fn remove(&mut self, key: &K, port: u16) {
         let hash = self.sets.hash_of(key);
-        let Some(set) = self.sets.get_mut_hashed(hash, key) else { return };
+        let Some(set) = self.sets.get_mut(Prehashed { hash, key }) else { return };
         let window = match set.form() {
             Form::Window(window) => window.without(port),
             Form::Line(index) => {
@@ -161,7 +162,7 @@ impl<K: Eq + Hash, S: BuildHasher, A: Allocator + Clone> PortSets<K, S, A> {
         // Before the removal, which hashes keys: a hasher may panic.
         *set = window.into();
         if window.is_empty() {
-            self.sets.remove_hashed(hash, key);
+            self.sets.remove(Prehashed { hash, key });
         }
     }
 

@@ -31,13 +31,14 @@ impl<T> Burst<'_, T> {
 }
 
 impl<T, A: Allocator + Clone> Table<T, A> {
-    /// Takes up to [`BURST`] hashes through the first two stages; the caller compares.
+    /// Takes up to [`BURST`] hashes through the first two stages, and returns their number; the
+    /// caller compares.
     #[inline(always)]
     pub(crate) fn find_candidates<'t>(
         &'t self,
         hashes: impl Iterator<Item = u64>,
         burst: &mut Burst<'t, T>,
-    ) {
+    ) -> usize {
         let mut count = 0;
         for (hash, own) in hashes.zip(&mut burst.hashes) {
             *own = hash;
@@ -56,5 +57,6 @@ impl<T, A: Allocator + Clone> Table<T, A> {
                 Segment::<T>::IS_INLINE.then(|| segment.get(slot))
             };
         }
+        count
     }
 }

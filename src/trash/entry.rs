@@ -4,10 +4,13 @@ use core::fmt;
 use core::hash::{BuildHasher, Hash};
 use core::mem;
 
+use equivalent::Equivalent;
+
 use super::TrashMap;
 use super::error::TryInsertError;
 use crate::memory::{Allocator, Global};
 use crate::table::Position;
+use crate::table::error::TryReserveError;
 
 /// The entry of one key, occupied or vacant. Its methods do not search again.
 ///
@@ -82,6 +85,52 @@ pub struct VacantEntry<'a, K, V, S, A: Allocator + Clone = Global> {
     /// The hash of the key in the map's table.
     pub(super) hash: u64,
     pub(super) key: K,
+}
+
+impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A> {
+    /// Returns the entry of `key`, or the key if a reseeding has to move its entry and there
+    /// is no memory for it. See [`VacantEntry::try_insert`] for an insertion that does not end the
+    /// program.
+    ///
+    /// # Errors
+    ///
+    /// If memory is needed and cannot be allocated; the map is as it was.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{TrashMap, trash::Entry};
+    ///
+    /// let mut flows = TrashMap::new();
+    /// match flows.try_entry("a") {
+    ///     Ok(Entry::Vacant(entry)) => assert_eq!(entry.try_insert(1).map(|value| *value), Ok(1)),
+    ///     Ok(Entry::Occupied(_)) => unreachable!("the map was empty"),
+    ///     Err(failed) => println!("no memory for {}: {failed}", failed.refused),
+    /// }
+    /// assert_eq!(flows["a"], 1);
+    /// ```
+    pub fn try_entry(&mut self, key: K) -> Result<Entry<'_, K, V, S, A>, TryInsertError<K>> {
+        match self.locate_prepared(self.hash_of(&key), &key) {
+            Ok((_, Some(at))) => Ok(Entry::Occupied(OccupiedEntry { map: self, at })),
+            Ok((hash, None)) => Ok(Entry::Vacant(VacantEntry { map: self, hash, key })),
+            Err(error) => Err(TryInsertError { refused: key, error }),
+        }
+    }
+
+    /// The hash of `key` in the current table and the position of its entry there, moved from an
+    /// old table if need be.
+    #[inline]
+    pub(super) fn locate_prepared<Q: Hash + Equivalent<K> + ?Sized>(
+        &mut self,
+        mut hash: u64,
+        key: &Q,
+    ) -> Result<(u64, Option<Position>), TryReserveError> {
+        if self.is_unusual() {
+            self.prepare(key)?;
+            hash = self.current_hash(hash, key);
+        }
+        Ok((hash, self.current().locate(hash, |(own, _)| key.equivalent(own))))
+    }
 }
 
 impl<'a, K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> Entry<'a, K, V, S, A> {

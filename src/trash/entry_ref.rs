@@ -1,13 +1,13 @@
 //! The place of a key that is borrowed, and made an owned one if it is inserted.
 
+use alloc::borrow::ToOwned;
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
-
-use equivalent::Equivalent;
 
 use super::TrashMap;
 use super::entry::{OccupiedEntry, VacantEntry};
 use super::error::TryInsertError;
+use crate::hash::Query;
 use crate::memory::{Allocator, Global};
 use crate::table::error::TryReserveError;
 
@@ -30,50 +30,40 @@ use crate::table::error::TryReserveError;
 /// assert_eq!(vacant.key(), "e");
 /// assert_eq!(vacant.try_insert(9).map(|value| *value), Ok(9));
 /// ```
-pub enum EntryRef<'a, 'q, K, Q: ?Sized, V, S, A: Allocator + Clone = Global> {
+pub enum EntryRef<'a, K, Q, V, S, A: Allocator + Clone = Global> {
     /// The key has a value.
     Occupied(OccupiedEntry<'a, K, V, S, A>),
     /// The key has no value.
-    Vacant(VacantEntryRef<'a, 'q, K, Q, V, S, A>),
+    Vacant(VacantEntryRef<'a, K, Q, V, S, A>),
 }
 
 /// The entry of a borrowed key that has no value.
-pub struct VacantEntryRef<'a, 'q, K, Q: ?Sized, V, S, A: Allocator + Clone = Global> {
+pub struct VacantEntryRef<'a, K, Q, V, S, A: Allocator + Clone = Global> {
     map: &'a mut TrashMap<K, V, S, A>,
     /// The hash of the key in the map's table.
     hash: u64,
-    key: &'q Q,
+    query: Q,
 }
 
 impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A> {
-    /// Returns the place of a borrowed key, which is cloned into an owned one only if it is
-    /// inserted. The owned key must be equivalent to the borrowed one and have the same hash.
-    pub fn entry_ref<'a, 'q, Q>(&'a mut self, key: &'q Q) -> EntryRef<'a, 'q, K, Q, V, S, A>
-    where
-        Q: Hash + Equivalent<K> + ?Sized,
-    {
-        self.entry_ref_hashed(self.hash_of(key), key)
-    }
-
-    /// Returns the place of a borrowed key, given its hash: see [`get_hashed`](Self::get_hashed).
+    /// Returns the place of a borrowed key, which becomes an owned one only if it is inserted, as
+    /// by [`ToOwned`]. The owned key must be equivalent to the borrowed one and have the same hash.
+    ///
+    /// For a key with its hash, too: see [`Prehashed`](crate::Prehashed).
     ///
     /// # Example
     ///
     /// ```
-    /// let mut names: flowtable::TrashMap<String, u32> = flowtable::TrashMap::new();
-    /// let hash = names.hash_of("a");
-    /// *names.entry_ref_hashed(hash, "a").or_insert(0) += 1;
-    /// assert_eq!(names["a"], 1);
+    /// use flowtable::{FlowKey, Prehashed, TrashMap};
+    ///
+    /// let mut packets: TrashMap<FlowKey, u32> = TrashMap::new();
+    /// let key = FlowKey::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 5353, 53, 17).unwrap();
+    /// let query = Prehashed { hash: packets.hash_of(&key), key: &key };
+    /// *packets.entry_ref(query).or_insert(0) += 1;
+    /// assert_eq!(packets[&key], 1);
     /// ```
-    pub fn entry_ref_hashed<'a, 'q, Q>(
-        &'a mut self,
-        hash: u64,
-        key: &'q Q,
-    ) -> EntryRef<'a, 'q, K, Q, V, S, A>
-    where
-        Q: Hash + Equivalent<K> + ?Sized,
-    {
-        self.try_entry_ref_hashed(hash, key).unwrap_or_else(|error| error.raise())
+    pub fn entry_ref<Q: Query<K>>(&mut self, key: Q) -> EntryRef<'_, K, Q, V, S, A> {
+        self.try_entry_ref(key).unwrap_or_else(|error| error.raise())
     }
 
     /// Returns the place of a borrowed key, if there is memory: see
@@ -89,36 +79,22 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
     /// let mut names: flowtable::TrashMap<String, u32> = flowtable::TrashMap::new();
     /// assert_eq!(names.try_entry_ref("a").map(|entry| *entry.or_insert(1)), Ok(1));
     /// ```
-    pub fn try_entry_ref<'a, 'q, Q>(
-        &'a mut self,
-        key: &'q Q,
-    ) -> Result<EntryRef<'a, 'q, K, Q, V, S, A>, TryReserveError>
-    where
-        Q: Hash + Equivalent<K> + ?Sized,
-    {
-        self.try_entry_ref_hashed(self.hash_of(key), key)
-    }
-
-    fn try_entry_ref_hashed<'a, 'q, Q>(
-        &'a mut self,
-        hash: u64,
-        key: &'q Q,
-    ) -> Result<EntryRef<'a, 'q, K, Q, V, S, A>, TryReserveError>
-    where
-        Q: Hash + Equivalent<K> + ?Sized,
-    {
-        let (hash, at) = self.locate_prepared(hash, key)?;
+    pub fn try_entry_ref<Q: Query<K>>(
+        &mut self,
+        key: Q,
+    ) -> Result<EntryRef<'_, K, Q, V, S, A>, TryReserveError> {
+        let (hash, at) = self.locate_prepared(key.hash_with(&self.hasher), key.key())?;
         Ok(match at {
             Some(at) => EntryRef::Occupied(OccupiedEntry { map: self, at }),
-            None => EntryRef::Vacant(VacantEntryRef { map: self, hash, key }),
+            None => EntryRef::Vacant(VacantEntryRef { map: self, hash, query: key }),
         })
     }
 }
 
-impl<'a, 'q, K, Q, V, S, A: Allocator + Clone> EntryRef<'a, 'q, K, Q, V, S, A>
+impl<'a, K, Q, V, S, A: Allocator + Clone> EntryRef<'a, K, Q, V, S, A>
 where
-    K: Eq + Hash + From<&'q Q>,
-    Q: ?Sized,
+    K: Eq + Hash,
+    Q: Query<K, Key: ToOwned<Owned = K>>,
     S: BuildHasher,
 {
     /// Returns the value, which is `default` if there was none.
@@ -163,23 +139,23 @@ where
     }
 }
 
-impl<'a, 'q, K, Q: ?Sized, V, S, A: Allocator + Clone> VacantEntryRef<'a, 'q, K, Q, V, S, A> {
+impl<K, Q: Query<K>, V, S, A: Allocator + Clone> VacantEntryRef<'_, K, Q, V, S, A> {
     /// Returns the borrowed key.
     #[must_use]
-    pub fn key(&self) -> &'q Q {
-        self.key
+    pub fn key(&self) -> &Q::Key {
+        self.query.key()
     }
 }
 
-impl<'a, 'q, K, Q, V, S, A: Allocator + Clone> VacantEntryRef<'a, 'q, K, Q, V, S, A>
+impl<'a, K, Q, V, S, A: Allocator + Clone> VacantEntryRef<'a, K, Q, V, S, A>
 where
-    K: Eq + Hash + From<&'q Q>,
-    Q: ?Sized,
+    K: Eq + Hash,
+    Q: Query<K, Key: ToOwned<Owned = K>>,
     S: BuildHasher,
 {
     /// The place of the owned key.
     fn into_owned(self) -> VacantEntry<'a, K, V, S, A> {
-        VacantEntry { map: self.map, hash: self.hash, key: self.key.into() }
+        VacantEntry { map: self.map, hash: self.hash, key: self.query.key().to_owned() }
     }
 
     /// Gives the key a value.
@@ -197,10 +173,10 @@ where
     }
 }
 
-impl<K, Q, V, S, A: Allocator + Clone> fmt::Debug for EntryRef<'_, '_, K, Q, V, S, A>
+impl<K, Q, V, S, A: Allocator + Clone> fmt::Debug for EntryRef<'_, K, Q, V, S, A>
 where
     K: Eq + Hash + fmt::Debug,
-    Q: fmt::Debug + ?Sized,
+    Q: Query<K, Key: fmt::Debug>,
     V: fmt::Debug,
     S: BuildHasher,
 {
@@ -212,10 +188,11 @@ where
     }
 }
 
-impl<K, Q: fmt::Debug + ?Sized, V, S, A: Allocator + Clone> fmt::Debug
-    for VacantEntryRef<'_, '_, K, Q, V, S, A>
+impl<K, Q, V, S, A: Allocator + Clone> fmt::Debug for VacantEntryRef<'_, K, Q, V, S, A>
+where
+    Q: Query<K, Key: fmt::Debug>,
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VacantEntryRef").field("key", &self.key).finish_non_exhaustive()
+        f.debug_struct("VacantEntryRef").field("key", &self.key()).finish_non_exhaustive()
     }
 }

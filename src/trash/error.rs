@@ -10,8 +10,7 @@ use crate::table::error::TryReserveError;
 ///
 /// ```
 /// let mut flows = flowtable::TrashMap::new();
-/// let hash = flows.hash_of("a");
-/// let done = flows.try_insert_hashed(hash, "a", 1);
+/// let done = flows.try_insert("a", 1);
 /// let done = done.map_err(|failed| (failed.refused, failed.error));
 /// assert_eq!(done, Ok(None));
 /// ```

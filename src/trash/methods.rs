@@ -6,7 +6,7 @@ use equivalent::Equivalent;
 
 use super::reseed::{self, Old, Reseeded};
 use super::{Entry, IntoIter, TableShape, Tables, TrashMap, TryInsertError};
-use crate::hash::DefaultHashBuilder;
+use crate::hash::{DefaultHashBuilder, Query};
 use crate::memory::{Allocator, Box, Global};
 use crate::probes::Observer;
 use crate::table::{Position, Table};
@@ -141,55 +141,49 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
 }
 
 impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A> {
-    /// The hash of `key` under the map's hasher: what the methods that take a hash expect.
+    /// Returns the hash of `key` by the map's hasher: that of a [`Prehashed`](crate::Prehashed).
     #[inline]
     pub fn hash_of<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
         self.hasher.hash_one(key)
     }
 
     /// Returns the value of `key`.
-    #[inline]
-    #[must_use]
-    pub fn get<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<&V> {
-        self.get_hashed(self.hash_of(key), key)
-    }
-
-    /// Returns the value of `key`, given its hash.
     ///
-    /// A hash other than [`hash_of`](Self::hash_of) the key does not find it, and an insertion with
-    /// it may have the key twice. All 64 bits count: see [the module](crate::trash#hashes). To use
-    /// the hash that a network card delivers, give the map the hasher [`Rss`](crate::hash::Rss);
-    /// for an index that a packet carries, one that returns it. Hashes that others can choose are
-    /// no protection by themselves: after a flood the map hashes keys on its own.
+    /// With a hash at hand, pass a [`Prehashed`](crate::Prehashed), here and to all methods that
+    /// take a [`Query`]. Hashes that others can choose are no protection by themselves: after a
+    /// flood the map hashes keys on its own.
     ///
     /// # Example
     ///
     /// ```
-    /// let mut map = flowtable::TrashMap::new();
-    /// let hash = map.hash_of("a"); // once for all that follows
-    /// map.insert_hashed(hash, "a", 1);
-    /// *map.get_mut_hashed(hash, "a").unwrap() += 1;
-    /// assert_eq!(map.get_hashed(hash, "a"), Some(&2));
-    /// assert_eq!(map.remove_hashed(hash, "a"), Some(2));
+    /// use flowtable::{Prehashed, TrashMap};
+    ///
+    /// let mut map = TrashMap::from([("a".to_string(), 1)]);
+    /// assert_eq!(map.get("a"), Some(&1));
+    /// let key = Prehashed { hash: map.hash_of("a"), key: "a" }; // once for all that follows
+    /// *map.get_mut(key).unwrap() += 1;
+    /// assert_eq!(map.get_key_value(key), Some((&"a".to_string(), &2)));
+    /// assert_eq!((map.remove(key), map.contains_key(key)), (Some(2), false));
     /// ```
     #[inline]
     #[must_use]
-    pub fn get_hashed<Q: Hash + Equivalent<K> + ?Sized>(&self, hash: u64, key: &Q) -> Option<&V> {
-        self.find(hash, key).map(|(_, value)| value)
+    pub fn get<Q: Query<K>>(&self, key: Q) -> Option<&V> {
+        self.find(key.hash_with(&self.hasher), key.key()).map(|(_, value)| value)
     }
 
     /// Returns the key of the map and the value of `key`.
     #[inline]
     #[must_use]
-    pub fn get_key_value<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<(&K, &V)> {
-        self.find(self.hash_of(key), key).map(|(key, value)| (key, value))
+    pub fn get_key_value<Q: Query<K>>(&self, key: Q) -> Option<(&K, &V)> {
+        let found = self.find(key.hash_with(&self.hasher), key.key());
+        found.map(|(key, value)| (key, value))
     }
 
-    /// Whether `key` has a value.
+    /// Returns whether `key` has a value.
     #[inline]
     #[must_use]
-    pub fn contains_key<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> bool {
-        self.find(self.hash_of(key), key).is_some()
+    pub fn contains_key<Q: Query<K>>(&self, key: Q) -> bool {
+        self.find(key.hash_with(&self.hasher), key.key()).is_some()
     }
 
     /// Returns the value of `key`, and counts what the lookup touches: a group is a node.
@@ -202,22 +196,17 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
     ///
     /// let map = TrashMap::from([(7_u16, 'x')]);
     /// let mut probes = Probes::default();
-    /// assert_eq!(map.get_observed_hashed(map.hash_of(&7), &7, &mut probes), Some(&'x'));
     /// assert_eq!(map.get_observed(&7, &mut probes), Some(&'x'));
-    /// assert_eq!(probes, Probes { nodes: 2, entries: 2 });
+    /// assert_eq!(probes, Probes { nodes: 1, entries: 1 });
     /// ```
-    pub fn get_observed<Q: Hash + Equivalent<K> + ?Sized>(
-        &self,
-        key: &Q,
-        observer: &mut impl Observer,
-    ) -> Option<&V> {
-        self.get_observed_hashed(self.hash_of(key), key, observer)
+    #[inline]
+    pub fn get_observed<Q: Query<K>>(&self, key: Q, observer: &mut impl Observer) -> Option<&V> {
+        self.find_observed(key.hash_with(&self.hasher), key.key(), observer)
     }
 
-    /// [`get_observed`](Self::get_observed) with the hash given: see
-    /// [`get_hashed`](Self::get_hashed).
+    /// [`get_observed`](Self::get_observed), given the hash.
     #[inline]
-    pub fn get_observed_hashed<Q: Hash + Equivalent<K> + ?Sized>(
+    pub(super) fn find_observed<Q: Hash + Equivalent<K> + ?Sized>(
         &self,
         hash: u64,
         key: &Q,
@@ -228,18 +217,16 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         found.or_else(|| self.find_reseeded(key, observer)).map(|(_, value)| value)
     }
 
-    /// Returns a mutable reference to the value for `key`.
+    /// Returns a mutable reference to the value of `key`.
     #[inline]
     #[must_use]
-    pub fn get_mut<Q: Hash + Equivalent<K> + ?Sized>(&mut self, key: &Q) -> Option<&mut V> {
-        self.get_mut_hashed(self.hash_of(key), key)
+    pub fn get_mut<Q: Query<K>>(&mut self, key: Q) -> Option<&mut V> {
+        self.find_mut(key.hash_with(&self.hasher), key.key())
     }
 
-    /// Returns a mutable reference to the value for `key`, given its hash: see
-    /// [`get_hashed`](Self::get_hashed).
+    /// Returns a mutable reference to the value of `key`, given its hash.
     #[inline]
-    #[must_use]
-    pub fn get_mut_hashed<Q: Hash + Equivalent<K> + ?Sized>(
+    pub(super) fn find_mut<Q: Hash + Equivalent<K> + ?Sized>(
         &mut self,
         hash: u64,
         key: &Q,
@@ -251,13 +238,10 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         self.table.find_mut_in_segments(hash, eq).map(|(_, value)| value)
     }
 
-    /// [`get_mut_hashed`](Self::get_mut_hashed), and returns the number of entries examined.
+    /// [`get_mut`](Self::get_mut), and returns the number of entries examined.
     #[inline]
-    pub(crate) fn get_mut_counted_hashed<Q: Hash + Equivalent<K> + ?Sized>(
-        &mut self,
-        hash: u64,
-        key: &Q,
-    ) -> (Option<&mut V>, u32) {
+    pub(crate) fn get_mut_counted<Q: Query<K>>(&mut self, key: Q) -> (Option<&mut V>, u32) {
+        let (hash, key) = (key.hash_with(&self.hasher), key.key());
         if self.is_unusual() {
             return self.get_mut_counted_reseeded(hash, key);
         }
@@ -304,12 +288,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
 
     /// Gives `key` a value and returns the one that it had. The key that was there stays.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
-        self.insert_hashed(self.hash_of(&key), key, value)
-    }
-
-    /// [`insert`](Self::insert) with the hash given: see [`get_hashed`](Self::get_hashed).
-    pub fn insert_hashed(&mut self, hash: u64, key: K, value: V) -> Option<V> {
-        self.try_insert_hashed(hash, key, value).unwrap_or_else(|refusal| refusal.error.raise())
+        self.try_insert(key, value).unwrap_or_else(|refusal| refusal.error.raise())
     }
 
     /// Gives `key` a value and returns the one that it had, or both of them if there is no memory.
@@ -331,15 +310,11 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
     /// }
     /// ```
     pub fn try_insert(&mut self, key: K, value: V) -> Result<Option<V>, TryInsertError<(K, V)>> {
-        self.try_insert_hashed(self.hash_of(&key), key, value)
+        self.try_insert_with_hash(self.hash_of(&key), key, value)
     }
 
-    /// [`try_insert`](Self::try_insert) with the hash given: see [`get_hashed`](Self::get_hashed).
-    ///
-    /// # Errors
-    ///
-    /// As [`try_insert`](Self::try_insert).
-    pub fn try_insert_hashed(
+    /// [`try_insert`](Self::try_insert), given the hash.
+    pub(crate) fn try_insert_with_hash(
         &mut self,
         hash: u64,
         key: K,
@@ -362,40 +337,21 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
     /// assert_eq!(map.remove(&1), Some('a'));
     /// assert_eq!(map.remove(&1), None);
     /// ```
-    pub fn remove<Q: Hash + Equivalent<K> + ?Sized>(&mut self, key: &Q) -> Option<V> {
-        self.remove_hashed(self.hash_of(key), key)
-    }
-
-    /// [`remove`](Self::remove) with the hash given: see [`get_hashed`](Self::get_hashed).
-    pub fn remove_hashed<Q: Hash + Equivalent<K> + ?Sized>(
-        &mut self,
-        hash: u64,
-        key: &Q,
-    ) -> Option<V> {
-        self.remove_entry_hashed(hash, key).map(|(_, value)| value)
+    pub fn remove<Q: Query<K>>(&mut self, key: Q) -> Option<V> {
+        self.remove_entry(key).map(|(_, value)| value)
     }
 
     /// Removes `key` and returns the key of the map with its value.
-    pub fn remove_entry<Q: Hash + Equivalent<K> + ?Sized>(&mut self, key: &Q) -> Option<(K, V)> {
-        self.remove_entry_hashed(self.hash_of(key), key)
-    }
-
-    /// Removes `key` and returns the key of the map with its value, given the hash: see
-    /// [`get_hashed`](Self::get_hashed).
     ///
     /// # Example
     ///
     /// ```
     /// let mut ports: flowtable::TrashMap<_, _> = [(443, "https")].into_iter().collect();
-    /// let hash = ports.hash_of(&443);
-    /// assert_eq!(ports.remove_entry_hashed(hash, &443), Some((443, "https")));
+    /// assert_eq!(ports.remove_entry(&443), Some((443, "https")));
     /// ```
     #[inline]
-    pub fn remove_entry_hashed<Q: Hash + Equivalent<K> + ?Sized>(
-        &mut self,
-        hash: u64,
-        key: &Q,
-    ) -> Option<(K, V)> {
+    pub fn remove_entry<Q: Query<K>>(&mut self, key: Q) -> Option<(K, V)> {
+        let (hash, key) = (key.hash_with(&self.hasher), key.key());
         if self.is_unusual() {
             return self.remove_reseeded(hash, key);
         }
@@ -415,7 +371,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
     /// assert_eq!(packets, flowtable::TrashMap::from([(53, 1), (443, 2)]));
     /// ```
     pub fn entry(&mut self, key: K) -> Entry<'_, K, V, S, A> {
-        self.entry_hashed(self.hash_of(&key), key)
+        self.try_entry(key).unwrap_or_else(|failed| failed.error.raise())
     }
 
     /// Keeps the entries for which `keep` returns true; they are visited in no order. O(slots). If

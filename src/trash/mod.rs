@@ -76,7 +76,6 @@ mod entry;
 mod entry_ref;
 mod error;
 mod extract;
-mod hashed;
 mod in_memory;
 mod iter;
 mod reseed;
@@ -105,19 +104,19 @@ pub use table::TrashTable;
 ///
 /// The interface is that of
 /// [`std::collections::HashMap`](https://doc.rust-lang.org/std/collections/struct.HashMap.html),
-/// with bursts, and with methods for hashes that the caller already has.
+/// with bursts. Where it takes a borrowed key it takes a [`Prehashed`](crate::Prehashed) as well, a
+/// key with the hash that the caller already has.
 ///
 /// | method | cost |
 /// |---|---|
 /// | `get`, `get_mut`, `get_key_value`, `get_observed`, `contains_key`, `entry`, `entry_ref`, `try_entry` | O(1): the cache line of the tags, and that of the entry |
 /// | `insert`, `try_insert` | a lookup, and one step of at most two segments, about 1000 entries |
 /// | `remove`, `remove_entry` | a lookup; a removal from a full group hashes the displaced keys of the next one |
-/// | `get_batch`, `get_batch_with`, `get_many`, `get_disjoint_mut`, `insert_batch` | a lookup or insertion a key, the cache misses of 32 overlapped |
+/// | `get_batch`, `get_batch_mut`, `get_disjoint_mut`, `insert_batch` | a lookup or insertion a key, the cache misses of 32 overlapped |
 /// | `iter`, `keys`, `values`, `retain`, `extract_if`, `drain`, `clear`, `clone`, `drop`, `shape`, `reserve`, `shrink_to` | O(slots) |
 /// | `len`, `capacity`, `reseeds`, `allocation_size` | O(1) |
 ///
-/// What takes a hash costs the same without hashing. An entry of key and value is in its slot up to
-/// 64 bytes, else in boxes of their own.
+/// An entry of key and value is in its slot up to 64 bytes, else in a box of its own.
 ///
 /// # Example
 ///

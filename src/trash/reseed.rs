@@ -21,7 +21,7 @@ use equivalent::Equivalent;
 
 use super::TrashMap;
 use super::error::TryInsertError;
-use crate::hash::DefaultHashBuilder;
+use crate::hash::{DefaultHashBuilder, Query};
 use crate::memory::{Allocator, Box};
 use crate::probes::{Observer, Probes};
 use crate::table::error::TryReserveError;
@@ -192,7 +192,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
     ) -> (Option<&mut V>, u32) {
         let mut probes = Probes::default();
         // One search counts, another returns the mutable reference: this path is rare.
-        let _ = self.get_observed_hashed(hash, key, &mut probes);
+        let _ = self.find_observed(hash, key, &mut probes);
         (self.find_reseeded_mut(hash, key), probes.entries)
     }
 
@@ -260,11 +260,11 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
 
     /// Moves the entries of all these keys to the current table, so that none moves while they are
     /// located.
-    pub(super) fn prepare_all<Q: Hash + Equivalent<K> + ?Sized>(&mut self, keys: &[(u64, &Q)]) {
+    pub(super) fn prepare_all<Q: Query<K>>(&mut self, keys: &[Q]) {
         while self.is_unusual() {
             let reseeds = self.reseeds();
-            for (_, key) in keys {
-                self.prepare(*key).unwrap_or_else(|error| error.raise());
+            for key in keys {
+                self.prepare(key.key()).unwrap_or_else(|error| error.raise());
             }
             // Another reseeding needs twice as many entries, so this ends.
             if self.reseeds() == reseeds {

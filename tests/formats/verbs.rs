@@ -13,15 +13,15 @@ use flowtable::routes::{PrefixSet, StampedRoutes};
 use flowtable::sockets::{Local, Reuse};
 use flowtable::{
     AnyPrefix, ChainedCache, Direction, DuplicateFilter, EphemeralStore, FiveTuple, FlowCache,
-    FlowKey, FourTuple, LcRouteTable, LcTrieMap, Prefix, RouteTable, Routes, SocketTable,
-    SourceHashCache, Timestamp, TrashMap, TrashSet, TrashTable,
+    FlowKey, FourTuple, LcRouteTable, LcTrieMap, Prefix, Prehashed, RouteTable, Routes,
+    SocketTable, SourceHashCache, Timestamp, TrashMap, TrashSet, TrashTable, write_to,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The columns of the table: x where the structure has it.
 const COLUMNS: [&str; 14] = [
-    "`*_hashed`",
+    "`Prehashed`",
     "`get_batch`",
     "`get_batch_with`",
     "`retain`",
@@ -39,7 +39,7 @@ const COLUMNS: [&str; 14] = [
 
 /// The rows, in the order of the table.
 const ROWS: [(&str, &str); 21] = [
-    ("TrashMap", "xxxxxxxxxxxxxx"),
+    ("TrashMap", "xx-xxxxxxxxxxx"),
     ("TrashSet", "xx-xxxx-xxxxxx"),
     ("TrashTable", "xx-xxxxx-x-xx-"),
     ("ConcurrentMap", "xx-x-xx-xx--x-"),
@@ -180,11 +180,11 @@ fn trash_map() {
     iterates_by_reference::<Map>();
     iterates_by_mutable_reference::<Map>();
     let mut map: Map = (0..10).map(|key| (key, key)).collect();
-    let (mut found, mut sum) = ([None; 2], 0);
-    map.get_batch(&[1, 11], &mut found);
+    let mut found = [None; 2];
+    map.get_batch(&[1, 11], write_to(&mut found));
     assert_eq!(found, [Some(&1), None]);
-    map.get_batch_with(&[1, 2], |_, value| sum += value.unwrap());
-    assert_eq!((sum, map.get_hashed(map.hash_of(&3), &3)), (3, Some(&3)));
+    map.get_batch_mut(&[1, 11], |at, value| assert_eq!(value.is_some(), at == 0));
+    assert_eq!(map.get(Prehashed { hash: map.hash_of(&3), key: &3 }), Some(&3));
     map.retain(|key, _| key % 2 == 0);
     assert_eq!((map.extract_if(|key, _| *key > 4).count(), map.iter().count()), (2, 3));
 }
@@ -198,12 +198,11 @@ fn trash_set() {
     is_serializable::<Set>();
     iterates_by_reference::<Set>();
     let mut set: Set = (0..10).collect();
-    let hash = set.hash_of(&3);
-    assert!(set.contains_hashed(hash, &3) && set.get_hashed(hash, &3).is_some());
-    assert!(set.remove_hashed(hash, &3) && set.insert_hashed(hash, 3));
-    assert_eq!((set.take_hashed(hash, &3), set.try_insert_hashed(hash, 3)), (Some(3), Ok(true)));
-    assert_eq!((set.replace_hashed(hash, 3), *set.get_or_insert_hashed(hash, 3)), (Some(3), 3));
-    set.contains_batch_hashed(&[hash], &[3], |_, is_there| assert!(is_there));
+    let three = Prehashed { hash: set.hash_of(&3), key: &3 };
+    assert!(set.contains(three) && set.get(three).is_some());
+    assert!(set.remove(three) && set.take(three).is_none());
+    assert_eq!(set.get_or_insert_with(three, |key| *key), &3);
+    set.contains_batch([three], |_, is_there| assert!(is_there));
     set.contains_batch(&[1, 11], |index, is_there| assert_eq!(is_there, index == 0));
     set.retain(|key| key % 2 == 0);
     assert_eq!((set.extract_if(|key| *key > 4).count(), set.iter().count()), (2, 3));

@@ -4,7 +4,7 @@ use core::hash::{BuildHasher, Hasher};
 
 use flowtable::hash::Rss;
 use flowtable::hash::source_index::Toeplitz;
-use flowtable::{FiveTuple, FourTuple, TrashMap};
+use flowtable::{FiveTuple, FourTuple, Prehashed, TrashMap};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -86,16 +86,18 @@ fn a_map_of_one_queue_takes_the_hashes_of_its_card() {
     let queue = (0..).map(flow).map(|flow| (toeplitz.hash(&flow.sockets()), flow));
     let queue: Vec<_> = queue.filter(|(hash, _)| hash % 8 == 5).take(wanted).collect();
     for &(hash, flow) in &queue {
-        assert_eq!(map.insert_hashed(Rss::table_hash(hash), flow, hash), None);
+        let flow = Prehashed { hash: Rss::table_hash(hash), key: &flow };
+        assert_eq!(map.entry_ref(flow).or_insert(hash), &hash);
     }
     assert_eq!((map.len(), map.reseeds()), (wanted, 0));
     for &(hash, flow) in &queue {
-        assert_eq!(map.get_hashed(Rss::table_hash(hash), &flow), Some(&hash));
+        assert_eq!(map.get(Prehashed { hash: Rss::table_hash(hash), key: &flow }), Some(&hash));
         assert_eq!(map.get(&flow), Some(&hash));
     }
     assert_eq!(map.validate(), Ok(()));
     for &(hash, flow) in &queue {
-        assert_eq!(map.remove_hashed(Rss::table_hash(hash), &flow), Some(hash));
+        let flow = Prehashed { hash: Rss::table_hash(hash), key: &flow };
+        assert_eq!(map.remove(flow), Some(hash));
     }
 }
 
@@ -105,10 +107,11 @@ fn both_directions_have_one_hash_by_the_symmetric_key() {
     let mut map = TrashMap::with_hasher(Rss::new(Toeplitz::SYMMETRIC));
     let there = FourTuple { src: 0x0a00_0001_u32, dst: 0xc000_0201, sport: 40_000, dport: 443 };
     let hash = Rss::table_hash(Toeplitz::SYMMETRIC.hash(&there));
-    assert_eq!(map.insert_hashed(hash, there, 1), None);
-    assert_eq!(map.insert_hashed(hash, there.reversed(), 2), None);
+    assert_eq!(map.entry_ref(Prehashed { hash, key: &there }).or_insert(1), &1);
+    let back = Prehashed { hash, key: &there.reversed() };
+    assert_eq!(map.entry_ref(back).or_insert(2), &2);
     assert_eq!((map.get(&there), map.get(&there.reversed())), (Some(&1), Some(&2)));
-    assert_eq!(map.get_hashed(hash, &there.reversed()), Some(&2));
+    assert_eq!(map.get(back), Some(&2));
 }
 
 /// Hashes of a card are 32 bits: different ones stay different.

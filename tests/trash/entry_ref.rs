@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use flowtable::TrashMap;
 use flowtable::trash::EntryRef;
+use flowtable::{Prehashed, TrashMap};
 use model::hashers::Weak;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -23,7 +23,7 @@ fn step(
             assert_eq!(ours, theirs.or_insert(number));
         }
         2 => {
-            let ours = map.entry_ref_hashed(hash, key).or_default();
+            let ours = map.entry_ref(Prehashed { hash, key }).or_default();
             assert_eq!(ours, model.entry(key.into()).or_default());
         }
         3 => {

@@ -8,7 +8,7 @@ use core::cell::Cell;
 use core::hash::{BuildHasher, Hash, Hasher};
 use std::collections::HashMap;
 
-use flowtable::{DefaultHashBuilder, TrashMap};
+use flowtable::{DefaultHashBuilder, Prehashed, TrashMap, write_to};
 use model::hashers::{Weak, mix};
 use model::scaled;
 
@@ -152,18 +152,18 @@ const KEYED: [Act; 4] = [
             assert_same(map, model);
         }
     }),
-    ("get_many_mut", |map, model| {
+    ("get_disjoint_mut", |map, model| {
         let keys: Vec<u64> = model.keys().copied().collect();
         for keys in keys.chunks_exact(3) {
             let keys = [&keys[0], &keys[1], &keys[2]];
-            map.get_many_mut(keys).into_iter().flatten().for_each(|value| *value += 1);
+            map.get_disjoint_mut(keys).into_iter().flatten().for_each(|value| *value += 1);
             keys.into_iter().for_each(|key| *model.get_mut(key).unwrap() += 1);
         }
     }),
     ("batches", |map, model| {
         let keys: Vec<u64> = model.keys().copied().collect();
         let mut found = vec![None; keys.len()];
-        map.get_batch(&keys, &mut found);
+        map.get_batch(&keys, write_to(&mut found));
         assert!(found.into_iter().eq(keys.iter().map(|key| model.get(key))));
         map.get_batch_mut(&keys, |at, value| *value.unwrap() += at as u64);
         map.insert_batch(keys.iter().map(|key| (key + 1, 5)), |_, _| panic!("all are new"));
@@ -198,8 +198,8 @@ fn every_operation_works_during_a_migration() {
 fn any_operation_may_begin_a_migration() {
     type First = fn(&mut TrashMap<u64, u64, Weak>);
     let firsts: [(&str, First); 6] = [
-        ("get_many_mut", |map| {
-            let found = map.get_many_mut([&1, &2, &3, &4, &5, &6, &7, &8]);
+        ("get_disjoint_mut", |map| {
+            let found = map.get_disjoint_mut([&1, &2, &3, &4, &5, &6, &7, &8]);
             assert_eq!(found.map(|value| *value.unwrap()), [1, 2, 3, 4, 5, 6, 7, 8]);
         }),
         ("get_batch_mut", |map| {
@@ -239,22 +239,22 @@ fn hashes_from_before_a_flood_remain_valid() {
         let mut map = TrashMap::with_hasher(hasher);
         let keys: Vec<u64> = (0..MANY / 4).collect();
         let hashes: Vec<u64> = keys.iter().map(|key| map.hash_of(key)).collect();
-        let entries = hashes.iter().zip(&keys).map(|(&hash, &key)| (hash, key, key));
-        map.insert_batch_hashed(entries.clone(), |_, _| panic!("all are new"));
+        let queries = hashes.iter().zip(&keys).map(|(&hash, key)| Prehashed { hash, key });
+        for query in queries.clone().chain(queries.clone()) {
+            assert_eq!(map.entry_ref(query).or_insert(*query.key), query.key);
+        }
         assert_eq!((map.reseeds(), map.len()), (1, keys.len()));
-        let mut overwritten = 0;
-        map.insert_batch_hashed(entries, |at, value| overwritten += usize::from(keys[at] == value));
-        assert_eq!((overwritten, map.len()), (keys.len(), keys.len()));
         let mut found = vec![None; keys.len()];
-        map.get_batch_hashed(&hashes, &keys, &mut found);
+        map.get_batch(queries.clone(), write_to(&mut found));
         assert!(found.into_iter().eq(keys.iter().map(Some)));
-        for (&hash, key) in hashes.iter().zip(&keys) {
-            assert_eq!(map.hash_of(key), hash);
-            assert_eq!(map.get_hashed(hash, key), Some(key));
-            *map.get_mut_hashed(hash, key).unwrap() += 1;
-            assert_eq!(map.insert_hashed(hash, *key, 0), Some(key + 1));
-            assert_eq!(map.get_many_hashed([(hash, key)]), [Some(&0)]);
-            assert_eq!(map.remove_hashed(hash, key), Some(0));
+        for query in queries {
+            let key = query.key;
+            assert_eq!(map.hash_of(key), query.hash);
+            assert_eq!(map.get(query), Some(key));
+            *map.get_mut(query).unwrap() += 1;
+            assert_eq!(map.insert(*key, 0), Some(key + 1));
+            assert_eq!(map.get_disjoint_mut([query]), [Some(&mut 0)]);
+            assert_eq!(map.remove(query), Some(0));
         }
         assert!(map.is_empty());
         map.validate().unwrap();
@@ -349,9 +349,9 @@ fn wrong_hashes_from_the_caller_may_only_lose_keys() {
     let mut map: TrashMap<u64, String, Weak> = TrashMap::default();
     for key in 0..MANY / 4 {
         let wrong = [0, u64::MAX, mix(key), key][key as usize % 4];
-        map.insert_hashed(wrong, key, key.to_string());
-        let _ = map.get_hashed(wrong.rotate_left(7), &(key / 2));
-        let _ = map.remove_hashed(wrong ^ 1, &(key / 3));
+        map.entry_ref(Prehashed { hash: wrong, key: &key }).insert_entry(key.to_string());
+        let _ = map.get(Prehashed { hash: wrong.rotate_left(7), key: &(key / 2) });
+        let _ = map.remove(Prehashed { hash: wrong ^ 1, key: &(key / 3) });
     }
     assert_eq!(map.iter().count(), map.len());
     assert!(map.iter().all(|(key, value)| key.to_string() == *value));

@@ -15,6 +15,7 @@ mod memory;
 mod methods;
 mod model;
 mod panics;
+mod queries;
 mod set;
 mod sizes;
 #[cfg(not(sanitizer = "address"))]

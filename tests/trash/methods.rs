@@ -2,12 +2,13 @@
 //! `floods.rs`.
 
 use core::hash::Hash;
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use equivalent::Equivalent;
 use flowtable::probes::Probes;
 use flowtable::trash::Entry;
-use flowtable::{DefaultHashBuilder, TrashMap};
+use flowtable::{DefaultHashBuilder, Prehashed, TrashMap, write_to};
 use model::hashers::Weak;
 
 const MANY: u32 = if cfg!(miri) { 20 } else { 2000 };
@@ -23,10 +24,9 @@ fn an_empty_map_has_no_entries_and_no_memory() {
     assert_eq!(map.get_mut(&0), None);
     assert_eq!((map.remove(&0), map.remove_entry(&0), map.contains_key(&0)), (None, None, false));
     assert!(map.iter_mut().next().is_none() && map.drain().next().is_none());
-    assert_eq!(map.get_many([&1, &2]), [None, None]);
-    assert_eq!(map.get_many_mut([&1, &2]), [None, None]);
+    assert_eq!(map.get_disjoint_mut([&1, &2]), [None, None]);
     let mut found = [Some(&5); 3];
-    map.get_batch(&[1, 2, 3], &mut found);
+    map.get_batch(&[1, 2, 3], write_to(&mut found));
     assert_eq!(found, [None; 3], "previous contents are overwritten");
     map.get_batch_mut(&[1], |_, found| assert_eq!(found, None));
     map.retain(|_, _| unreachable!());
@@ -49,10 +49,9 @@ fn keys_are_looked_up_by_equivalent_types() {
     assert_eq!((map.get("one"), map["two"], map.contains_key("three")), (Some(&1), 2, false));
     assert_eq!(map.get(&"one".to_string()), Some(&1));
     assert_eq!(map.get_key_value("two"), Some((&"two".to_string(), &2)));
-    assert_eq!(map.get_hashed(map.hash_of("two"), "two"), Some(&2));
-    assert_eq!(map.get_many(["one", "none"]), [Some(&1), None]);
+    assert_eq!(map.get(Prehashed { hash: map.hash_of("two"), key: "two" }), Some(&2));
     *map.get_mut("one").unwrap() = 10;
-    map.get_many_mut(["two"]).into_iter().flatten().for_each(|value| *value = 20);
+    map.get_disjoint_mut(["two"]).into_iter().flatten().for_each(|value| *value = 20);
     assert_eq!((map.remove("one"), map.remove_entry("two")), (Some(10), Some(("two".into(), 20))));
 
     /// A borrowed key.
@@ -93,8 +92,9 @@ fn overwriting_keeps_the_first_key() {
     assert_eq!(map.insert(Named(1, "second"), 'b'), Some('a'));
     assert_eq!(map.try_insert(Named(1, "third"), 'c'), Ok(Some('b')));
     map.insert_batch([(Named(1, "fourth"), 'd')], |at, old| assert_eq!((at, old), (0, 'c')));
-    let hash = map.hash_of(&Named(1, ""));
-    assert_eq!(map.insert_hashed(hash, Named(1, "fifth"), 'e'), Some('d'));
+    let key = &Named(1, "fifth");
+    let entry = map.entry_ref(Prehashed { hash: map.hash_of(key), key }).insert_entry('e');
+    assert_eq!(entry.key().1, "first");
     assert_eq!(map.entry(Named(1, "sixth")).key().1, "first");
     map.entry(Named(1, "seventh")).and_modify(|value| *value = 'f').or_insert('g');
     let (key, value) = map.remove_entry(&Named(1, "eighth")).unwrap();
@@ -132,13 +132,15 @@ fn batches_of_every_length_and_with_duplicates() {
     for length in (0..100).step_by(if cfg!(miri) { 40 } else { 1 }) {
         // One key in three is absent, and each occurs twice.
         let keys: Vec<u32> = (0..length).map(|i| i / 2 * 7 % (MANY * 3 / 2)).collect();
-        let hashes: Vec<u64> = keys.iter().map(|key| map.hash_of(key)).collect();
+        let hash = |&key: &u32| Prehashed { hash: map.hash_of(&key), key };
+        let prehashed: Vec<Prehashed<u32>> = keys.iter().map(hash).collect();
+        let prehashed = prehashed.iter().map(Prehashed::as_ref);
         let expected: Vec<Option<&u64>> = keys.iter().map(|key| map.get(key)).collect();
         let mut found = vec![None; keys.len()];
-        map.get_batch(&keys, &mut found);
+        map.get_batch(&keys, write_to(&mut found));
         assert_eq!(found, expected);
         found.fill(Some(&1));
-        map.get_batch_hashed(&hashes, &keys, &mut found);
+        map.get_batch(prehashed.clone(), write_to(&mut found));
         assert_eq!(found, expected);
 
         let mut plus = map.clone();
@@ -147,7 +149,7 @@ fn batches_of_every_length_and_with_duplicates() {
             indices.push(at);
             found.into_iter().for_each(|value| *value += 1);
         });
-        plus.get_batch_mut_hashed(&hashes, &keys, |at, found| {
+        plus.get_batch_mut(prehashed, |at, found| {
             indices.push(at);
             found.into_iter().for_each(|value| *value += 1);
         });
@@ -170,77 +172,47 @@ fn batches_of_every_length_and_with_duplicates() {
 #[test]
 fn several_keys_at_a_time() {
     let mut map = squares(50);
-    assert_eq!(map.get_many([&3, &3, &60]), [Some(&9), Some(&9), None]);
-    assert_eq!(map.get_many::<u32, 0>([]), [None; 0]);
     let wide: [u32; 40] = core::array::from_fn(|i| i as u32);
-    assert!(map.get_many(wide.each_ref()).iter().all(Option::is_some));
-    assert!(
-        map.get_many_hashed(wide.each_ref().map(|key| (map.hash_of(key), key)))
-            .iter()
-            .all(Option::is_some)
-    );
-    let [Some(two), None, Some(three)] = map.get_many_mut([&2, &99, &3]) else {
+    let [Some(two), None, Some(three)] = map.get_disjoint_mut([&2, &99, &3]) else {
         panic!("2 and 3 are present")
     };
     core::mem::swap(two, three);
     assert_eq!((map[&2], map[&3]), (9, 4));
-    let both_missing = map.get_many_mut([&99, &99]);
+    let both_missing = map.get_disjoint_mut([&99, &99]);
     assert_eq!(both_missing, [None, None], "absent keys are no duplicates");
-    assert!(map.get_many_mut(wide.each_ref()).iter().all(Option::is_some));
+    assert!(map.get_disjoint_mut(wide.each_ref()).iter().all(Option::is_some));
+    let prehashed = wide.each_ref().map(|key| Prehashed { hash: map.hash_of(key), key });
+    assert!(map.get_disjoint_mut(prehashed).iter().all(Option::is_some));
 }
 
 #[test]
 #[should_panic]
-fn get_many_mut_refuses_duplicates() {
-    let _ = squares(10).get_many_mut([&1, &2, &1]);
+fn get_disjoint_mut_refuses_duplicates() {
+    let _ = squares(10).get_disjoint_mut([&1, &2, &1]);
 }
 
 #[test]
 #[should_panic]
 fn a_batch_needs_a_result_for_each_key() {
-    squares(10).get_batch(&[1, 2, 3], &mut [None; 2]);
+    squares(10).get_batch(&[1, 2, 3], write_to(&mut [None; 2]));
 }
 
+/// An iterator whose clone yields other keys loses results, and nothing worse.
 #[test]
-fn results_beyond_the_keys_are_none() {
-    let (map, old) = (squares(10), 7);
-    for keys in [&[][..], &[1, 2, 300], &[3; 32], &[4; 40]] {
-        let hashes: Vec<u64> = keys.iter().map(|key| map.hash_of(key)).collect();
-        let expected: Vec<_> = keys.iter().map(|key| map.get(key)).collect();
-        for more in [0, 1, 31, 70] {
-            let mut found = vec![Some(&old); keys.len() + more];
-            map.get_batch(keys, &mut found);
-            let mut hashed = vec![Some(&old); keys.len() + more];
-            map.get_batch_hashed(&hashes, keys, &mut hashed);
-            assert_eq!(found, hashed);
-            assert_eq!(found[..keys.len()], expected);
-            assert!(found[keys.len()..].iter().all(Option::is_none));
-        }
-        let mut found = vec![];
-        map.get_batch_with_hashed(&hashes, keys, |index, value| {
-            assert_eq!(index, found.len());
-            found.push(value);
-        });
-        assert_eq!(found, expected);
-    }
-}
-
-#[test]
-#[should_panic]
-fn a_batch_with_a_closure_needs_a_hash_for_each_key() {
-    squares(10).get_batch_with_hashed(&[1, 2], &[1, 2, 3], |_, _| ());
-}
-
-#[test]
-#[should_panic]
-fn a_batch_needs_a_hash_for_each_key() {
-    squares(10).get_batch_hashed(&[1, 2], &[1, 2, 3], &mut [None; 3]);
-}
-
-#[test]
-#[should_panic]
-fn a_mutable_batch_needs_a_hash_for_each_key() {
-    squares(10).get_batch_mut_hashed(&[1, 2], &[1, 2, 3], |_, _| ());
+fn a_batch_of_an_inconsistent_iterator() {
+    let (mut map, calls) = (squares(100), Cell::new(0));
+    let keys: [u32; 70] = core::array::from_fn(|i| i as u32);
+    let inconsistent = || {
+        keys.iter().filter(|key| {
+            calls.set(calls.get() + 1);
+            !(calls.get() + **key).is_multiple_of(3)
+        })
+    };
+    let mut indices = vec![];
+    map.get_batch(inconsistent(), |index, _| indices.push(index));
+    assert!(indices.is_sorted_by(|one, next| one < next) && indices.len() <= keys.len());
+    map.get_batch_mut(inconsistent(), |_, found| found.into_iter().for_each(|value| *value += 1));
+    map.validate().unwrap();
 }
 
 #[test]

@@ -6,7 +6,7 @@ use core::hash::{BuildHasher, Hash};
 use std::collections::HashMap;
 
 use flowtable::trash::Entry;
-use flowtable::{DefaultHashBuilder, TrashMap};
+use flowtable::{DefaultHashBuilder, Prehashed, TrashMap, write_to};
 use model::hashers::{Weak, mix};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -89,10 +89,10 @@ enum Op {
     /// This many keys from the first one on, this far apart.
     InsertRun(u32, u32, u32),
     RemoveRun(u32, u32, u32),
-    GetMany([u32; 4], u32),
+    GetDisjointMut([u32; 4], u32),
     GetBatch(Vec<u32>, bool),
     GetBatchMut(Vec<u32>, bool, u32),
-    InsertBatch(Vec<(u32, u32)>, bool),
+    InsertBatch(Vec<(u32, u32)>),
     Extend(Vec<(u32, u32)>),
     /// Keeps the keys whose mixed numbers have this remainder modulo 4, or the others.
     Retain(u64, bool),
@@ -131,12 +131,11 @@ fn op() -> impl Strategy<Value = Op> {
         8 => run.clone().prop_map(|(first, apart, count)| Op::InsertRun(first, apart, count)),
         6 => run.prop_map(|(first, apart, count)| Op::RemoveRun(first, apart, count)),
         2 => (proptest::array::uniform4(key), any::<u32>())
-            .prop_map(|(keys, value)| Op::GetMany(keys, value)),
+            .prop_map(|(keys, value)| Op::GetDisjointMut(keys, value)),
         2 => (keys.clone(), any::<bool>()).prop_map(|(keys, hashed)| Op::GetBatch(keys, hashed)),
         2 => (keys, any::<bool>(), any::<u32>())
             .prop_map(|(keys, hashed, value)| Op::GetBatchMut(keys, hashed, value)),
-        3 => (entries.clone(), any::<bool>())
-            .prop_map(|(entries, hashed)| Op::InsertBatch(entries, hashed)),
+        3 => entries.clone().prop_map(Op::InsertBatch),
         1 => entries.prop_map(Op::Extend),
         2 => (0..4_u64, any::<bool>()).prop_map(|(remainder, keep)| Op::Retain(remainder, keep)),
         1 => any::<u32>().prop_map(Op::SetAll),
@@ -151,6 +150,14 @@ fn op() -> impl Strategy<Value = Op> {
         1 => Just(Op::Clear),
         2 => Just(Op::Iterate),
     ]
+}
+
+/// Returns keys with their hashes.
+fn prehashed<'k, K: Part, V, S: BuildHasher>(
+    map: &TrashMap<K, V, S>,
+    keys: &'k [K],
+) -> Vec<Prehashed<&'k K>> {
+    keys.iter().map(|key| Prehashed { hash: map.hash_of(key), key }).collect()
 }
 
 struct Pair<K, V, S> {
@@ -231,22 +238,20 @@ impl<K: Part, V: Part, S: BuildHasher + Clone + Default> Pair<K, V, S> {
 
     fn hashed(&mut self, key: &K, value: &V) {
         let Self { ours, model } = self;
-        let hash = ours.hash_of(key);
-        assert_eq!(ours.get_hashed(hash, key), model.get(key));
-        assert_eq!(ours.get_mut_hashed(hash, key), model.get_mut(key));
+        let query = Prehashed { hash: ours.hash_of(key), key };
+        assert_eq!(ours.get(query), model.get(key));
+        assert_eq!(ours.get_mut(query), model.get_mut(key));
         let old = model.insert(key.clone(), value.clone());
-        assert_eq!(ours.insert_hashed(hash, key.clone(), value.clone()), old);
-        assert_eq!(ours.get_hashed(hash, key), Some(value));
-        assert_eq!(ours.contains_key_hashed(hash, key), model.contains_key(key));
-        assert_eq!(ours.get_key_value_hashed(hash, key), model.get_key_value(key));
-        let entry = ours.try_entry_hashed(hash, key.clone()).unwrap();
-        assert_eq!(entry.insert_entry(value.clone()).key(), key);
+        assert_eq!(ours.entry_ref(query).insert_entry(value.clone()).get(), value);
+        assert_eq!(ours.get(query), Some(value));
+        assert_eq!(ours.contains_key(query), model.contains_key(key));
+        assert_eq!(ours.get_key_value(query), model.get_key_value(key));
         if old.is_none() {
-            assert_eq!(ours.remove_hashed(hash, key), model.remove(key));
-            assert_eq!(ours.remove_entry_hashed(hash, key), None);
-            assert_eq!(ours.entry_hashed(hash, key.clone()).or_insert(value.clone()), value);
-            assert_eq!(ours.remove_entry_hashed(hash, key), Some((key.clone(), value.clone())));
-            assert!(!ours.contains_key_hashed(hash, key));
+            assert_eq!(ours.remove(query), model.remove(key));
+            assert_eq!(ours.remove_entry(query), None);
+            assert_eq!(ours.try_entry_ref(query).unwrap().or_insert(value.clone()), value);
+            assert_eq!(ours.remove_entry(query), Some((key.clone(), value.clone())));
+            assert!(!ours.contains_key(query));
         }
     }
 
@@ -265,19 +270,17 @@ impl<K: Part, V: Part, S: BuildHasher + Clone + Default> Pair<K, V, S> {
                     assert_eq!(ours.remove(&key), model.remove(&key));
                 }
             }
-            Op::GetMany(keys, value) => self.get_many(&keys.map(K::make), value),
+            Op::GetDisjointMut(keys, value) => self.get_disjoint_mut(&keys.map(K::make), value),
             Op::GetBatch(keys, hashed) => {
                 let keys: Vec<K> = keys.into_iter().map(K::make).collect();
                 let old = V::make(0);
-                let mut found = vec![Some(&old); keys.len() + 3];
+                let mut found = vec![Some(&old); keys.len()];
                 if hashed {
-                    let hashes: Vec<u64> = keys.iter().map(|key| ours.hash_of(key)).collect();
-                    ours.get_batch_hashed(&hashes, &keys, &mut found);
+                    ours.get_batch(prehashed(ours, &keys), write_to(&mut found));
                 } else {
-                    ours.get_batch(&keys, &mut found);
+                    ours.get_batch(&keys, write_to(&mut found));
                 }
-                let expected = keys.iter().map(|key| model.get(key));
-                assert!(found.into_iter().eq(expected.chain([None; 3])));
+                assert!(found.into_iter().eq(keys.iter().map(|key| model.get(key))));
             }
             Op::GetBatchMut(keys, hashed, value) => {
                 let keys: Vec<K> = keys.into_iter().map(K::make).collect();
@@ -292,14 +295,13 @@ impl<K: Part, V: Part, S: BuildHasher + Clone + Default> Pair<K, V, S> {
                     both.for_each(|now| *now = V::make(value.wrapping_add(at as u32)));
                 };
                 if hashed {
-                    let hashes: Vec<u64> = keys.iter().map(|key| ours.hash_of(key)).collect();
-                    ours.get_batch_mut_hashed(&hashes, &keys, each);
+                    ours.get_batch_mut(prehashed(ours, &keys), each);
                 } else {
                     ours.get_batch_mut(&keys, each);
                 }
                 assert_eq!(next, keys.len());
             }
-            Op::InsertBatch(entries, hashed) => self.insert_batch(&entries, hashed),
+            Op::InsertBatch(entries) => self.insert_batch(&entries),
             Op::Extend(entries) => {
                 let made = |&(key, value): &(u32, u32)| (K::make(key), V::make(value));
                 ours.extend(entries.iter().map(made));
@@ -309,21 +311,12 @@ impl<K: Part, V: Part, S: BuildHasher + Clone + Default> Pair<K, V, S> {
         }
     }
 
-    fn get_many(&mut self, keys: &[K; 4], value: u32) {
+    fn get_disjoint_mut(&mut self, keys: &[K; 4], value: u32) {
         let Self { ours, model } = self;
         let keys_ref = keys.each_ref();
-        let theirs = keys_ref.map(|key| model.get(key));
-        assert_eq!(ours.get_many(keys_ref), theirs);
-        let hashed = keys_ref.map(|key| (ours.hash_of(key), key));
-        assert_eq!(ours.get_many_hashed(hashed), theirs);
         let duplicate = |at: usize| keys[..at].contains(&keys[at]) && model.contains_key(&keys[at]);
         if !(0..4).any(duplicate) {
-            let found = if value % 2 == 0 {
-                ours.get_many_mut(keys_ref)
-            } else {
-                ours.get_disjoint_mut(keys_ref)
-            };
-            for (key, found) in keys.iter().zip(found) {
+            for (key, found) in keys.iter().zip(ours.get_disjoint_mut(keys_ref)) {
                 let theirs = model.get_mut(key);
                 assert_eq!(found, theirs);
                 found.into_iter().chain(theirs).for_each(|now| *now = V::make(value));
@@ -331,7 +324,7 @@ impl<K: Part, V: Part, S: BuildHasher + Clone + Default> Pair<K, V, S> {
         }
     }
 
-    fn insert_batch(&mut self, entries: &[(u32, u32)], hashed: bool) {
+    fn insert_batch(&mut self, entries: &[(u32, u32)]) {
         let Self { ours, model } = self;
         let mut expected = vec![];
         for (at, &(key, value)) in entries.iter().enumerate() {
@@ -340,13 +333,7 @@ impl<K: Part, V: Part, S: BuildHasher + Clone + Default> Pair<K, V, S> {
         }
         let mut replaced = vec![];
         let made = entries.iter().map(|&(key, value)| (K::make(key), V::make(value)));
-        if hashed {
-            let hash = |(key, value)| (ours.hash_of(&key), key, value);
-            let hashed: Vec<(u64, K, V)> = made.map(hash).collect();
-            ours.insert_batch_hashed(hashed, |at, old| replaced.push((at, old)));
-        } else {
-            ours.insert_batch(made, |at, old| replaced.push((at, old)));
-        }
+        ours.insert_batch(made, |at, old| replaced.push((at, old)));
         assert_eq!(replaced, expected);
     }
 
@@ -505,8 +492,8 @@ fn each_once() -> Vec<Op> {
     Vec::from([
         Op::InsertRun(0, 1, RUN),
         Op::Get(39),
-        Op::GetMany([1, 2, 30, 39], 0),
-        Op::GetMany([1, 2, 30, 39], 1),
+        Op::GetDisjointMut([1, 2, 30, 39], 0),
+        Op::GetDisjointMut([1, 2, 30, 39], 1),
         Op::GetBatch(keys(), false),
         Op::GetBatch(keys(), true),
         Op::GetBatchMut(keys(), false, 1),
@@ -529,8 +516,7 @@ fn each_once() -> Vec<Op> {
         Op::Hashed(33, 9),
         Op::Remove(4),
         Op::RemoveEntry(5),
-        Op::InsertBatch(entries(), false),
-        Op::InsertBatch(entries(), true),
+        Op::InsertBatch(entries()),
         Op::SetAll(4),
         Op::Reserve(50),
         Op::Shrink,

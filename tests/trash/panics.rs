@@ -111,9 +111,9 @@ fn changes<const PAD: usize>() -> [Act<PAD>; 8] {
             on_model: |model| model.extend((0..50).map(|key| (key, 3))),
         },
         Act {
-            name: "get_many_mut",
+            name: "get_disjoint_mut",
             on_map: |map| {
-                let found = map.get_many_mut([&Counted::new(1), &Counted::new(2)]);
+                let found = map.get_disjoint_mut([&Counted::new(1), &Counted::new(2)]);
                 found.into_iter().flatten().for_each(|value| value.0 = Counted::new(4));
             },
             on_model: |model| model.extend([(1, 4), (2, 4)]),

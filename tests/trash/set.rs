@@ -4,7 +4,7 @@ use core::hash::{Hash, Hasher};
 use std::collections::HashSet;
 
 use flowtable::trash::set::{Difference, Intersection};
-use flowtable::{DefaultHashBuilder, TrashSet};
+use flowtable::{DefaultHashBuilder, Prehashed, TrashSet};
 use model::hashers::{Weak, mix};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -14,16 +14,12 @@ enum Op {
     Insert(u32),
     TryInsert(u32),
     InsertHashed(u32),
-    TryInsertHashed(u32),
     Replace(u32),
-    ReplaceHashed(u32),
     GetOrInsert(u32),
-    GetOrInsertHashed(u32),
     GetOrInsertWith(u32),
     Remove(u32),
     RemoveHashed(u32),
     Take(u32),
-    TakeHashed(u32),
     Extend(Vec<u32>),
     Contains(Vec<u32>),
     Retain(u64),
@@ -41,16 +37,12 @@ fn op() -> impl Strategy<Value = Op> {
         3 => key().prop_map(Op::Insert),
         2 => key().prop_map(Op::TryInsert),
         2 => key().prop_map(Op::InsertHashed),
-        2 => key().prop_map(Op::TryInsertHashed),
         2 => key().prop_map(Op::Replace),
-        2 => key().prop_map(Op::ReplaceHashed),
         2 => key().prop_map(Op::GetOrInsert),
-        2 => key().prop_map(Op::GetOrInsertHashed),
         2 => key().prop_map(Op::GetOrInsertWith),
         2 => key().prop_map(Op::Remove),
         2 => key().prop_map(Op::RemoveHashed),
         2 => key().prop_map(Op::Take),
-        2 => key().prop_map(Op::TakeHashed),
         8 => keys().prop_map(Op::Extend),
         2 => keys().prop_map(Op::Contains),
         1 => (0..4_u64).prop_map(Op::Retain),
@@ -77,26 +69,16 @@ impl Sets {
         let Self { ours, model } = self;
         match op {
             Op::InsertHashed(key) => {
-                let hash = ours.hash_of(&key);
-                assert_eq!(ours.contains_hashed(hash, &key), model.contains(&key));
-                assert_eq!(ours.insert_hashed(hash, key), model.insert(key));
-                assert_eq!(ours.get_hashed(hash, &key), Some(&key));
-            }
-            Op::TryInsertHashed(key) => {
-                assert_eq!(ours.try_insert_hashed(ours.hash_of(&key), key), Ok(model.insert(key)));
-            }
-            Op::ReplaceHashed(key) => {
-                assert_eq!(ours.replace_hashed(ours.hash_of(&key), key), model.replace(key));
-            }
-            Op::GetOrInsertHashed(key) => {
-                assert_eq!(ours.get_or_insert_hashed(ours.hash_of(&key), key), &key);
+                let value = Prehashed { hash: ours.hash_of(&key), key: &key };
+                assert_eq!(ours.contains(value), model.contains(&key));
+                assert_eq!(ours.get_or_insert_with(value, |key| *key), &key);
                 model.insert(key);
+                assert_eq!(ours.get(value), Some(&key));
             }
             Op::RemoveHashed(key) => {
-                assert_eq!(ours.remove_hashed(ours.hash_of(&key), &key), model.remove(&key));
-            }
-            Op::TakeHashed(key) => {
-                assert_eq!(ours.take_hashed(ours.hash_of(&key), &key), model.take(&key));
+                let value = Prehashed { hash: ours.hash_of(&key), key: &key };
+                assert_eq!(ours.remove(value), model.remove(&key));
+                assert_eq!(ours.take(value), None);
             }
             op => self.whole(op),
         }
@@ -143,8 +125,9 @@ impl Sets {
                     found.push(is_there);
                 });
                 assert!(found.iter().copied().eq(keys.iter().map(|key| model.contains(key))));
-                let hashes: Vec<u64> = keys.iter().map(|key| ours.hash_of(key)).collect();
-                ours.contains_batch_hashed(&hashes, &keys, |i, is_there| {
+                let hash = |&key| Prehashed { hash: ours.hash_of(&key), key };
+                let prehashed: Vec<Prehashed<u32>> = keys.iter().map(hash).collect();
+                ours.contains_batch(prehashed.iter().map(Prehashed::as_ref), |i, is_there| {
                     assert_eq!(is_there, found[i]);
                 });
             }

@@ -28,7 +28,7 @@ pub(crate) fn churned(n: usize, pairs: usize) -> Results {
     let start = Instant::now();
     for value in 0..pairs {
         let key = &mut keys[rng.random_range(0..n)];
-        map.remove(key).expect("the key is present");
+        map.remove(&*key).expect("the key is present");
         *key = Words::random(&mut rng);
         map.insert(*key, value as u64);
     }

@@ -4,7 +4,7 @@ use std::hash::BuildHasher;
 use std::net::{IpAddr, Ipv4Addr};
 
 use flowtable::sockets::{Match, Name, SocketTable};
-use flowtable::{DefaultHashBuilder, FiveTuple, FlowKey, TrashMap};
+use flowtable::{DefaultHashBuilder, FiveTuple, FlowKey, TrashMap, write_to};
 
 use crate::maps::subject::Map;
 use crate::subject::BURST;
@@ -81,7 +81,7 @@ impl<S: BuildHasher> Map<FlowKey> for V4<S> {
     }
     #[inline]
     fn get_batch<'a>(&'a self, keys: &[FlowKey; BURST], found: &mut [Option<&'a u64>; BURST]) {
-        self.0.get_batch(&keys.each_ref().map(tuple), found);
+        self.0.get_batch(&keys.each_ref().map(tuple), write_to(found));
     }
 }
 

@@ -10,7 +10,7 @@ mod tables;
 
 use std::hint::black_box;
 
-use flowtable::{DefaultHashBuilder, TrashMap};
+use flowtable::{DefaultHashBuilder, TrashMap, write_to};
 
 /// Operations of each kind.
 const COUNT: u64 = 65_536;
@@ -36,7 +36,7 @@ fn count_miss(map: &Map, keys: &[u128]) -> u64 {
 fn count_burst(map: &Map, keys: &[u128]) -> u64 {
     let (mut found, mut sum) = ([None; 32], 0);
     for keys in keys.chunks_exact(32) {
-        map.get_batch(keys, &mut found);
+        map.get_batch(keys, write_to(&mut found));
         sum += found.iter().flatten().copied().sum::<u64>();
     }
     sum

@@ -6,7 +6,7 @@ use core::iter::FusedIterator;
 use equivalent::Equivalent;
 
 use super::TrashSet;
-use crate::hash::DefaultHashBuilder;
+use crate::hash::{DefaultHashBuilder, Query};
 use crate::invariant::InvariantError;
 use crate::memory::{Allocator, Global};
 use crate::table::Position;
@@ -40,16 +40,16 @@ impl<T, S> TrashSet<T, S> {
     /// # Example
     ///
     /// ```
-    /// use flowtable::{DefaultHashBuilder, TrashSet};
+    /// use flowtable::{DefaultHashBuilder, Prehashed, TrashSet};
     ///
     /// let set: TrashSet<u32> = TrashSet::with_hasher(DefaultHashBuilder::with_seed(7));
     /// let hasher = set.hasher().clone();
     /// let mut other = TrashSet::with_capacity_and_hasher(100, hasher);
-    /// let hash = set.hash_of(&443); // once for all sets with the hasher
-    /// assert!(other.capacity() >= 100 && other.insert_hashed(hash, 443));
-    /// assert!(other.contains_hashed(hash, &443));
-    /// assert_eq!(other.get_hashed(hash, &443), Some(&443));
-    /// assert_eq!(other.take_hashed(hash, &443), Some(443));
+    /// assert!(other.capacity() >= 100 && other.insert(443));
+    /// let https = Prehashed { hash: set.hash_of(&443), key: &443 }; // for both sets
+    /// assert!(other.contains(https) && !set.contains(https));
+    /// assert_eq!(other.get(https), Some(&443));
+    /// assert_eq!(other.take(https), Some(443));
     /// ```
     #[must_use]
     pub const fn with_hasher(hasher: S) -> Self {
@@ -221,7 +221,8 @@ impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> TrashSet<T, S, A> {
         Self { map: TrashMap::with_capacity_and_hasher_in(capacity, hasher, memory) }
     }
 
-    /// Returns the hash of a value: what the methods that take a hash expect.
+    /// Returns the hash of a value by the set's hasher: that of a
+    /// [`Prehashed`](crate::Prehashed).
     #[inline]
     pub fn hash_of<Q: Hash + ?Sized>(&self, value: &Q) -> u64 {
         self.map.hash_of(value)
@@ -255,22 +256,15 @@ impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> TrashSet<T, S, A> {
         self.map.shrink_to(capacity);
     }
 
-    /// Whether the set has a value.
+    /// Returns whether the set has a value.
     #[inline]
     #[must_use]
-    pub fn contains<Q: Hash + Equivalent<T> + ?Sized>(&self, value: &Q) -> bool {
+    pub fn contains<Q: Query<T>>(&self, value: Q) -> bool {
         self.map.contains_key(value)
     }
 
-    /// Whether the set has a value, given its hash: see [`TrashMap::get_hashed`].
-    #[inline]
-    #[must_use]
-    pub fn contains_hashed<Q: Hash + Equivalent<T> + ?Sized>(&self, hash: u64, value: &Q) -> bool {
-        self.map.contains_key_hashed(hash, value)
-    }
-
-    /// Calls `each` with the index of each value in the slice and whether the set has it, in the
-    /// order of the slice. The misses of 32 lookups overlap.
+    /// Calls `each` with the index of each value and whether the set has it, in the order of the
+    /// values: see [`TrashMap::get_batch`].
     ///
     /// # Example
     ///
@@ -284,12 +278,11 @@ impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> TrashSet<T, S, A> {
     /// });
     /// assert_eq!(passed, [0, 2]);
     /// ```
-    pub fn contains_batch<Q: Hash + Equivalent<T>>(
-        &self,
-        values: &[Q],
-        mut each: impl FnMut(usize, bool),
-    ) {
-        self.map.get_batch_with(values, |index, found| each(index, found.is_some()));
+    pub fn contains_batch<I>(&self, values: I, mut each: impl FnMut(usize, bool))
+    where
+        I: IntoIterator<Item: Query<T>, IntoIter: Clone>,
+    {
+        self.map.get_batch(values, |index, found| each(index, found.is_some()));
     }
 
     /// Returns a reference to the value of the set that is equivalent to `value`.
@@ -307,26 +300,13 @@ impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> TrashSet<T, S, A> {
     /// ```
     #[inline]
     #[must_use]
-    pub fn get<Q: Hash + Equivalent<T> + ?Sized>(&self, value: &Q) -> Option<&T> {
+    pub fn get<Q: Query<T>>(&self, value: Q) -> Option<&T> {
         self.map.get_key_value(value).map(|(value, ())| value)
-    }
-
-    /// Returns a reference to the value of the set that is equivalent to `value`, given its hash:
-    /// see [`TrashMap::get_hashed`].
-    #[inline]
-    #[must_use]
-    pub fn get_hashed<Q: Hash + Equivalent<T> + ?Sized>(&self, hash: u64, value: &Q) -> Option<&T> {
-        self.map.get_key_value_hashed(hash, value).map(|(value, ())| value)
     }
 
     /// Inserts a value. Returns whether it was not there; one that was stays.
     pub fn insert(&mut self, value: T) -> bool {
-        self.insert_hashed(self.hash_of(&value), value)
-    }
-
-    /// Inserts a value, given its hash: see [`TrashMap::get_hashed`].
-    pub fn insert_hashed(&mut self, hash: u64, value: T) -> bool {
-        self.map.insert_hashed(hash, value, ()).is_none()
+        self.map.insert(value, ()).is_none()
     }
 
     /// Inserts a value, like [`insert`](Self::insert), or returns it if there is no memory.
@@ -342,78 +322,78 @@ impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> TrashSet<T, S, A> {
     /// assert_eq!((set.try_insert(7), set.try_insert(7)), (Ok(true), Ok(false)));
     /// ```
     pub fn try_insert(&mut self, value: T) -> Result<bool, TryInsertError<T>> {
-        self.try_insert_hashed(self.hash_of(&value), value)
+        match self.map.try_insert(value, ()) {
+            Ok(replaced) => Ok(replaced.is_none()),
+            Err(TryInsertError { refused: (refused, ()), error }) => {
+                Err(TryInsertError { refused, error })
+            }
+        }
     }
 
     /// Inserts a value, and returns the equal one that it replaces.
     pub fn replace(&mut self, value: T) -> Option<T> {
-        self.replace_hashed(self.hash_of(&value), value)
+        let (hash, at) = self.locate(&&value);
+        if let Some((own, ())) = at.and_then(|at| self.map.current_table_mut().get_mut(at)) {
+            return Some(core::mem::replace(own, value));
+        }
+        self.insert_absent(hash, value);
+        None
     }
 
     /// Inserts a value if there is no equal one, and returns a reference to the one in the set.
     pub fn get_or_insert(&mut self, value: T) -> &T {
-        self.get_or_insert_hashed(self.hash_of(&value), value)
+        let (hash, at) = self.locate(&&value);
+        let at = at.unwrap_or_else(|| self.insert_absent(hash, value));
+        self.at(at)
     }
 
     /// Inserts the result of `owned` if there is no value equivalent to `value`, and returns a
-    /// reference to the one in the set.
+    /// reference to the one in the set. For an insertion with the hash at hand, too.
     ///
     /// # Panics
     ///
     /// If the result of `owned` is not equivalent to `value`.
-    pub fn get_or_insert_with<Q: Hash + Equivalent<T> + ?Sized>(
+    pub fn get_or_insert_with<Q: Query<T>>(
         &mut self,
-        value: &Q,
-        owned: impl FnOnce(&Q) -> T,
+        value: Q,
+        owned: impl FnOnce(&Q::Key) -> T,
     ) -> &T {
-        let (hash, at) = self.locate(self.hash_of(value), value);
+        let (hash, at) = self.locate(&value);
         let at = at.unwrap_or_else(|| {
-            let owned = owned(value);
-            assert!(value.equivalent(&owned), "the value is not equivalent");
+            let owned = owned(value.key());
+            assert!(value.key().equivalent(&owned), "the value is not equivalent");
             self.insert_absent(hash, owned)
         });
         self.at(at)
     }
 
     /// The hash of a value in the current table, and the position of the equivalent one there.
-    pub(super) fn locate<Q>(&mut self, hash: u64, value: &Q) -> (u64, Option<Position>)
-    where
-        Q: Hash + Equivalent<T> + ?Sized,
-    {
-        self.map.locate_prepared(hash, value).unwrap_or_else(|error| error.raise())
+    fn locate<Q: Query<T>>(&mut self, value: &Q) -> (u64, Option<Position>) {
+        let located = self.map.locate_prepared(value.hash_with(self.hasher()), value.key());
+        located.unwrap_or_else(|error| error.raise())
     }
 
     /// Inserts a value that is not in the set, given its hash in the current table.
-    pub(super) fn insert_absent(&mut self, hash: u64, value: T) -> Position {
+    fn insert_absent(&mut self, hash: u64, value: T) -> Position {
         let (table, hasher) = self.map.current_mut();
         let room = table.make_room(hash, &hasher).unwrap_or_else(|error| error.raise());
         room.insert_at((value, ())).1
     }
 
     /// The value at a position that has just been located or filled.
-    pub(super) fn at(&self, at: Position) -> &T {
+    fn at(&self, at: Position) -> &T {
         let entry = self.map.current().get(at);
         entry.map(|(value, ())| value).expect("the set has not changed since")
     }
 
     /// Removes a value. Returns whether it was there.
-    pub fn remove<Q: Hash + Equivalent<T> + ?Sized>(&mut self, value: &Q) -> bool {
+    pub fn remove<Q: Query<T>>(&mut self, value: Q) -> bool {
         self.take(value).is_some()
     }
 
     /// Removes and returns the value that is equivalent to `value`.
-    pub fn take<Q: Hash + Equivalent<T> + ?Sized>(&mut self, value: &Q) -> Option<T> {
+    pub fn take<Q: Query<T>>(&mut self, value: Q) -> Option<T> {
         self.map.remove_entry(value).map(|(value, ())| value)
-    }
-
-    /// Removes and returns the value that is equivalent to `value`, given its hash: see
-    /// [`TrashMap::get_hashed`].
-    pub fn take_hashed<Q: Hash + Equivalent<T> + ?Sized>(
-        &mut self,
-        hash: u64,
-        value: &Q,
-    ) -> Option<T> {
-        self.map.remove_entry_hashed(hash, value).map(|(value, ())| value)
     }
 
     /// Keeps the values for which `keep` returns true. O(slots). If `keep` or a drop panics: see

@@ -10,7 +10,6 @@
 // First, so that the documentation of the type begins with its methods.
 mod methods;
 
-mod hashed;
 mod ops;
 mod traits;
 
