@@ -12,6 +12,13 @@ pub struct Damage {
     pub resumed: Option<u64>,
 }
 
+impl Damage {
+    /// A record that was cut after `length` bytes, before another file.
+    pub(crate) fn before_file(file: u64, length: usize) -> Self {
+        Self { offset: file - length as u64, kind: DamageKind::Cut, resumed: Some(file) }
+    }
+}
+
 /// The kind of a damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DamageKind {
@@ -23,6 +30,8 @@ pub enum DamageKind {
     UnknownInterface,
     /// The record is empty in all fields.
     Zeros,
+    /// The record was cut, and another file follows.
+    Cut,
 }
 
 /// The damaged places of a capture: all are counted, the first ones are kept.
@@ -62,6 +71,7 @@ impl fmt::Display for Damage {
             DamageKind::Malformed => write!(f, "a malformed block")?,
             DamageKind::UnknownInterface => write!(f, "a packet of an undescribed interface")?,
             DamageKind::Zeros => write!(f, "a record of zeros")?,
+            DamageKind::Cut => write!(f, "a record that was cut, before another file")?,
         }
         match self.resumed {
             Some(offset) => write!(f, "; reading continued at byte {offset}"),

@@ -28,6 +28,14 @@ impl Order {
         })
     }
 
+    /// Returns the bytes of a 32-bit integer.
+    pub(crate) const fn bytes(self, number: u32) -> [u8; 4] {
+        match self {
+            Self::Big => number.to_be_bytes(),
+            Self::Little => number.to_le_bytes(),
+        }
+    }
+
     /// Reads the signed 64-bit integer at `at`, if `bytes` are long enough.
     pub(crate) fn i64(self, bytes: &[u8], at: usize) -> Option<i64> {
         let field = *bytes.get(at..)?.first_chunk()?;

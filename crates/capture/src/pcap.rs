@@ -5,35 +5,73 @@
 //!     │ seconds │ fraction │ captured │ on the wire │ bytes …       │      16 bytes and the packet
 //! ```
 //!
-//! The magic determines the byte order, and whether the fraction is of micro- or nanoseconds.
-//! Records of the "modified" format have 8 bytes more, which are skipped.
+//! The magic determines the byte order, whether the fraction is of micro- or nanoseconds, and the
+//! lengths of the headers. Before version 2.4, the two lengths of a record are exchanged.
 //!
 //! These fields are parsed here and not by `pcap-parser`: its parsers return complete records only,
 //! but this reader also returns the beginning of a record that is truncated or too long for a
 //! buffer; and they support the modified format in one byte order only.
 //!
+//! The header of a file in place of a record begins another file: captures were concatenated, or a
+//! capturing program was restarted. If the file before it was cut, its last record covers this
+//! header, which is found when no usual record follows.
+//!
 //! A record of an impossible length, or of zeros, is damaged. The next record is then searched for
-//! byte by byte: two headers in a row whose times and lengths are plausible.
+//! byte by byte: a header with plausible lengths, and another one behind its packet. If its time is
+//! far from those of the last records, three more headers have to follow: no single wrong time
+//! makes the search reject all records. The search is linear in the bytes that it passes.
 //!
 //! Format: draft-ietf-opsawg-pcap.
 
-use super::damage::{DamageKind, Damages, Search};
+use super::damage::{Damage, DamageKind, Damages, Search};
 use super::order::Order;
-use super::reader::{End, Located};
+use super::pcapng;
+use super::reader::{End, Located, Next};
 use super::window::Window;
 
 /// A pcap file after its header.
 pub(crate) struct Pcap {
     order: Order,
-    /// Nanoseconds in one unit of the fraction of a second.
-    unit_ns: u64,
-    record_header: usize,
+    kind: Kind,
+    lengths: Lengths,
     link: u16,
     /// The maximum plausible length of a captured packet.
     longest: u32,
-    /// Seconds of the last record.
-    last_s: Option<u32>,
+    /// Seconds of the last records.
+    recent: [Option<u32>; 8],
+    /// Number of records, of which the last one has this number less one.
+    records: usize,
     search: Option<Search>,
+}
+
+/// A kind of file.
+#[derive(Clone, Copy)]
+struct Kind {
+    /// The first four bytes, as a number in the byte order of the file.
+    magic: u32,
+    /// Nanoseconds in one unit of the fraction of a second.
+    unit_ns: u64,
+    file_header: usize,
+    record_header: usize,
+}
+
+const KINDS: [Kind; 5] = [
+    Kind { magic: 0xa1b2_c3d4, unit_ns: 1000, file_header: 24, record_header: 16 },
+    Kind { magic: 0xa1b2_3c4d, unit_ns: 1, file_header: 24, record_header: 16 },
+    // The modified format of Linux: index of the interface, protocol, direction.
+    Kind { magic: 0xa1b2_cd34, unit_ns: 1000, file_header: 24, record_header: 24 },
+    // lcap of Ixia, by hardware and by software: the length of all records is in the file's header.
+    Kind { magic: 0x1c00_01ac, unit_ns: 1, file_header: 28, record_header: 16 },
+    Kind { magic: 0x1c00_01ab, unit_ns: 1000, file_header: 28, record_header: 16 },
+];
+
+/// The order of the two lengths of a record.
+#[derive(Clone, Copy)]
+enum Lengths {
+    CapturedFirst,
+    WireFirst,
+    /// Programs of version 2.3 differ: the shorter length is that of the captured bytes.
+    Either,
 }
 
 /// The header of a record.
@@ -46,72 +84,122 @@ struct Header {
 }
 
 impl Pcap {
-    /// Length of the file's header.
-    pub(crate) const HEADER: usize = 24;
+    /// Length of the longest header of a file.
+    pub(crate) const HEADER: usize = 28;
 
     /// The maximum snap length of tcpdump and Wireshark.
     const SNAP_LEN: u32 = 262_144;
 
-    /// The maximum difference in seconds of successive records after a damage.
+    /// The maximum difference in seconds from one of the last records, of a record that one more
+    /// header confirms.
     const NEAR: u32 = 7 * 24 * 3600;
 
-    /// Parses the header of a file, if it is a pcap.
-    pub(crate) fn open(header: &[u8]) -> Option<Self> {
-        let (order, unit_ns, record_header) = match *header.first_chunk()? {
-            [0xa1, 0xb2, 0xc3, 0xd4] => (Order::Big, 1000, 16),
-            [0xd4, 0xc3, 0xb2, 0xa1] => (Order::Little, 1000, 16),
-            [0xa1, 0xb2, 0x3c, 0x4d] => (Order::Big, 1, 16),
-            [0x4d, 0x3c, 0xb2, 0xa1] => (Order::Little, 1, 16),
-            [0xa1, 0xb2, 0xcd, 0x34] => (Order::Big, 1000, 24),
-            [0x34, 0xcd, 0xb2, 0xa1] => (Order::Little, 1000, 24),
-            _ => return None,
-        };
+    /// The headers that confirm any other record.
+    const CHAIN: usize = 3;
+
+    /// Parses the header of a file, if it is a pcap. Returns it with the length of the header.
+    pub(crate) fn open(header: &[u8]) -> Option<(Self, usize)> {
+        let (order, kind) = kind(header)?;
+        let (major, minor) = (order.u16(header, 4)?, order.u16(header, 6)?);
         let snap_len = order.u32(header, 16)?;
         let longest = if snap_len <= Window::MAX as u32 / 2 { snap_len } else { 0 };
         // The upper half describes frame check sequences, which are after the data.
         let link = (order.u32(header, 20)? & 0xffff) as u16;
-        let (longest, last_s, search) = (longest.max(Self::SNAP_LEN), None, None);
-        Some(Self { order, unit_ns, record_header, link, longest, last_s, search })
+        header.get(..kind.file_header)?;
+        let pcap = Self {
+            order,
+            kind,
+            lengths: match (major, minor) {
+                (2, 3) => Lengths::Either,
+                (2, 0..3) | (543, 0) => Lengths::WireFirst,
+                _ => Lengths::CapturedFirst,
+            },
+            link,
+            longest: longest.max(Self::SNAP_LEN),
+            recent: [None; 8],
+            records: 0,
+            search: None,
+        };
+        Some((pcap, kind.file_header))
     }
 
     /// Returns the record at the beginning of the window. Its packet may have fewer bytes than its
     /// header states: the file is truncated, or the record is damaged.
-    pub(crate) fn next(
-        &mut self,
-        window: &mut Window,
-        damages: &mut Damages,
-    ) -> Result<Located, End> {
+    pub(crate) fn next(&mut self, window: &mut Window, damages: &mut Damages) -> Result<Next, End> {
         loop {
             if let Some(search) = self.search {
                 let is_found = self.find_record(window, search)?;
                 search.end(window.offset(), is_found, damages);
                 self.search = None;
             }
-            let bytes = window.fill_to(self.record_header)?;
+            let bytes = window.fill_to(self.kind.record_header)?;
             if bytes.is_empty() {
                 return Err(End::Whole);
             }
+            if begins_file(bytes) {
+                return Ok(Next::File);
+            }
             let header = self.header(bytes).ok_or(End::Cut)?;
+            let is_usual = self.is_record(bytes) && self.is_near(header);
+            if !is_usual && self.return_to_file(window, damages) {
+                return Ok(Next::File);
+            }
             if header.is_zero() || header.captured > self.longest {
+                if self.skip_to_file(window, damages)? {
+                    return Ok(Next::File);
+                }
                 if let Some(located) = self.begin_search(header, window)? {
-                    return Ok(located);
+                    return Ok(Next::Frame(located));
                 }
                 continue;
             }
-            self.last_s = Some(header.seconds);
-            return Ok(self.located(header, window, header.captured)?);
+            let located = self.located(header, window, header.captured)?;
+            window.retain(located.data.end);
+            self.recent[self.records % self.recent.len()] = Some(header.seconds);
+            self.records += 1;
+            return Ok(Next::Frame(located));
         }
     }
 
+    /// Moves the window back to the header of a file that the last record covers: the file before
+    /// it was cut. Returns whether there is one.
+    pub(crate) fn return_to_file(&self, window: &mut Window, damages: &mut Damages) -> bool {
+        let (bytes, record) = window.behind();
+        let Some(at) = (1..record).find(|at| begins_file(&bytes[*at..])) else { return false };
+        window.rewind(record - at);
+        damages.add(Damage::before_file(window.offset(), at));
+        true
+    }
+
+    /// Moves the window to the header of a file that begins inside a record's header: the file
+    /// before it was cut there. Returns whether there is one.
+    fn skip_to_file(&self, window: &mut Window, damages: &mut Damages) -> std::io::Result<bool> {
+        let header = self.kind.record_header;
+        // What begins at its end has to be complete.
+        let bytes = window.fill_to(header + 12)?;
+        let mut within = 1..header.min(bytes.len());
+        let Some(at) = within.find(|at| begins_file(&bytes[*at..])) else { return Ok(false) };
+        damages.add(Damage::before_file(window.offset() + at as u64, at));
+        window.consume(at as u64);
+        window.settle()?;
+        Ok(true)
+    }
+
     fn header(&self, bytes: &[u8]) -> Option<Header> {
-        if bytes.len() < self.record_header {
+        if bytes.len() < self.kind.record_header {
             return None;
         }
+        let (first, second) = (self.order.u32(bytes, 8)?, self.order.u32(bytes, 12)?);
+        let (captured, wire_len) = match self.lengths {
+            Lengths::CapturedFirst => (first, second),
+            Lengths::WireFirst => (second, first),
+            Lengths::Either => (first.min(second), first.max(second)),
+        };
         Some(Header {
             seconds: self.order.u32(bytes, 0)?,
             fraction: self.order.u32(bytes, 4)?,
-            captured: self.order.u32(bytes, 8)?,
-            wire_len: self.order.u32(bytes, 12)?,
+            captured,
+            wire_len,
         })
     }
 
@@ -122,14 +210,14 @@ impl Pcap {
         window: &mut Window,
         captured: u32,
     ) -> std::io::Result<Located> {
-        let wanted = self.record_header + captured as usize;
+        let wanted = self.kind.record_header + captured as usize;
         let there = window.fill_to(wanted)?.len().min(wanted);
         let (seconds, fraction) = (u64::from(header.seconds), u64::from(header.fraction));
         Ok(Located {
-            time_ns: seconds * 1_000_000_000 + fraction * self.unit_ns,
+            time_ns: Some(seconds * 1_000_000_000 + fraction * self.kind.unit_ns),
             link: self.link,
             wire_len: header.wire_len,
-            data: self.record_header..there,
+            data: self.kind.record_header..there,
             record_len: wanted as u64,
         })
     }
@@ -141,11 +229,11 @@ impl Pcap {
         header: Header,
         window: &mut Window,
     ) -> std::io::Result<Option<Located>> {
-        let is_packet = !header.is_zero() && self.is_timely(header);
+        let is_packet = !header.is_zero() && self.is_near(header) && self.has_fraction(header);
         let captured = header.captured.min(header.wire_len).min(self.longest);
         let located = if is_packet { Some(self.located(header, window, captured)?) } else { None };
         let offset = window.offset();
-        let length = self.record_header as u64 + u64::from(header.captured);
+        let length = self.kind.record_header as u64 + u64::from(header.captured);
         self.search = Some(match header.is_zero() {
             true => Search { offset, kind: DamageKind::Zeros, claimed_end: None },
             false => Search {
@@ -154,51 +242,85 @@ impl Pcap {
                 claimed_end: Some(offset + length),
             },
         });
+        window.retain(0);
         if located.is_none() {
             window.consume(1);
         }
         // The search begins right after the header.
-        let searched_from = self.record_header as u64;
+        let searched_from = self.kind.record_header as u64;
         Ok(located.map(|located| Located { record_len: searched_from, ..located }))
     }
 
-    /// Advances the window to the next plausible record. Returns whether there is one.
+    /// Advances the window to the next plausible record, or to another file. Returns whether there
+    /// is one.
     fn find_record(&self, window: &mut Window, search: Search) -> std::io::Result<bool> {
         loop {
             if !window.settle()? {
                 return Ok(false);
             }
-            let length = window.fill_to(self.record_header)?.len();
-            if length < self.record_header {
+            let length = window.fill_to(self.kind.record_header)?.len();
+            if length < self.kind.record_header {
                 window.consume(length as u64);
                 window.settle()?;
                 return Ok(false);
             }
             let bytes = window.data();
-            let headers = bytes.len() - self.record_header + 1;
-            let Some(at) = (0..headers).find(|at| self.is_record(&bytes[*at..])) else {
+            let headers = bytes.len() - self.kind.record_header + 1;
+            let high = self.high_byte();
+            let is_begin = |at: &usize| {
+                let bytes = &bytes[*at..];
+                bytes[high] == 0 && self.is_record(bytes) || begins_file(bytes)
+            };
+            let Some(at) = (0..headers).find(is_begin) else {
                 window.consume(headers as u64);
+                window.spend(headers)?;
                 continue;
             };
             window.consume(at as u64);
             window.settle()?;
-            if self.is_confirmed(window, search)? {
+            window.spend(at)?;
+            if begins_file(window.data()) || self.is_confirmed(window, search)? {
                 return Ok(true);
             }
             window.consume(1);
         }
     }
 
-    /// Returns whether another record, or the end of the file, is behind the plausible one at the
-    /// beginning of the window.
+    /// Returns the offset of a byte that is 0 in each plausible header: the highest one of the
+    /// captured length, which is below 2^24. This is the first test of each byte of a search.
+    const fn high_byte(&self) -> usize {
+        match (self.lengths, self.order) {
+            (Lengths::CapturedFirst | Lengths::Either, Order::Big) => 8,
+            (Lengths::CapturedFirst | Lengths::Either, Order::Little) => 11,
+            (Lengths::WireFirst, Order::Big) => 12,
+            (Lengths::WireFirst, Order::Little) => 15,
+        }
+    }
+
+    /// Returns whether as many plausible records as necessary, or the end of the source, follow the
+    /// one at the beginning of the window.
     fn is_confirmed(&self, window: &mut Window, search: Search) -> std::io::Result<bool> {
-        let Some(header) = self.header(window.data()) else { return Ok(false) };
+        let Some(mut header) = self.header(window.data()) else { return Ok(false) };
         if search.claimed_end == Some(window.offset()) {
             return Ok(true);
         }
-        let length = self.record_header + header.captured as usize;
-        let bytes = window.fill_to(length + self.record_header)?;
-        Ok(bytes.len() == length || bytes.get(length..).is_some_and(|next| self.is_record(next)))
+        let necessary = if self.is_near(header) { 1 } else { Self::CHAIN };
+        let mut at = 0;
+        for seen in 0..necessary {
+            at += self.kind.record_header + header.captured as usize;
+            let bytes = window.fill_to(at + self.kind.record_header)?;
+            let Some(next) = bytes.get(at..) else { return Ok(seen > 0) };
+            if next.is_empty() || begins_file(next) {
+                return Ok(true);
+            }
+            header = match self.header(next) {
+                // The window or the source ends.
+                None => return Ok(seen > 0),
+                Some(_) if !self.is_record(next) => return Ok(false),
+                Some(header) => header,
+            };
+        }
+        Ok(true)
     }
 
     /// Returns whether a plausible header is at the beginning of these bytes.
@@ -206,14 +328,44 @@ impl Pcap {
         let Some(header) = self.header(bytes) else { return false };
         (1..=self.longest).contains(&header.captured)
             && (header.captured..=Window::MAX as u32).contains(&header.wire_len)
-            && self.is_timely(header)
+            && self.has_fraction(header)
     }
 
-    /// Returns whether the time of a record is plausible.
-    fn is_timely(&self, header: Header) -> bool {
-        let is_near = self.last_s.is_none_or(|last| last.abs_diff(header.seconds) <= Self::NEAR);
-        is_near && u64::from(header.fraction) * self.unit_ns < 1_000_000_000
+    /// Returns whether the fraction of a second is below one.
+    fn has_fraction(&self, header: Header) -> bool {
+        u64::from(header.fraction) * self.kind.unit_ns < 1_000_000_000
     }
+
+    /// Returns whether the time of a record is near that of one of the last records, if there are
+    /// any.
+    fn is_near(&self, header: Header) -> bool {
+        let mut recent = self.recent.iter().flatten();
+        self.records == 0 || recent.any(|last| last.abs_diff(header.seconds) <= Self::NEAR)
+    }
+}
+
+/// Returns byte order and kind of a file that begins with these bytes, if it is a pcap.
+fn kind(bytes: &[u8]) -> Option<(Order, Kind)> {
+    let of = |order: Order| {
+        let magic = order.u32(bytes, 0)?;
+        Some((order, *KINDS.iter().find(|kind| kind.magic == magic)?))
+    };
+    of(Order::Little).or_else(|| of(Order::Big))
+}
+
+/// Returns whether these bytes are the beginning of a capture file, inside another one: the magic
+/// of a pcap with a version that was in use, or a section of a pcapng.
+pub(crate) fn begins_file(bytes: &[u8]) -> bool {
+    let Some(first) = bytes.first() else { return false };
+    // Nearly all bytes are none of these.
+    if !matches!(first, 0x0a | 0x1c | 0x34 | 0x4d | 0xa1 | 0xab..=0xac | 0xd4) {
+        return false;
+    }
+    if pcapng::section_order(bytes).is_some() {
+        return true;
+    }
+    let Some((order, _)) = kind(bytes) else { return false };
+    order.u16(bytes, 4) == Some(2) && order.u16(bytes, 6).is_some_and(|minor| minor <= 4)
 }
 
 impl Header {

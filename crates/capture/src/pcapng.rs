@@ -9,26 +9,31 @@
 //! packets, and blocks of unknown types, are skipped by their length.
 //!
 //! A block is damaged if its two lengths differ. The next block is then searched for byte by byte:
-//! a known type, and two equal lengths.
+//! a known type, and two equal lengths. The search is linear in the bytes that it passes. Some
+//! programs do not count the padding of a block in its lengths, whether or not it is there.
 //!
-//! `pcap-parser` parses interface descriptions, with their options, and simple packets. It collects
-//! all options of a block, several times the bytes that they have in the file, so it gets only
-//! descriptions of at most [`MAX_DESCRIPTION`] bytes; the few fields of other packets are parsed
-//! here. So is the clock: `pcap-parser` reads offsets in one byte order only and refuses clocks
-//! with powers of two.
+//! A simple packet has no time: it gets that of the packet before it, or of the first one after it.
+//!
+//! `pcap-parser` parses interface descriptions, with their options. It collects all options of a
+//! block, several times the bytes that they have in the file, so it gets only descriptions of at
+//! most [`MAX_DESCRIPTION`] bytes; the few fields of packets are parsed here. So is the clock:
+//! `pcap-parser` reads offsets in one byte order only and refuses clocks with powers of two.
 //!
 //! Format: draft-ietf-opsawg-pcapng.
 
+use std::borrow::Cow;
+
 use pcap_parser::{InterfaceDescriptionBlock, OptionCode};
 use pcap_parser::{parse_interfacedescriptionblock_be, parse_interfacedescriptionblock_le};
-use pcap_parser::{parse_simplepacketblock_be, parse_simplepacketblock_le};
 
 use super::damage::{Damage, DamageKind, Damages, Search};
 use super::order::Order;
-use super::reader::{End, Located};
+use super::pcap::begins_file;
+use super::reader::{End, Located, Next};
 use super::window::Window;
 
 /// The state of the current section.
+#[derive(Clone)]
 pub(crate) struct Pcapng {
     order: Order,
     /// By ID. `None` is one with a malformed description, which keeps its ID.
@@ -73,40 +78,40 @@ impl Pcapng {
     }
 
     /// Returns the next packet; the window then begins with its block.
-    pub(crate) fn next(
-        &mut self,
-        window: &mut Window,
-        damages: &mut Damages,
-    ) -> Result<Located, End> {
+    pub(crate) fn next(&mut self, window: &mut Window, damages: &mut Damages) -> Result<Next, End> {
         loop {
             if let Some(search) = self.search {
                 let is_found = self.find_block(window, search)?;
                 search.end(window.offset(), is_found, damages);
                 self.search = None;
             }
-            let Some((kind, length)) = self.block(window)? else { continue };
+            // A section is a block like all others.
+            let is_section = section_order(window.fill_to(12)?).is_some();
+            if !is_section && begins_file(window.data()) {
+                return Ok(Next::File);
+            }
+            let Some(Block { kind, size }) = self.block(window)? else { continue };
             // A block that is too long is treated as empty: malformed, if its type matters.
-            let wanted = if length as usize <= longest(kind) { length as usize } else { 0 };
+            let wanted = if size <= longest(kind) { size } else { 0 };
             let offset = window.offset();
             match self.take(kind, &window.data()[..wanted]) {
-                Taken::Packet(located) => return Ok(located),
+                Taken::Packet(located) => return Ok(Next::Frame(located)),
                 Taken::Nothing => {}
                 Taken::Damaged(kind) => {
-                    let resumed = Some(offset + u64::from(length));
+                    let resumed = Some(offset + size as u64);
                     damages.add(Damage { offset, kind, resumed });
                 }
             }
-            window.consume(u64::from(length));
+            window.consume(size as u64);
             if !window.settle()? {
                 return Err(End::Cut);
             }
         }
     }
 
-    /// Returns type and length of the block at the beginning of the window, which has it as a
-    /// whole. Enters a new section. Returns `None` if the block is damaged, after beginning a
-    /// search for the next one.
-    fn block(&mut self, window: &mut Window) -> Result<Option<(u32, u32)>, End> {
+    /// Returns the block at the beginning of the window, which has it as a whole. Enters a new
+    /// section. Returns `None` if the block is damaged, after beginning a search for the next one.
+    fn block(&mut self, window: &mut Window) -> Result<Option<Block>, End> {
         let head = window.fill_to(12)?;
         if head.is_empty() {
             return Err(End::Whole);
@@ -124,13 +129,16 @@ impl Pcapng {
         if wanted > Window::MAX {
             claimed_end = Some(window.offset() + u64::from(length));
         } else if wanted >= 12 {
-            let Some(block) = window.fill_to(wanted)?.get(..wanted) else { return Err(End::Cut) };
-            if order.u32(block, wanted - TRAILER) == Some(length) {
+            let bytes = window.fill_to(wanted.next_multiple_of(4))?;
+            if bytes.len() < wanted {
+                return Err(End::Cut);
+            }
+            if let Some(size) = size(bytes, length, order) {
                 if kind == SECTION {
                     self.order = order;
                     self.interfaces.clear();
                 }
-                return Ok(Some((kind, length)));
+                return Ok(Some(Block { kind, size }));
             }
             damage = DamageKind::Malformed;
         }
@@ -153,28 +161,40 @@ impl Pcapng {
             }
             let bytes = window.data();
             let heads = bytes.len() - 11;
-            let Some(at) = (0..heads).find(|at| self.is_head(&bytes[*at..])) else {
+            // The first byte of a known type, which is the first test of each byte of a search.
+            let types = match self.order {
+                Order::Big => 0..=0,
+                Order::Little => INTERFACE as u8..=ENHANCED_PACKET as u8,
+            };
+            let is_begin = |at: &usize| {
+                let bytes = &bytes[*at..];
+                types.contains(&bytes[0]) && self.is_head(bytes) || begins_file(bytes)
+            };
+            let Some(at) = (0..heads).find(is_begin) else {
                 window.consume(heads as u64);
+                window.spend(heads)?;
                 continue;
             };
             window.consume(at as u64);
             window.settle()?;
-            if self.is_block(window, search)? {
+            window.spend(at)?;
+            if begins_file(window.data()) || self.is_block(window, search)? {
                 return Ok(true);
             }
             window.consume(1);
         }
     }
 
-    /// Returns whether these bytes begin like a block.
+    /// Returns whether these bytes begin like a block of this section.
     fn is_head(&self, bytes: &[u8]) -> bool {
-        let section = section_order(bytes);
-        let order = section.unwrap_or(self.order);
+        let order = self.order;
         let (Some(kind), Some(length)) = (order.u32(bytes, 0), order.u32(bytes, 4)) else {
             return false;
         };
-        let is_known = section.is_some() || (INTERFACE..=ENHANCED_PACKET).contains(&kind);
-        is_known && length % 4 == 0 && (12..=Window::MAX).contains(&(length as usize))
+        let is_known = (INTERFACE..=ENHANCED_PACKET).contains(&kind);
+        let has_packet = matches!(kind, OBSOLETE_PACKET | ENHANCED_PACKET);
+        let captured = if has_packet { order.u32(bytes, 20).unwrap_or(0) } else { 0 };
+        is_known && (12..=Window::MAX).contains(&(length as usize)) && captured <= length
     }
 
     /// Returns whether what begins like a block at the beginning of the window is one.
@@ -182,11 +202,9 @@ impl Pcapng {
         if search.claimed_end == Some(window.offset()) {
             return Ok(true);
         }
-        let order = section_order(window.data()).unwrap_or(self.order);
-        let Some(length) = order.u32(window.data(), 4) else { return Ok(false) };
-        let wanted = length as usize;
-        let block = window.fill_to(wanted)?.get(..wanted);
-        Ok(block.is_some_and(|block| order.u32(block, wanted - TRAILER) == Some(length)))
+        let Some(length) = self.order.u32(window.data(), 4) else { return Ok(false) };
+        let bytes = window.fill_to((length as usize).next_multiple_of(4))?;
+        Ok(size(bytes, length, self.order).is_some())
     }
 
     fn take(&mut self, kind: u32, block: &[u8]) -> Taken {
@@ -210,9 +228,10 @@ impl Pcapng {
     }
 
     fn describe(&mut self, block: &[u8]) -> Taken {
+        let block = self.padded(block);
         let parsed = match self.order {
-            Order::Big => parse_interfacedescriptionblock_be(block),
-            Order::Little => parse_interfacedescriptionblock_le(block),
+            Order::Big => parse_interfacedescriptionblock_be(&block),
+            Order::Little => parse_interfacedescriptionblock_le(&block),
         };
         let interface = parsed.ok().map(|(_, described)| Interface::new(&described, self.order));
         if self.interfaces.len() < MAX_INTERFACES {
@@ -221,17 +240,30 @@ impl Pcapng {
         interface.map_or(Taken::Damaged(DamageKind::Malformed), |_| Taken::Nothing)
     }
 
+    /// Returns a block with its padding, and with lengths that count it.
+    fn padded<'a>(&self, block: &'a [u8]) -> Cow<'a, [u8]> {
+        let size = block.len().next_multiple_of(4);
+        if size < 12 || self.order.u32(block, 4) == Some(size as u32) {
+            return block.into();
+        }
+        let mut padded = block[..block.len() - TRAILER].to_vec();
+        padded.resize(size - TRAILER, 0);
+        let length = self.order.bytes(size as u32);
+        padded[4..8].copy_from_slice(&length);
+        padded.extend(length);
+        padded.into()
+    }
+
     /// Parses an enhanced or obsolete packet of an interface.
     fn packet(&self, interface: Interface, block: &[u8]) -> Option<Located> {
         let (high, low) = (self.order.u32(block, 12)?, self.order.u32(block, 16)?);
         let captured = self.order.u32(block, 20)? as usize;
         let room = block.len().checked_sub(ENHANCED_HEADER + TRAILER)?;
-        let length_again = self.order.u32(block, block.len() - TRAILER)?;
-        let is_whole = captured <= room && length_again as usize == block.len();
-        is_whole.then_some(Located {
-            time_ns: interface.clock.time_ns(high, low),
+        let wire_len = self.order.u32(block, 24)?;
+        (captured <= room).then(|| Located {
+            time_ns: Some(interface.clock.time_ns(high, low)),
             link: interface.link,
-            wire_len: self.order.u32(block, 24)?,
+            wire_len,
             data: ENHANCED_HEADER..ENHANCED_HEADER + captured,
             record_len: block.len() as u64,
         })
@@ -239,25 +271,54 @@ impl Pcapng {
 
     /// Parses a simple packet, which has no time, and belongs to the first interface.
     fn simple(&self, interface: Interface, block: &[u8]) -> Option<Located> {
-        let parsed = match self.order {
-            Order::Big => parse_simplepacketblock_be(block),
-            Order::Little => parse_simplepacketblock_le(block),
-        };
-        let (_, packet) = parsed.ok()?;
+        let room = block.len().checked_sub(SIMPLE_HEADER + TRAILER)?;
+        let wire_len = self.order.u32(block, 8)?;
         let snap_len = if interface.snap_len == 0 { u32::MAX } else { interface.snap_len };
-        let captured = packet.data.len().min(packet.origlen.min(snap_len) as usize);
+        let captured = room.min(wire_len.min(snap_len) as usize);
         Some(Located {
-            time_ns: 0,
+            time_ns: None,
             link: interface.link,
-            wire_len: packet.origlen,
+            wire_len,
             data: SIMPLE_HEADER..SIMPLE_HEADER + captured,
             record_len: block.len() as u64,
         })
     }
 
+    /// Returns the time of the first packet of these blocks that has one.
+    pub(crate) fn first_time(&self, mut blocks: &[u8]) -> Option<u64> {
+        let mut ahead = self.clone();
+        loop {
+            let (kind, length) = (self.order.u32(blocks, 0)?, self.order.u32(blocks, 4)?);
+            let size = size(blocks, length, self.order).filter(|size| *size >= 12)?;
+            if kind == SECTION {
+                return None;
+            }
+            let (block, rest) = blocks.split_at(size);
+            if let Taken::Packet(Located { time_ns: Some(time_ns), .. }) = ahead.take(kind, block) {
+                return Some(time_ns);
+            }
+            blocks = rest;
+        }
+    }
+
     fn interface(&self, id: u32) -> Option<Interface> {
         *self.interfaces.get(id as usize)?
     }
+}
+
+/// A whole block.
+struct Block {
+    kind: u32,
+    /// Its length in the file, with padding.
+    size: usize,
+}
+
+/// Returns the size of the block at the beginning of these bytes, which states this length at both
+/// of its ends; `None` if it does not.
+fn size(bytes: &[u8], length: u32, order: Order) -> Option<usize> {
+    let length_at_end = |size: &usize| order.u32(bytes.get(..*size)?, size.checked_sub(TRAILER)?);
+    let mut sizes = [length as usize, (length as usize).next_multiple_of(4)].into_iter();
+    sizes.find(|size| length_at_end(size) == Some(length))
 }
 
 /// The contents of a block.
@@ -278,7 +339,7 @@ const fn longest(kind: u32) -> usize {
 }
 
 /// Returns the byte order of the section that begins here, if one does.
-fn section_order(head: &[u8]) -> Option<Order> {
+pub(crate) fn section_order(head: &[u8]) -> Option<Order> {
     if Order::Big.u32(head, 0)? != SECTION {
         return None;
     }

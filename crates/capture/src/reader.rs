@@ -8,7 +8,8 @@
 //! with the next plausible record.
 //!
 //! A live source returns an error of kind `WouldBlock` if it has no bytes for now: then
-//! [`poll_frame`](Capture::poll_frame) returns `Pending`.
+//! [`poll_frame`](Capture::poll_frame) returns `Pending`, as it does after a few milliseconds of
+//! work without a frame.
 
 use core::error::Error;
 use core::fmt;
@@ -28,7 +29,8 @@ use super::window::Window;
 /// One packet as it was captured.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
-    /// Nanoseconds since the epoch; 0 if the capture has no time for the packet.
+    /// Nanoseconds since the epoch. A packet without a time has that of the packet before it; at the
+    /// beginning of the capture, that of the first one with a time, or 0 if that is far.
     pub time_ns: u64,
     /// Link type, by its number in the registry of tcpdump.org.
     pub link: u16,
@@ -40,7 +42,8 @@ pub struct Frame<'a> {
 
 /// A frame whose bytes are still in the window.
 pub(crate) struct Located {
-    pub(crate) time_ns: u64,
+    /// `None` if the capture has no time for it.
+    pub(crate) time_ns: Option<u64>,
     pub(crate) link: u16,
     pub(crate) wire_len: u32,
     /// The range of the frame in the window's data.
@@ -49,9 +52,29 @@ pub(crate) struct Located {
     pub(crate) record_len: u64,
 }
 
+/// What is next in a file.
+pub(crate) enum Next {
+    Frame(Located),
+    /// The beginning of another file.
+    File,
+}
+
 enum Format {
     Pcap(Pcap),
     Pcapng(Pcapng),
+}
+
+impl Format {
+    /// Opens the file at the beginning of the window, if it is a capture.
+    fn open(window: &mut Window) -> io::Result<Option<Self>> {
+        let head = window.fill_to(Pcap::HEADER)?;
+        if let Some((pcap, header)) = Pcap::open(head) {
+            window.consume(header as u64);
+            return Ok(Some(Self::Pcap(pcap)));
+        }
+        // Its first block is a section.
+        Ok(Pcapng::open(head).map(Self::Pcapng))
+    }
 }
 
 /// A source whose format is not known yet.
@@ -72,31 +95,21 @@ impl Opening {
     ///
     /// If it cannot be read, or is not a capture.
     pub fn poll(&mut self) -> Result<Option<Capture>, OpenError> {
-        let head = match self.window.fill_to(Pcap::HEADER) {
+        self.window.resume();
+        let format = match Format::open(&mut self.window) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
-            head => head?,
+            Ok(None) if self.window.data().is_empty() => return Err(OpenError::Empty),
+            format => format?.ok_or(OpenError::NotACapture)?,
         };
-        if head.is_empty() {
-            return Err(OpenError::Empty);
-        }
-        let (format, header) = if let Some(pcap) = Pcap::open(head) {
-            (Format::Pcap(pcap), Pcap::HEADER as u64)
-        } else if let Some(pcapng) = Pcapng::open(head) {
-            // The section header is a block like all others.
-            (Format::Pcapng(pcapng), 0)
-        } else {
-            return Err(OpenError::NotACapture);
-        };
-        let mut window = mem::replace(&mut self.window, Window::new(Box::new(io::empty())));
-        window.consume(header);
-        let damages = Damages::default();
+        let window = mem::replace(&mut self.window, Window::new(Box::new(io::empty())));
         Ok(Some(Capture {
             window,
             format,
             next: None,
+            last_ns: None,
             is_held: false,
             whole: 0,
-            damages,
+            damages: Damages::default(),
             end: None,
         }))
     }
@@ -108,6 +121,9 @@ pub struct Capture {
     format: Format,
     /// The next frame, if it was located and not returned.
     next: Option<Located>,
+    /// Time of the last packet that has one; before the first of these, its time if that is known,
+    /// or else 0. `None` before any packet.
+    last_ns: Option<u64>,
     /// Whether the record returned last is not dropped yet.
     is_held: bool,
     /// Number of complete records.
@@ -163,7 +179,8 @@ impl Capture {
         Some(self.frame(next))
     }
 
-    /// Returns the next frame, if it has arrived; `None` at the end.
+    /// Returns the next frame, if it has arrived; `None` at the end. A call is short: it returns
+    /// `Pending`, too, after a long way without a frame, so that a caller can react to signals.
     pub fn poll_frame(&mut self) -> Poll<Option<Frame<'_>>> {
         match self.poll_time() {
             Poll::Pending => Poll::Pending,
@@ -177,17 +194,19 @@ impl Capture {
 
     /// Returns the time of the next frame, if it has arrived; `None` at the end.
     pub fn poll_time(&mut self) -> Poll<Option<u64>> {
-        if let Some(next) = &self.next {
-            return Poll::Ready(Some(next.time_ns));
+        if self.next.is_some() {
+            return Poll::Ready(self.last_ns);
         }
         if self.end.is_some() {
             return Poll::Ready(None);
         }
+        self.window.resume();
         match self.advance() {
             Ok(next) => {
-                let time_ns = next.time_ns;
+                let before = next.time_ns.or(self.last_ns);
+                self.last_ns = before.or_else(|| Some(self.time_ahead(&next).unwrap_or(0)));
                 self.next = Some(next);
-                Poll::Ready(Some(time_ns))
+                Poll::Ready(self.last_ns)
             }
             Err(End::Unreadable(error)) if error.kind() == ErrorKind::WouldBlock => Poll::Pending,
             Err(end) => {
@@ -199,21 +218,39 @@ impl Capture {
 
     /// Returns the frame, and marks its record as consumed.
     fn frame(&mut self, located: Located) -> Frame<'_> {
-        let Located { time_ns, link, wire_len, data, record_len } = located;
+        let Located { time_ns: _, link, wire_len, data, record_len } = located;
+        let time_ns = self.last_ns.unwrap_or(0);
         self.window.consume(record_len);
         self.is_held = true;
         let data = self.window.data().get(data).unwrap_or_default();
         Frame { time_ns, link, wire_len, data }
     }
 
+    /// Returns the time of the first packet after this one that has a time, as far as bytes have
+    /// arrived.
+    fn time_ahead(&self, located: &Located) -> Option<u64> {
+        let Format::Pcapng(pcapng) = &self.format else { return None };
+        pcapng.first_time(self.window.data().get(located.record_len as usize..)?)
+    }
+
     fn advance(&mut self) -> Result<Located, End> {
-        if !self.window.settle()? {
-            return Err(End::Cut);
-        }
-        self.whole += u64::from(mem::take(&mut self.is_held));
-        match &mut self.format {
-            Format::Pcap(pcap) => pcap.next(&mut self.window, &mut self.damages),
-            Format::Pcapng(pcapng) => pcapng.next(&mut self.window, &mut self.damages),
+        let Self { window, damages, .. } = self;
+        loop {
+            let is_whole = window.settle()?;
+            self.whole += u64::from(mem::take(&mut self.is_held) && is_whole);
+            let next = match &mut self.format {
+                Format::Pcap(pcap) if !is_whole => match pcap.return_to_file(window, damages) {
+                    true => Next::File,
+                    false => return Err(End::Cut),
+                },
+                Format::Pcapng(_) if !is_whole => return Err(End::Cut),
+                Format::Pcap(pcap) => pcap.next(window, damages)?,
+                Format::Pcapng(pcapng) => pcapng.next(window, damages)?,
+            };
+            match next {
+                Next::Frame(located) => return Ok(located),
+                Next::File => self.format = Format::open(window)?.ok_or(End::Cut)?,
+            }
         }
     }
 
@@ -230,6 +267,12 @@ impl Capture {
     /// Returns the damaged places so far.
     pub const fn damages(&self) -> &Damages {
         &self.damages
+    }
+
+    /// Returns the work of reading so far: bytes read, moved and examined. It is linear in the
+    /// decompressed bytes, whatever these are.
+    pub const fn work(&self) -> u64 {
+        self.window.work()
     }
 
     /// Returns the offset in the decompressed bytes up to which the capture was read.

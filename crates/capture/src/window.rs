@@ -6,7 +6,12 @@
 //! ```
 //!
 //! A source without bytes for now returns an error of kind `WouldBlock`. All methods pass it on
-//! without losing their position, so the same call can be repeated later.
+//! without losing their position, so the same call can be repeated later. They return the same
+//! error after [`SLICE`](Window::SLICE) units of work, so that no call is long: a caller that reads
+//! on may first look at its signals.
+//!
+//! The work is linear in the bytes of the source: bytes are moved only after a quarter of the
+//! buffer was consumed.
 
 use std::io::{self, ErrorKind, Read};
 
@@ -20,6 +25,12 @@ pub(crate) struct Window {
     offset: u64,
     /// Bytes to consume before the next read.
     owed: u64,
+    /// Number of consumed bytes that stay before `start`.
+    retained: usize,
+    /// Units of work: bytes read, moved, cleared or examined, and steps.
+    work: u64,
+    /// The work after which the present call ends.
+    pause: u64,
 }
 
 impl Window {
@@ -29,8 +40,41 @@ impl Window {
     /// Initial size: some hundred packets, so that reads are few.
     const START: usize = 1 << 18;
 
+    /// Units of work of one call: milliseconds.
+    const SLICE: u64 = 1 << 20;
+
     pub(crate) fn new(source: Box<dyn Read>) -> Self {
-        Self { source, bytes: vec![0; Self::START], start: 0, end: 0, offset: 0, owed: 0 }
+        Self {
+            source,
+            bytes: vec![0; Self::START],
+            start: 0,
+            end: 0,
+            offset: 0,
+            owed: 0,
+            retained: 0,
+            work: 0,
+            pause: Self::SLICE,
+        }
+    }
+
+    /// Allows the next [`SLICE`](Self::SLICE) units of work.
+    pub(crate) const fn resume(&mut self) {
+        self.pause = self.work + Self::SLICE;
+    }
+
+    /// Returns the units of work so far.
+    pub(crate) const fn work(&self) -> u64 {
+        self.work
+    }
+
+    /// Counts work that made progress.
+    ///
+    /// # Errors
+    ///
+    /// `WouldBlock` if it is enough for one call.
+    pub(crate) fn spend(&mut self, work: usize) -> io::Result<()> {
+        self.work += work as u64;
+        if self.work >= self.pause { Err(ErrorKind::WouldBlock.into()) } else { Ok(()) }
     }
 
     /// Returns the bytes that have been read and not consumed.
@@ -52,8 +96,14 @@ impl Window {
             self.make_space();
             match self.source.read(&mut self.bytes[self.end..]) {
                 Ok(0) => break,
-                Ok(count) => self.end += count,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Ok(count) => {
+                    self.end += count;
+                    self.work += count as u64;
+                }
+                // After a signal, or much work without a result: the caller may have other work.
+                Err(error) if error.kind() == ErrorKind::Interrupted => {
+                    return Err(ErrorKind::WouldBlock.into());
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -76,8 +126,29 @@ impl Window {
             self.start += dropped;
             self.offset += dropped as u64;
             self.owed -= dropped as u64;
+            self.spend(1)?;
         }
         Ok(true)
+    }
+
+    /// Keeps this number of bytes after they are consumed, until the next call.
+    pub(crate) const fn retain(&mut self, count: usize) {
+        self.retained = count;
+    }
+
+    /// Returns the bytes that are retained after they were consumed, with all after them; and the
+    /// number of the former.
+    pub(crate) fn behind(&self) -> (&[u8], usize) {
+        let count = self.start.min(self.retained);
+        (&self.bytes[self.start - count..self.end], count)
+    }
+
+    /// Moves back by this number of retained bytes, which were consumed.
+    pub(crate) fn rewind(&mut self, count: usize) {
+        let count = count.min(self.start).min(self.retained);
+        self.start -= count;
+        self.offset -= count as u64;
+        (self.owed, self.retained) = (0, 0);
     }
 
     /// Makes space after the end. Grows only when full of bytes that did arrive: a claimed length
@@ -86,11 +157,14 @@ impl Window {
         if self.end < self.bytes.len() {
             return;
         }
-        if self.start > 0 {
-            self.bytes.copy_within(self.start..self.end, 0);
-            self.end -= self.start;
-            self.start = 0;
+        let unused = self.start - self.start.min(self.retained);
+        if unused >= self.bytes.len() / 4 {
+            self.bytes.copy_within(unused..self.end, 0);
+            self.start -= unused;
+            self.end -= unused;
+            self.work += self.end as u64;
         } else {
+            self.work += self.bytes.len() as u64;
             self.bytes.resize(2 * self.bytes.len(), 0);
         }
     }

@@ -78,7 +78,8 @@ fn pcapng_has_sections_interfaces_and_clocks() {
         bytes.extend(interface(endian, Some(0x80 | 20), Some(-1)));
         bytes.extend(obsolete(endian, 2, 3 << 19, &frames[3]));
     }
-    let times = [5_000_003_000_u64, 100_005_000_003, 0, 500_000_000];
+    // The simple packet has the time of the packet before it.
+    let times = [5_000_003_000_u64, 100_005_000_003, 100_005_000_003, 500_000_000];
     let rows: Vec<String> = (1..=8)
         .map(|port| {
             let time = times[(port - 1) % 4];
@@ -552,8 +553,9 @@ fn changed_captures_never_crash_it() {
     }
 }
 
-/// Captures whose flows differ from those of the other tools, and the reason. There are none.
-const EXCEPTIONS: [(&str, &str); 0] = [];
+/// Captures whose flows differ from those of the other tools, and the reason.
+const EXCEPTIONS: [(&str, &str); 1] =
+    [("gopacket-le-test202.pcapng", "a simple packet has no time, which the script shows as 0")];
 
 /// Number of captures of the data folder with tshark's flows, and minimum number with flows of
 /// tshark or the Python script.

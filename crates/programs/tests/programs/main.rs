@@ -14,6 +14,7 @@ mod flow_cache;
 mod frames;
 mod limits;
 mod meter;
+mod reading;
 mod route_lookup;
 mod run;
 #[cfg(feature = "concurrent")]

@@ -1,0 +1,234 @@
+//! The reader of captures: files in files, old formats, packets without times, and the work of a
+//! search after a damage.
+
+use std::task::Poll;
+
+use capture::data::{
+    BIG, ETHERNET, Endian, LITTLE, MICROSECONDS, MODIFIED, NANOSECONDS, enhanced, interface, pcap,
+    section, simple, udp,
+};
+use capture::{Capture, End};
+
+/// Returns the time and the source port of each packet, and the number of damages.
+fn read(bytes: &[u8]) -> (Vec<(u64, u16)>, u64) {
+    let mut capture = Capture::memory(bytes.to_vec()).unwrap_or_else(|error| panic!("{error}"));
+    let mut packets = vec![];
+    while let Some(frame) = capture.next_frame() {
+        let port = frame.data.get(34..36).map_or(0, |port| u16::from_be_bytes([port[0], port[1]]));
+        packets.push((frame.time_ns, port));
+    }
+    (packets, capture.damages().count())
+}
+
+fn ports(bytes: &[u8]) -> Vec<u16> {
+    read(bytes).0.into_iter().map(|(_, port)| port).collect()
+}
+
+/// A pcap with packets of these source ports, a second apart.
+fn file(endian: Endian, magic: u32, seconds: u32, ports: &[u16]) -> Vec<u8> {
+    let frames: Vec<_> = ports.iter().map(|port| udp(*port, 53, 8)).collect();
+    let records: Vec<_> =
+        (seconds..).zip(&frames).map(|(second, frame)| (second, 5, &frame[..])).collect();
+    pcap(endian, magic, ETHERNET, &records)
+}
+
+fn sections(endian: Endian, ports: &[u16]) -> Vec<u8> {
+    let packets = ports.iter().map(|port| enhanced(endian, 0, 7_000_000, &udp(*port, 53, 8)));
+    [section(endian), interface(endian, None, None)]
+        .into_iter()
+        .chain(packets)
+        .collect::<Vec<_>>()
+        .concat()
+}
+
+/// Captures of all formats.
+fn files(ports: &[u16]) -> Vec<Vec<u8>> {
+    let mut files: Vec<_> = [LITTLE, BIG].map(|endian| sections(endian, ports)).into();
+    for magic in [MICROSECONDS, NANOSECONDS, MODIFIED] {
+        files.extend([LITTLE, BIG].map(|endian| file(endian, magic, 1_000_000, ports)));
+    }
+    files
+}
+
+#[test]
+fn a_file_header_begins_another_file() {
+    for first in files(&[1, 2]) {
+        for second in files(&[3, 4]) {
+            let (packets, damages) = read(&[&first[..], &second].concat());
+            let ports: Vec<u16> = packets.iter().map(|packet| packet.1).collect();
+            assert_eq!((&ports[..], damages), (&[1, 2, 3, 4][..], 0), "{first:x?} {second:x?}");
+        }
+    }
+}
+
+/// A capturing program was killed while it wrote, and another one has the same pipe.
+#[test]
+fn a_file_behind_a_cut_one_is_found() {
+    for first in files(&[1, 2, 3]) {
+        let second = file(BIG, NANOSECONDS, 5, &[4, 5, 6, 7, 8, 9]);
+        let last = first.len() - 50;
+        for end in last - 10..first.len() {
+            let ports = ports(&[&first[..end], &second].concat());
+            assert!(ports.ends_with(&[4, 5, 6, 7, 8, 9]), "{end}: {ports:?} {first:x?}");
+            assert!(ports.starts_with(&[1, 2]), "{end}: {ports:?}");
+        }
+    }
+}
+
+#[test]
+fn lengths_of_old_versions_are_exchanged() {
+    for endian in [LITTLE, BIG] {
+        for (version, is_exchanged) in
+            [([2, 2], true), ([2, 3], true), ([2, 3], false), ([2, 4], false), ([543, 0], true)]
+        {
+            let mut bytes = file(endian, MICROSECONDS, 9, &[1, 2, 3]);
+            bytes[4..8].copy_from_slice(&version.map(endian.u16).concat());
+            let record = (bytes.len() - 24) / 3;
+            for at in [24, 24 + record, 24 + 2 * record] {
+                // The packet is longer on the wire than in the file.
+                let (captured, wire) = ((endian.u32)(record as u32 - 16), (endian.u32)(1500));
+                let lengths = if is_exchanged { [wire, captured] } else { [captured, wire] };
+                bytes[at + 8..at + 16].copy_from_slice(&lengths.concat());
+            }
+            let (packets, damages) = read(&bytes);
+            assert_eq!((packets.len(), damages), (3, 0), "{version:?} {is_exchanged}");
+        }
+    }
+}
+
+#[test]
+fn files_of_ixia_have_a_longer_header() {
+    for endian in [LITTLE, BIG] {
+        for (magic, time_ns) in [(0x1c00_01ac, 9_000_000_005), (0x1c00_01ab, 9_000_005_000)] {
+            let mut bytes = file(endian, magic, 9, &[1, 2]);
+            bytes.splice(24..24, [0, 0, 1, 0]);
+            assert_eq!(read(&bytes).0[0], (time_ns, 1));
+        }
+    }
+}
+
+/// Padding that the lengths of a block do not count: it is there, or not.
+#[test]
+fn blocks_without_padding_are_read() {
+    for endian in [LITTLE, BIG] {
+        let whole = enhanced(endian, 0, 7_000_000, &udp(1, 53, 1));
+        // A packet of 43 bytes has one byte of padding.
+        let length = (endian.u32)(whole.len() as u32 - 1);
+        let mut uncounted = whole.clone();
+        let end = whole.len() - 4;
+        uncounted[4..8].copy_from_slice(&length);
+        uncounted[end..].copy_from_slice(&length);
+        let mut absent = uncounted.clone();
+        absent.remove(end - 1);
+        for block in [whole, uncounted, absent] {
+            let bytes = [sections(endian, &[7]), block.clone(), block, sections(endian, &[8])];
+            assert_eq!(
+                read(&bytes.concat()),
+                (
+                    vec![
+                        (7_000_000_000, 7),
+                        (7_000_000_000, 1),
+                        (7_000_000_000, 1),
+                        (7_000_000_000, 8)
+                    ],
+                    0
+                )
+            );
+        }
+    }
+}
+
+#[test]
+fn a_packet_without_a_time_has_that_of_another() {
+    let [one, two, three] = [1, 2, 3].map(|port| udp(port, 53, 0));
+    let head = [section(BIG), interface(BIG, None, None)].concat();
+    let (early, late) = (enhanced(BIG, 0, 5_000_000, &one), enhanced(BIG, 0, 6_000_000, &three));
+    let untimed = simple(BIG, &two);
+    let times = |blocks: &[&[u8]]| -> Vec<u64> {
+        let bytes = [&head[..], &blocks.concat()].concat();
+        read(&bytes).0.into_iter().map(|packet| packet.0 / 1_000_000_000).collect()
+    };
+    assert_eq!(times(&[&early, &untimed, &late]), [5, 5, 6]);
+    assert_eq!(times(&[&untimed, &untimed, &late]), [6, 6, 6]);
+    assert_eq!(times(&[&untimed, &untimed]), [0, 0]);
+}
+
+/// One wrong time before a damage, or wrong times only: the search does not reject what follows.
+#[test]
+fn wrong_times_before_a_damage_do_not_matter() {
+    let all: Vec<u16> = (1..=50).collect();
+    for (from, to) in [(0, 1), (24, 25), (0, 25), (10, 25), (20, 30)] {
+        let mut bytes = file(LITTLE, MICROSECONDS, 1_700_000_000, &all);
+        let record = (bytes.len() - 24) / all.len();
+        for at in from..to {
+            let at = 24 + at * record;
+            bytes[at..at + 4].copy_from_slice(&u32::to_le_bytes(4_000_000_000));
+        }
+        let damaged = 24 + 25 * record;
+        bytes[damaged + 8..damaged + 12].fill(0x7f);
+        let (packets, damages) = read(&bytes);
+        assert!(packets.len() >= 49 && damages == 1, "{from} to {to}: {}", packets.len());
+    }
+}
+
+/// Bytes that look like the beginnings of records or blocks everywhere, after a damage.
+fn decoys() -> Vec<(&'static str, Vec<u8>)> {
+    const SIZE: usize = 1 << 21;
+    let frame = udp(1, 53, 0);
+    let le = |words: &[u32]| LITTLE.words(words);
+    let repeat = |words: &[u32], size: usize| le(words).repeat(size / (4 * words.len()));
+    let blocks = [sections(LITTLE, &[1]), le(&[6, 5])].concat();
+    let records =
+        [file(LITTLE, MICROSECONDS, 9, &[1]), le(&[9, u32::MAX, u32::MAX, u32::MAX])].concat();
+    // A record whose packet is full of headers of files.
+    let mut nested = pcap(LITTLE, MICROSECONDS, ETHERNET, &[(9, 0, &frame)]);
+    let header = nested[..24].to_vec();
+    let inner = [&header[..], &le(&[9, 0, 200_000, 200_000])].concat().repeat(6000);
+    nested.extend(le(&[9, 0, inner.len() as u32, inner.len() as u32]));
+    nested.extend(inner);
+    nested.extend(repeat(&[u32::MAX], SIZE));
+    vec![
+        ("blocks of 16 MiB", [&blocks[..], &repeat(&[6, 1 << 24, 0], SIZE + (1 << 24))].concat()),
+        ("blocks of 1 MiB", [&blocks[..], &repeat(&[6, 1 << 20, 0], SIZE)].concat()),
+        ("unpadded blocks", [&blocks[..], &repeat(&[5, (1 << 18) + 1], SIZE)].concat()),
+        ("records of 256 KiB", [&records[..], &repeat(&[9, 0, 262_111, 262_111], SIZE)].concat()),
+        ("chains of records", [&records[..], &repeat(&[70_000_000, 16, 16, 16], SIZE)].concat()),
+        ("sections", [&blocks[..], &section(LITTLE)[..27].repeat(SIZE / 27)].concat()),
+        ("headers of files", [&records[..], &header.repeat(SIZE / 24)].concat()),
+        ("headers of files in a record", nested),
+        ("garbage", [&records[..], &repeat(&[0xa5a5_a5a5], SIZE)].concat()),
+    ]
+}
+
+#[test]
+fn the_work_of_a_search_is_linear() {
+    for (name, bytes) in decoys() {
+        let size = bytes.len() as u64;
+        let mut capture = Capture::memory(bytes).expect("it is a capture");
+        let (mut frames, mut last) = (0, 0);
+        loop {
+            let polled = capture.poll_frame().map(|frame| frame.is_some());
+            // No call is long, but for one that reads a whole block.
+            let work = capture.work();
+            assert!(work - last <= 4 << 24, "{name}: {} at once", work - last);
+            last = work;
+            match polled {
+                Poll::Ready(false) => break,
+                Poll::Ready(true) => frames += 1,
+                Poll::Pending => {}
+            }
+        }
+        assert!(capture.work() <= 10 * size + (1 << 20), "{name}: {} of {size}", capture.work());
+        assert!(frames > 0 && matches!(capture.end(), Some(End::Whole | End::Cut)), "{name}");
+    }
+}
+
+/// A caller can react to signals during a search.
+#[test]
+fn a_long_search_is_interrupted() {
+    let (_, bytes) = decoys().pop().expect("there are some");
+    let mut capture = Capture::memory(bytes).expect("it is a capture");
+    assert!(capture.poll_frame().is_ready());
+    assert!((0..3).any(|_| capture.poll_frame().is_pending()));
+    assert!(capture.next_frame().is_none());
+}
