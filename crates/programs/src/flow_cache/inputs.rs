@@ -28,6 +28,8 @@ pub(crate) struct Inputs {
     open: Vec<Source>,
     /// Captures that begin later, in descending order of the times of their first packets.
     later: Vec<Later>,
+    /// A capture whose beginning is being read.
+    opening: Option<(String, Opening)>,
     /// Whether there is only one capture, which messages need not name.
     is_single: bool,
     /// Whether a capture is no file, and more packets may arrive at any time.
@@ -82,6 +84,7 @@ impl Inputs {
         let mut opened = Self {
             open: Vec::new(),
             later: Vec::new(),
+            opening: None,
             is_single: inputs.len() < 2,
             is_live: false,
             bar: program.bar(bytes.filter(|_| !inputs.is_empty()), label),
@@ -124,21 +127,29 @@ impl Inputs {
         let is_peeked = !self.is_single && size.is_some();
         let bar = if is_peeked { ProgressBar::hidden() } else { self.bar.clone() };
         let mut opening = Opening::new(bar.wrap_read(bytes));
+        let continues = || match signals.ending() {
+            None => Ok(()),
+            Some(signal) => {
+                let why = format_args!("{signal} before the beginning of {input}");
+                Err(Failure::new(Kind::Signal(signal), why))
+            }
+        };
         let mut capture = loop {
             if let Some(capture) = opening.poll().map_err(failed)? {
                 break capture;
             }
-            if let Some(signal) = signals.ending() {
-                let why = format_args!("{signal} before the beginning of {input}");
-                return Err(Failure::new(Kind::Signal(signal), why));
-            }
+            continues()?;
         };
         if is_peeked {
-            let first_ns = match capture.poll_time() {
-                Poll::Ready(Some(first_ns)) => first_ns,
-                // It is opened first, and its end is reported.
-                Poll::Ready(None) | Poll::Pending => 0,
+            let first_ns = loop {
+                match capture.poll_time() {
+                    Poll::Ready(Some(first_ns)) => break first_ns,
+                    // It is opened first, and its end is reported.
+                    Poll::Ready(None) => break 0,
+                    Poll::Pending => continues()?,
+                }
             };
+            continues()?;
             self.later.push(Later { first_ns, input: input.clone() });
         } else {
             self.is_live |= size.is_none();
@@ -168,6 +179,9 @@ impl Inputs {
     /// Returns the index of the open capture with the earliest frame.
     fn earliest(&mut self) -> Poll<Option<usize>> {
         loop {
+            if !self.poll_opening() {
+                return Poll::Pending;
+            }
             let mut earliest: Option<(u64, usize)> = None;
             let mut ended = None;
             for (at, source) in self.open.iter_mut().enumerate() {
@@ -199,15 +213,34 @@ impl Inputs {
 
     /// Opens a file again, from its beginning.
     fn begin(&mut self, input: &Input) {
-        let bytes = input.open_patient().map_err(OpenError::from);
-        let bar = &self.bar;
-        match bytes.and_then(|origin| Capture::new(bar.wrap_read(origin.bytes))) {
-            Ok(capture) => self.push(input.to_string(), capture),
-            Err(error) => {
-                self.problems.is_damaged = true;
-                self.problems.lines.push(format!("{input} {error}"));
+        match input.open_patient() {
+            Ok(origin) => {
+                let opening = Opening::new(self.bar.wrap_read(origin.bytes));
+                self.opening = Some((input.to_string(), opening));
             }
+            Err(error) => self.lose(&input.to_string(), &error.into()),
         }
+    }
+
+    /// Reads the beginning of the capture that is being opened, if there is one. Returns whether
+    /// that is done.
+    fn poll_opening(&mut self) -> bool {
+        let Some((name, mut opening)) = self.opening.take() else { return true };
+        match opening.poll() {
+            Ok(None) => {
+                self.opening = Some((name, opening));
+                return false;
+            }
+            Ok(Some(capture)) => self.push(name, capture),
+            Err(error) => self.lose(&name, &error),
+        }
+        true
+    }
+
+    /// Records a capture that cannot be read any more.
+    fn lose(&mut self, name: &str, error: &OpenError) {
+        self.problems.is_damaged = true;
+        self.problems.lines.push(format!("{name} {error}"));
     }
 
     /// Records how a capture ended.

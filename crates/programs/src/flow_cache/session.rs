@@ -95,11 +95,14 @@ impl Session {
                     break;
                 }
             }
+            let is_live = inputs.is_live();
             match inputs.poll() {
                 Poll::Ready(Some(frame)) => self.packet(&frame),
                 Poll::Ready(None) => break,
                 Poll::Pending if is_ending => break,
-                Poll::Pending => self.pass_time(),
+                Poll::Pending if is_live => self.pass_time(),
+                // A long way without a packet.
+                Poll::Pending => {}
             }
             if signals.take_report_request() {
                 self.report_progress();

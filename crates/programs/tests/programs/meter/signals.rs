@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use capture::data::{ETHERNET, LITTLE, MICROSECONDS, announce, folder, pcap, udp};
+use capture::data::{ETHERNET, LITTLE, MICROSECONDS, announce, folder, gzip, pcap, udp};
 
 use super::Record;
 use crate::run::{Run, example};
@@ -198,6 +198,32 @@ fn a_signal_ends_a_run_without_packets() {
     let run = run.end();
     assert_eq!((run.code, run.stdout.as_str()), (Some(130), ""), "{run:?}");
     assert_eq!(run.errors(), ["flow_cache: SIGINT before the beginning of standard input"]);
+}
+
+/// During a search after a damage, which would take minutes; in one capture, and in the first of
+/// several, whose beginnings are read before all others.
+#[test]
+fn a_signal_ends_a_long_search() {
+    let (path, name) = place("long search.pcap.gz");
+    let damage = gzip(&vec![0xa5; 1 << 24]);
+    let mut capture = gzip(&flows(100, 1_700_000_000));
+    capture.extend(damage.repeat(500));
+    fs::write(&path, capture).expect("the build folder can be written");
+    let (empty, other) = place("no packet.pcap.gz");
+    let header = pcap(LITTLE, MICROSECONDS, ETHERNET, &[]);
+    let bytes = [gzip(&[&header[..], &[0xa5; 100]].concat()), damage.repeat(500)].concat();
+    fs::write(&empty, bytes).expect("the build folder can be written");
+    for (captures, packets) in [(vec![&name[..]], "100 packets, "), (vec![&other, &name], "")] {
+        let run = LiveRun::with(&captures);
+        run.wait_for_handlers();
+        thread::sleep(Duration::from_secs(1));
+        let start = Instant::now();
+        run.signal("TERM");
+        let run = run.end();
+        assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+        assert_eq!(run.code, Some(143), "{run:?}");
+        assert!(run.stdout.contains(packets), "{run:?}");
+    }
 }
 
 #[test]
