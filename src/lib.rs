@@ -15,7 +15,7 @@
 //!     // One lookup; the answer belongs to the same flow. Time is an argument.
 //!     let seen = flows.observe(&key, Packet::UDP, Timestamp::from_millis(milliseconds))?;
 //!     *seen.flow += length;
-//!     // From 100,000 flows on, a new flow evicts another one, which is returned here.
+//!     // From 100,000 flows on, a new flow evicts an old flow, which is returned here.
 //!     assert!(seen.removed().is_none());
 //! }
 //! // A minute without packets ends a flow. One call does a bounded amount of work.
@@ -48,7 +48,7 @@
 //!
 //! The papers' tables are [`trie`] (also with hashed keys: [`Headed`](key::bits::Headed), and as a
 //! flow cache: [`Unicache`](trie::unicache::Unicache)), [`demux`], [`cache`], [`ephemeral`] and
-//! [`eviction`]. The feature `papers` has what else they describe: scheduling, threaded indices,
+//! [`eviction`]. The feature `papers` has their other mechanisms: scheduling, threaded indices,
 //! data manipulation headers, packets that compute, and the classic hashes.
 //!
 //! Each module describes its structure, its invariants, its costs and its paper.
