@@ -278,7 +278,8 @@ impl<T, const BITS: u32, A: Allocator + Clone> ChunkedVec<T, BITS, A> {
     }
 }
 
-/// Chunks whose elements are dropped one after another: if the destructor of one panics, the others as well.
+/// Chunks whose elements are dropped one after another: if the destructor of one panics, the others
+/// as well.
 struct Dropping<T, A: Allocator> {
     chunks: Vec<NonNull<T>, A>,
     layout: Layout,

@@ -350,8 +350,8 @@ impl Tpca {
         (self.move_to_front_entry() + self.move_to_front_ack()) / 2.0
     }
 
-    /// Equation 5': PCBs in front of the PCB of an entry, in the list that moves to the front, where
-    /// users enter nothing while they wait.
+    /// Equation 5': PCBs in front of the PCB of an entry, in the list that moves to the front,
+    /// where users enter nothing while they wait.
     ///
     /// They belong to the other users who sent a packet while this one thought for T seconds.
     /// Another user sent none if it thought all that time, with probability e^(-aT) / (1 + aR), or
@@ -395,8 +395,8 @@ impl Tpca {
         others * (1.0 - (-waiting).exp() / (1.0 + waiting))
     }
 
-    /// Equation 6': PCBs in front of the PCB of a packet, in the list that moves to the front, where
-    /// users enter nothing while they wait.
+    /// Equation 6': PCBs in front of the PCB of a packet, in the list that moves to the front,
+    /// where users enter nothing while they wait.
     ///
     /// # Example
     ///

@@ -74,8 +74,8 @@
 //!
 //! # Malicious headers
 //!
-//! A receiver may trust the properties that the parser checks, and no others: that regions are within the
-//! packet. A malicious sender can
+//! A receiver may trust the properties that the parser checks, and no others: that regions are
+//! within the packet. A malicious sender can
 //!
 //! - cause its own packet to be read, and its bytes to be copied into the buffer of the receiver,
 //!   up to the end of the buffer. No offset reaches other memory.

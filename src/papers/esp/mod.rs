@@ -100,9 +100,9 @@
 //! | RCOLLECT | 5 | [`Operation`] | children, reported, result, child, value | 56 |
 //!
 //! The length is in words of 32 bits and must match the instruction: there is no padding between
-//! the operands and the payload. The checksum is the Internet checksum, over the packet without its payload.
-//! The protocol is the IP protocol number of the payload: a *piggybacked* instruction precedes a
-//! datagram, and has the protocol of the datagram; a packet without payload has
+//! the operands and the payload. The checksum is the Internet checksum, over the packet without its
+//! payload. The protocol is the IP protocol number of the payload: a *piggybacked* instruction
+//! precedes a datagram, and has the protocol of the datagram; a packet without payload has
 //! [`NO_NEXT_HEADER`](EspPacket::NO_NEXT_HEADER). The payload is not read.
 //!
 //! The checksum does not detect a word that changes from 0x0000 to 0xffff or back, nor words that

@@ -17,8 +17,8 @@
 //!   a hash, as Swiss tables and [`TrashMap`](crate::TrashMap) do, needs another hash.
 //! - **`write(&[u8])` is portable**, and so is `of`, which is equivalent. The partition of a key's
 //!   bytes into writes does not affect the hash. The [`Hash`](core::hash::Hash) of integers writes
-//!   them in native byte order, and the `Hash` of slices and arrays writes their length first: a key with
-//!   equal hashes on all hosts must write its bytes itself.
+//!   them in native byte order, and the `Hash` of slices and arrays writes their length first: a
+//!   key with equal hashes on all hosts must write its bytes itself.
 //!
 //! Papers: Jain, *A comparison of hashing schemes for address lookup in computer networks* (1992);
 //! Chandranmenon and Varghese, *Trading packet headers for packet processing* (1995), section

@@ -142,9 +142,9 @@ impl ThreadConfig {
         self.with_unshared_buffers(input.div_ceil(2), output.div_ceil(2))
     }
 
-    /// Sets the capacities of queues without a waiting thread at the other end: the queues of network
-    /// cards, or of threads that are not throttled. Thresholds are [capped](super::Throttle) at the
-    /// smaller capacity.
+    /// Sets the capacities of queues without a waiting thread at the other end: the queues of
+    /// network cards, or of threads that are not throttled. Thresholds are
+    /// [capped](super::Throttle) at the smaller capacity.
     ///
     /// # Example
     ///

@@ -51,7 +51,8 @@ pub struct Input {
 impl Input {
     /// Creates the configuration of an input port with this thread, which polls all the time.
     ///
-    /// The timeout of a thread that polls is the time between polls; the timeout of other threads has no effect.
+    /// The timeout of a thread that polls is the time between polls; the timeout of other threads
+    /// has no effect.
     #[must_use]
     pub const fn new(thread: ThreadConfig) -> Self {
         Self { thread, polling: Polling::Always, only_path: None }
