@@ -1,7 +1,8 @@
 //! Classic hashes of routers, without a key: XOR folding, Fletcher's checksum and CRCs.
 //!
-//! They are hash functions of routers, for comparisons and for functions that several parties
-//! agree on. For each of them there is a [`BuildHasher`], such as `BuildHasherDefault<Crc32>`.
+//! They are hash functions of routers, for comparisons and for functions that several parties agree
+//! on. For each of them there is a [`BuildHasher`](core::hash::BuildHasher), such as
+//! `BuildHasherDefault<Crc32>`.
 //!
 //! | | bits | weakness | use |
 //! |---|--:|---|---|
