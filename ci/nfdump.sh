@@ -66,7 +66,7 @@ theirs() {
 # Runs the example with these arguments, and sets `received` to the final report of nfcapd.
 collect() {
     start_collector
-    "$example" "$@" --top 0 --csv "$work/csv" --ipfix "127.0.0.1:$port" >"$work/report"
+    "$example" "$@" --top 0 --overwrite --csv "$work/csv" --ipfix "127.0.0.1:$port" >"$work/report"
     # nfcapd reads the messages in its socket within this time.
     sleep 1
     kill "$collector"

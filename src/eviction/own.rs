@@ -1,5 +1,4 @@
-//! The operations of tables with the crate's own policies, in addition to
-//! [`Eviction`](super::Eviction).
+//! What tables of this crate do with its policies, besides [`Eviction`].
 //!
 //! ```text
 //!     any policy           victim ──▸ a slot: occupied? evictable?

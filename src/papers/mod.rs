@@ -1,4 +1,4 @@
-//! Mechanisms of the papers other than tables, for study and comparison.
+//! What the papers describe besides tables, for study and comparison.
 //!
 //! | module | subject | paper |
 //! |---|---|---|

@@ -7,3 +7,4 @@ mod prefixes;
 mod routes;
 mod trash;
 mod trie;
+mod verbs;

@@ -18,15 +18,15 @@ pub(crate) struct Counters {
     pub(crate) last_ns: u64,
     /// Union of all TCP flags.
     pub(crate) flags: TcpFlags,
-    /// Type and code of the first ICMP message; 0 for other protocols.
-    pub(crate) icmp: u16,
+    /// Type and code of the first ICMP message; `None` for other protocols.
+    pub(crate) icmp: Option<u16>,
 }
 
 impl Counters {
     fn add(&mut self, packet: &Packet) {
         if self.packets == 0 {
             self.first_ns = packet.time_ns;
-            self.icmp = packet.icmp.unwrap_or_default();
+            self.icmp = packet.icmp;
         }
         self.first_ns = self.first_ns.min(packet.time_ns);
         self.last_ns = self.last_ns.max(packet.time_ns);

@@ -5,7 +5,7 @@ use flowtable::flow_cache::{Config, Metrics};
 
 use super::Meter;
 use super::ending::Linger;
-use super::export::{Export, Output};
+use super::export::{Export, Sink};
 use super::intake::Step;
 use super::options::Options;
 use super::workers::Workers;
@@ -32,7 +32,7 @@ impl Engine {
     pub(crate) fn new(
         configs: Vec<Config>,
         options: &Options,
-        outputs: Vec<Output>,
+        outputs: Vec<Box<dyn Sink>>,
     ) -> Result<Self, Failure> {
         let detects_close = options.ending.linger != Linger::Off;
         let export = Export::new(outputs, options.top);

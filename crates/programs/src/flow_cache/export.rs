@@ -1,7 +1,6 @@
 //! Export of records to sinks, and selection of the largest.
 
 use core::cmp::Reverse;
-use std::io::{self, ErrorKind};
 use std::mem;
 
 use flowtable::Timestamp;
@@ -9,18 +8,36 @@ use flowtable::flow_cache::EndReason;
 
 use super::record::Record;
 
-/// A destination of records.
+/// The reader of an output has closed its pipe.
+pub(crate) struct Closed;
+
+/// A destination of records. It reports an error on standard error when it occurs, and tries again
+/// later.
 pub(crate) trait Sink: Send {
     /// Writes a record, or buffers it until [`flush`](Self::flush).
-    fn write(&mut self, record: &Record) -> io::Result<()>;
+    fn write(&mut self, record: &Record) -> Result<(), Closed>;
 
     /// Writes all buffered records.
-    fn flush(&mut self) -> io::Result<()>;
+    fn flush(&mut self) -> Result<(), Closed>;
+
+    /// Writes all buffered records for the last time: those that cannot be written are lost.
+    fn finish(&mut self) -> Result<(), Closed> {
+        self.flush()
+    }
+
+    /// Opens the file again, by its name.
+    fn reopen(&mut self) {}
+
+    /// Returns whether records wait for another attempt.
+    fn is_waiting(&self) -> bool {
+        false
+    }
+
+    /// Describes what is wrong now.
+    fn state(&self) -> Option<String>;
 
     /// Describes known losses.
-    fn losses(&self) -> Option<String> {
-        None
-    }
+    fn losses(&self) -> Option<String>;
 }
 
 /// Counts of exported records.
@@ -33,17 +50,9 @@ pub(crate) struct Counts {
     pub(crate) rows: u64,
 }
 
-/// A sink, and the option that named it.
-pub(crate) struct Output {
-    pub(crate) name: String,
-    pub(crate) sink: Box<dyn Sink>,
-}
-
 /// The exporter.
 pub(crate) struct Export {
-    outputs: Vec<Output>,
-    /// A line for each output that could not be written.
-    failures: Vec<String>,
+    outputs: Vec<Box<dyn Sink>>,
     /// Whether the reader of the last output has closed its pipe.
     is_closed: bool,
     largest: Largest,
@@ -56,10 +65,9 @@ pub(crate) struct Export {
 
 impl Export {
     /// Creates an exporter that keeps the `top` largest records.
-    pub(crate) fn new(outputs: Vec<Output>, top: usize) -> Self {
+    pub(crate) fn new(outputs: Vec<Box<dyn Sink>>, top: usize) -> Self {
         Self {
             outputs,
-            failures: Vec::new(),
             is_closed: false,
             largest: Largest::new(top),
             counts: Counts::default(),
@@ -99,45 +107,40 @@ impl Export {
         }
     }
 
-    /// Flushes all sinks, if records were written.
+    /// Flushes all sinks, if records were written or wait.
     pub(crate) fn flush(&mut self) {
-        if mem::take(&mut self.is_dirty) {
+        let is_waiting = self.outputs.iter().any(|output| output.is_waiting());
+        if mem::take(&mut self.is_dirty) || is_waiting {
             self.each(|sink| sink.flush());
         }
     }
 
     /// Flushes all sinks for the last time.
     pub(crate) fn finish(&mut self) {
-        self.is_dirty = true;
-        self.flush();
+        self.each(|sink| sink.finish());
     }
 
-    /// Applies an action to all sinks. An output that cannot be written is dropped, and the others
+    /// Opens all files again, by their names.
+    pub(crate) fn reopen(&mut self) {
+        self.outputs.iter_mut().for_each(|output| output.reopen());
+    }
+
+    /// Applies an action to all sinks. An output whose reader has gone is dropped, and the others
     /// continue.
-    fn each(&mut self, mut act: impl FnMut(&mut dyn Sink) -> io::Result<()>) {
-        let mut at = 0;
-        while let Some(Output { name, sink }) = self.outputs.get_mut(at) {
-            let Err(error) = act(&mut **sink) else {
-                at += 1;
-                continue;
-            };
-            if error.kind() == ErrorKind::BrokenPipe {
-                self.is_closed = self.outputs.len() == 1 && self.failures.is_empty();
-            } else {
-                self.failures.push(format!("{name} cannot be written: {error}"));
-            }
-            drop(self.outputs.remove(at));
-        }
+    fn each(&mut self, mut act: impl FnMut(&mut dyn Sink) -> Result<(), Closed>) {
+        let count = self.outputs.len();
+        self.outputs.retain_mut(|output| act(&mut **output).is_ok());
+        self.is_closed |= count > 0 && self.outputs.is_empty();
     }
 
     pub(crate) const fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Returns lines about outputs that could not be written, or were not received.
+    /// Returns lines about outputs with losses, or that cannot be written now.
     pub(crate) fn failures(&self) -> Vec<String> {
-        let losses = self.outputs.iter().filter_map(|output| output.sink.losses());
-        self.failures.iter().cloned().chain(losses).collect()
+        let outputs = self.outputs.iter();
+        outputs.filter_map(|output| output.state().or_else(|| output.losses())).collect()
     }
 
     /// Returns the largest records by bytes, in descending order.

@@ -1,123 +1,139 @@
-//! Output files, which never overwrite the capture or each other.
+//! Opening of output files, which never overwrite the capture or each other.
 
-use core::fmt;
-use std::fs::{self, File, Metadata};
-use std::io::{self, Write};
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::collector::{Collector, Ipfix};
-use super::export::{Output, Sink};
+use super::collector::Collector;
+use super::destination::Destination;
+use super::export::Sink;
+use super::file_sink::{FileSink, Format, Place};
 use super::lines::Lines;
-use super::options::{self, Options};
+use super::messages::Messages;
+use super::options::{Ipfix, Options};
 use super::rows::Rows;
 use crate::input::Input;
+use crate::program::Console;
 
 /// Opens all outputs that the options name.
 ///
 /// # Errors
 ///
 /// A line that names the invalid output and the reason.
-pub(crate) fn open_outputs(options: &Options) -> Result<Vec<Output>, String> {
-    let mut files = Files::new(&options.captures);
-    let mut outputs: Vec<Output> = Vec::new();
-    let mut add = |name: String, sink| outputs.push(Output { name, sink });
+pub(crate) fn open_outputs(
+    options: &Options,
+    console: &Console,
+) -> Result<Vec<Box<dyn Sink>>, String> {
+    let captures: Vec<Identity> = options.captures.iter().filter_map(of_capture).collect();
+    let mut opening = Opening {
+        options,
+        console,
+        captures: captures.into(),
+        outputs: Vec::new(),
+        taken: Vec::new(),
+    };
     if let Some(to) = &options.csv {
-        let rows = Rows::new(files.open("--csv", to)?);
-        add(format!("--csv {to}"), Box::new(rows) as Box<dyn Sink>);
+        opening.file("--csv", to, Box::new(Rows::new(options.columns)))?;
     }
     if let Some(to) = &options.json {
-        add(format!("--json {to}"), Box::new(Lines::new(files.open("--json", to)?)));
+        opening.file("--json", to, Box::new(Lines::new(options.columns)))?;
     }
-    match &options.ipfix {
-        Some(options::Ipfix::To(to)) => {
-            let messages = Ipfix::to_file(files.open("--ipfix", to)?);
-            add(format!("--ipfix {to}"), Box::new(messages));
-        }
-        Some(options::Ipfix::Collector(name)) => {
-            let collector = Collector::connect(name);
-            let collector = collector.map_err(|error| format!("--ipfix {name}: {error}"))?;
-            add(format!("--ipfix {name}"), Box::new(Ipfix::to_collector(collector)));
-        }
-        None => {}
-    }
-    Ok(outputs)
-}
-
-/// A destination of results.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Destination {
-    File(PathBuf),
-    StandardOutput,
-}
-
-impl From<&std::ffi::OsStr> for Destination {
-    /// `-` is standard output.
-    fn from(name: &std::ffi::OsStr) -> Self {
-        if name == "-" { Self::StandardOutput } else { Self::File(name.into()) }
-    }
-}
-
-impl fmt::Display for Destination {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File(path) => write!(f, "{}", path.display()),
-            Self::StandardOutput => f.write_str("-"),
+    for ipfix in &options.ipfix {
+        match ipfix {
+            Ipfix::To(to) => {
+                opening.file("--ipfix", to, Box::new(Messages::new(&options.messages)))?;
+            }
+            Ipfix::Collector(name) => {
+                let collector = Collector::connect(name, &options.messages, console.clone());
+                let collector = collector.map_err(|error| format!("--ipfix {name}: {error}"))?;
+                opening.outputs.push(Box::new(collector));
+            }
         }
     }
+    Ok(opening.outputs)
 }
 
-/// The files in use: the captures, and opened outputs.
-struct Files {
-    taken: Vec<(Identity, String)>,
+/// Outputs that are being opened.
+struct Opening<'a> {
+    options: &'a Options,
+    console: &'a Console,
+    captures: Arc<[Identity]>,
+    outputs: Vec<Box<dyn Sink>>,
+    taken: Vec<Taken>,
 }
 
-impl Files {
-    /// Creates the list with the captures that are files.
-    fn new(captures: &[Input]) -> Self {
-        let taken = captures.iter().filter_map(of_capture);
-        Self { taken: taken.map(|identity| (identity, "is the capture".to_owned())).collect() }
-    }
+/// A file that no other output may use.
+struct Taken {
+    option: &'static str,
+    path: PathBuf,
+    /// `None` for a pattern: its files are opened later.
+    identity: Option<Identity>,
+}
 
-    /// Opens and truncates a destination.
-    ///
-    /// # Errors
-    ///
-    /// A line with the reason.
-    fn open(
+impl Opening<'_> {
+    fn file(
         &mut self,
-        option: &str,
-        destination: &Destination,
-    ) -> Result<Box<dyn Write + Send>, String> {
-        match destination {
-            Destination::StandardOutput => Ok(Box::new(io::stdout())),
-            Destination::File(path) => match self.create(option, path) {
-                Ok(file) => Ok(Box::new(file)),
-                Err(why) => Err(format!("{option} {}: {why}", path.display())),
-            },
+        option: &'static str,
+        to: &Destination,
+        format: Box<dyn Format>,
+    ) -> Result<(), String> {
+        let name = format!("{option} {to}");
+        let (console, rotation) = (self.console.clone(), self.options.rotation);
+        let Destination::File(path) = to else {
+            let out = standard_output().map_err(|error| format!("{name}: {error}"))?;
+            let sink = FileSink::new(name, format, Place::Opened, Some(out), console);
+            self.outputs.push(Box::new(sink));
+            return Ok(());
+        };
+        let refused = |why: String| format!("{name}: {why}");
+        rotation.check(path).map_err(refused)?;
+        if let Some(other) = self.taken.iter().find(|taken| taken.is(path)) {
+            return Err(refused(format!("is the file of {}", other.option)));
         }
+        let place = Place::Named { path: path.clone(), rotation, captures: self.captures.clone() };
+        let mut sink = FileSink::new(name.clone(), format, place, None, console);
+        // A file of a time is opened with the first record: only then is its name known.
+        if !rotation.is_on() {
+            sink.open_first(self.options.overwrites).map_err(refused)?;
+        }
+        let identity = if rotation.is_on() { None } else { identity_of(path) };
+        self.outputs.push(Box::new(sink));
+        self.taken.push(Taken { option, path: path.clone(), identity });
+        Ok(())
     }
+}
 
-    fn create(&mut self, option: &str, path: &Path) -> Result<File, String> {
-        let before = fs::metadata(path).ok().and_then(|about| identity(&about, path));
-        if let Some((_, what)) = self.taken.iter().find(|(taken, _)| Some(taken) == before.as_ref())
-        {
-            return Err(what.clone());
+impl Taken {
+    /// Returns whether this is a name of the file.
+    fn is(&self, path: &Path) -> bool {
+        match &self.identity {
+            Some(identity) => identity_of(path).as_ref() == Some(identity),
+            // Only a pattern: pipes and devices can be given twice.
+            None => self.path == path && path.metadata().map_or(true, |about| about.is_file()),
         }
-        let file = File::create(path).map_err(|error| error.to_string())?;
-        let about = file.metadata().map_err(|error| error.to_string())?;
-        let now = identity(&about, path);
-        self.taken.extend(now.map(|identity| (identity, format!("is the file of {option}"))));
-        Ok(file)
     }
+}
+
+/// Opens a file to append to it; creates it if necessary.
+///
+/// # Errors
+///
+/// If it is a capture, or cannot be opened.
+pub(crate) fn open(path: &Path, captures: &[Identity]) -> io::Result<File> {
+    if identity_of(path).is_some_and(|before| captures.contains(&before)) {
+        return Err(io::Error::other("is the capture"));
+    }
+    OpenOptions::new().append(true).create(true).open(path)
 }
 
 /// The identity of a file, equal for all of its names.
 #[cfg(unix)]
-type Identity = (u64, u64);
+pub(crate) type Identity = (u64, u64);
 #[cfg(not(unix))]
-type Identity = PathBuf;
+pub(crate) type Identity = PathBuf;
 
-/// Returns the identity of a regular file; nothing else is truncated by opening it.
+/// Returns the identity of a regular file; nothing else is changed by opening it.
 #[cfg(unix)]
 fn identity(about: &Metadata, _: &Path) -> Option<Identity> {
     use std::os::unix::fs::MetadataExt;
@@ -130,9 +146,13 @@ fn identity(about: &Metadata, path: &Path) -> Option<Identity> {
     about.is_file().then(|| fs::canonicalize(path).ok()).flatten()
 }
 
+fn identity_of(path: &Path) -> Option<Identity> {
+    identity(&fs::metadata(path).ok()?, path)
+}
+
 fn of_capture(capture: &Input) -> Option<Identity> {
     match capture {
-        Input::File(path) => identity(&fs::metadata(path).ok()?, path),
+        Input::File(path) => identity_of(path),
         Input::Pipe => of_standard_input(),
     }
 }
@@ -148,4 +168,17 @@ fn of_standard_input() -> Option<Identity> {
 #[cfg(not(unix))]
 fn of_standard_input() -> Option<Identity> {
     None
+}
+
+/// Returns standard output without the buffer of the standard library.
+#[cfg(unix)]
+fn standard_output() -> io::Result<File> {
+    use std::os::fd::AsFd;
+    Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?))
+}
+
+#[cfg(windows)]
+fn standard_output() -> io::Result<File> {
+    use std::os::windows::io::AsHandle;
+    Ok(File::from(io::stdout().as_handle().try_clone_to_owned()?))
 }

@@ -2,13 +2,14 @@
 //!
 //! ```text
 //!     │ 10 │ length │ export time │ sequence │ domain │       16 bytes
-//!     │ set 2 │ length │ template 256 │ template 257 │         layouts of records, periodically
+//!     │ set 2 │ length │ template 256 │ template 257 │ …       layouts of records, periodically
 //!     │ set 256 │ length │ record │ record │ …                 of IPv4
 //!     │ set 257 │ length │ record │ …                          of IPv6
 //! ```
 //!
-//! A record is one direction of a flow, since few collectors support the bidirectional records of
-//! RFC 5103; `flowId` is equal for both directions, and `biflowDirection` marks the initiator's.
+//! A record is one direction of a flow: `flowId` is equal for both, and `biflowDirection` marks the
+//! initiator's. By option, a record has both directions, RFC 5103, if both have packets. ICMP has
+//! templates of its own: a collector could take its type and code for a port of another protocol.
 //! Times are in milliseconds.
 
 use core::net::IpAddr;
@@ -16,141 +17,281 @@ use core::net::IpAddr;
 use flowtable::flow_cache::EndReason;
 use flowtable::{Direction, FlowKey};
 
-use super::record::HalfRecord;
+use super::biflow::Counters;
+use super::record::{Record, is_icmp, ports};
 
-/// Information elements: number, and length of the value in bytes.
-mod element {
-    pub(super) const OCTET_DELTA_COUNT: (u16, u16) = (1, 8);
-    pub(super) const PACKET_DELTA_COUNT: (u16, u16) = (2, 8);
-    pub(super) const PROTOCOL_IDENTIFIER: (u16, u16) = (4, 1);
-    pub(super) const TCP_CONTROL_BITS: (u16, u16) = (6, 2);
-    pub(super) const SOURCE_PORT: (u16, u16) = (7, 2);
-    pub(super) const SOURCE_IPV4: (u16, u16) = (8, 4);
-    pub(super) const DESTINATION_PORT: (u16, u16) = (11, 2);
-    pub(super) const DESTINATION_IPV4: (u16, u16) = (12, 4);
-    pub(super) const SOURCE_IPV6: (u16, u16) = (27, 16);
-    pub(super) const DESTINATION_IPV6: (u16, u16) = (28, 16);
-    pub(super) const ICMP_TYPE_CODE_IPV4: (u16, u16) = (32, 2);
-    pub(super) const FLOW_END_REASON: (u16, u16) = (136, 1);
-    pub(super) const ICMP_TYPE_CODE_IPV6: (u16, u16) = (139, 2);
-    pub(super) const FLOW_ID: (u16, u16) = (148, 8);
-    pub(super) const FLOW_START_MILLISECONDS: (u16, u16) = (152, 8);
-    pub(super) const FLOW_END_MILLISECONDS: (u16, u16) = (153, 8);
-    pub(super) const BIFLOW_DIRECTION: (u16, u16) = (239, 1);
+/// The value of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Value {
+    Source,
+    Destination,
+    SourcePort,
+    DestinationPort,
+    Protocol,
+    Flags,
+    Icmp,
+    Packets,
+    Bytes,
+    First,
+    Last,
+    FlowId,
+    EndReason,
+    Direction,
 }
 
-/// The template of records of an IP version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u16)]
-enum Template {
-    V4 = 256,
-    V6 = 257,
+/// A field of a record.
+#[derive(Clone, Copy, Debug)]
+struct Field {
+    /// The number of the information element.
+    element: u16,
+    /// Bytes of the value.
+    length: u16,
+    value: Value,
+    /// Whether the value is that of the other direction.
+    is_reverse: bool,
+}
+
+impl Field {
+    const fn new(element: u16, length: u16, value: Value) -> Self {
+        Self { element, length, value, is_reverse: false }
+    }
+}
+
+/// The layout of a kind of records.
+#[derive(Clone, Debug)]
+struct Template {
+    id: u16,
+    fields: Vec<Field>,
+}
+
+/// The kind of a record: it determines the template.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    is_v6: bool,
+    is_icmp: bool,
+    has_both: bool,
+}
+
+impl Kind {
+    /// The number of the first template.
+    const FIRST: u16 = 256;
+
+    const fn of(number: u16) -> Self {
+        Self { is_v6: number & 1 > 0, is_icmp: number & 2 > 0, has_both: number & 4 > 0 }
+    }
+
+    fn number(self) -> usize {
+        usize::from(self.is_v6) + 2 * usize::from(self.is_icmp) + 4 * usize::from(self.has_both)
+    }
+
+    fn fields(self) -> Vec<Field> {
+        let [source, destination, icmp] = match self.is_v6 {
+            false => [(8, 4), (12, 4), (32, 2)],
+            true => [(27, 16), (28, 16), (139, 2)],
+        };
+        let mut fields = vec![
+            Field::new(source.0, source.1, Value::Source),
+            Field::new(destination.0, destination.1, Value::Destination),
+            Field::new(7, 2, Value::SourcePort),
+            Field::new(11, 2, Value::DestinationPort),
+            Field::new(4, 1, Value::Protocol),
+        ];
+        if self.is_icmp {
+            fields.push(Field::new(icmp.0, icmp.1, Value::Icmp));
+        }
+        let counters = [
+            // Of 16 bits, of which the upper ones are never counted: not all collectors read two
+            // bytes. RFC 7011 calls it reduced-size encoding.
+            Field::new(6, 1, Value::Flags),
+            Field::new(2, 8, Value::Packets),
+            Field::new(1, 8, Value::Bytes),
+            Field::new(152, 8, Value::First),
+            Field::new(153, 8, Value::Last),
+        ];
+        fields.extend(counters);
+        if self.has_both {
+            fields.extend(counters.map(|field| Field { is_reverse: true, ..field }));
+            if self.is_icmp {
+                let field = Field::new(icmp.0, icmp.1, Value::Icmp);
+                fields.push(Field { is_reverse: true, ..field });
+            }
+        }
+        fields.push(Field::new(148, 8, Value::FlowId));
+        fields.push(Field::new(136, 1, Value::EndReason));
+        fields.push(Field::new(239, 1, Value::Direction));
+        fields
+    }
+}
+
+/// One record to encode.
+#[derive(Clone, Copy)]
+pub(crate) struct Row<'a> {
+    record: &'a Record,
+    /// The key in the direction of the record.
+    key: FlowKey,
+    direction: Direction,
+    counters: &'a Counters,
+    /// The counters of the other direction, if the record has them.
+    other: Option<&'a Counters>,
+}
+
+impl<'a> Row<'a> {
+    /// Returns the rows of a record: one for each direction with packets, or one for both.
+    pub(crate) fn all(record: &'a Record, has_both: bool) -> impl Iterator<Item = Self> {
+        let (forward, reverse) = (&record.counted.forward, &record.counted.reverse);
+        let is_both = has_both && forward.packets > 0 && reverse.packets > 0;
+        let other = is_both.then_some(reverse);
+        let there = Self {
+            record,
+            key: record.key,
+            direction: Direction::Forward,
+            counters: forward,
+            other,
+        };
+        let (key, direction) = (record.key.reversed(), Direction::Reverse);
+        let back = Self { key, direction, counters: reverse, other: None, ..there };
+        let rows = [Some(there), (!is_both).then_some(back)];
+        rows.into_iter().flatten().filter(|row| row.counters.packets > 0)
+    }
+
+    fn kind(&self) -> Kind {
+        Kind {
+            is_v6: matches!(self.key, FlowKey::V6(_)),
+            is_icmp: is_icmp(&self.key),
+            has_both: self.other.is_some(),
+        }
+    }
+}
+
+/// All templates.
+#[derive(Clone, Debug)]
+pub(crate) struct Templates {
+    all: Vec<Template>,
+}
+
+impl Templates {
+    /// Creates the templates; those of records of both directions, too, if `has_both`.
+    pub(crate) fn new(has_both: bool) -> Self {
+        let count = if has_both { 8 } else { 4 };
+        let template =
+            |number| Template { id: Kind::FIRST + number, fields: Kind::of(number).fields() };
+        Self { all: (0..count).map(template).collect() }
+    }
+
+    /// Returns messages with all templates, whose length is at most `limit`.
+    pub(crate) fn messages(&self, limit: usize) -> Vec<Message> {
+        let mut messages = vec![Message::new(limit)];
+        for template in &self.all {
+            if messages.last().is_some_and(|message| !message.has_space(template.length())) {
+                messages.push(Message::new(limit));
+            }
+            if let Some(message) = messages.last_mut() {
+                message.add_template(template);
+            }
+        }
+        messages
+    }
 }
 
 impl Template {
-    const fn of(key: &FlowKey) -> Self {
-        match key {
-            FlowKey::V4(_) => Self::V4,
-            FlowKey::V6(_) => Self::V6,
-        }
+    fn record_len(&self) -> usize {
+        self.fields.iter().map(|field| usize::from(field.length)).sum()
     }
 
-    /// Returns the fields in the order in which [`Message::add`] writes them.
-    const fn fields(self) -> [(u16, u16); 14] {
-        use element::*;
-        let (source, destination, icmp) = match self {
-            Self::V4 => (SOURCE_IPV4, DESTINATION_IPV4, ICMP_TYPE_CODE_IPV4),
-            Self::V6 => (SOURCE_IPV6, DESTINATION_IPV6, ICMP_TYPE_CODE_IPV6),
-        };
-        [
-            source,
-            destination,
-            SOURCE_PORT,
-            DESTINATION_PORT,
-            PROTOCOL_IDENTIFIER,
-            TCP_CONTROL_BITS,
-            icmp,
-            PACKET_DELTA_COUNT,
-            OCTET_DELTA_COUNT,
-            FLOW_START_MILLISECONDS,
-            FLOW_END_MILLISECONDS,
-            FLOW_ID,
-            FLOW_END_REASON,
-            BIFLOW_DIRECTION,
-        ]
-    }
-
-    fn record_len(self) -> usize {
-        self.fields().iter().map(|(_, length)| usize::from(*length)).sum()
+    /// Returns the length of the template itself.
+    fn length(&self) -> usize {
+        4 + self.fields.iter().map(|field| if field.is_reverse { 8 } else { 4 }).sum::<usize>()
     }
 }
 
 /// A message under construction.
 pub(crate) struct Message {
     bytes: Vec<u8>,
-    /// The open set: its template, and its offset.
-    set: Option<(Template, usize)>,
+    /// The maximum length.
+    limit: usize,
+    /// The open set: its ID, and its offset.
+    set: Option<(u16, usize)>,
     records: u32,
 }
 
 impl Message {
-    /// Maximum length of a message: with UDP and IPv6 headers it fits into an Ethernet frame, even
-    /// within a tunnel or two.
-    const MAX: usize = 1400;
+    /// The least limit: the longest template and the longest record fit in.
+    pub(crate) const MIN_LIMIT: usize = 256;
+
+    /// The greatest limit: a datagram of UDP in IPv4.
+    pub(crate) const MAX_LIMIT: usize = 65_507;
+
     const VERSION: u16 = 10;
     const HEADER: usize = 16;
     const SET_HEADER: usize = 4;
     const TEMPLATE_SET: u16 = 2;
 
-    pub(crate) fn new() -> Self {
-        let mut bytes = Vec::with_capacity(Self::MAX);
+    /// The enterprise number of elements of the other direction, RFC 5103, and the bit that shows
+    /// that there is one.
+    const REVERSE: u32 = 29_305;
+    const ENTERPRISE: u16 = 1 << 15;
+
+    pub(crate) fn new(limit: usize) -> Self {
+        let mut bytes = Vec::with_capacity(limit);
         bytes.resize(Self::HEADER, 0);
-        Self { bytes, set: None, records: 0 }
+        Self { bytes, limit, set: None, records: 0 }
     }
 
-    /// Adds the templates, which precede all records.
-    pub(crate) fn add_templates(&mut self) {
-        let start = self.open_set(Self::TEMPLATE_SET);
-        for template in [Template::V4, Template::V6] {
-            let fields = template.fields();
-            self.put_u16(template as u16);
-            self.put_u16(fields.len() as u16);
-            for (element, length) in fields {
-                self.put_u16(element);
-                self.put_u16(length);
+    fn has_space(&self, length: usize) -> bool {
+        self.bytes.len() + Self::SET_HEADER + length <= self.limit
+    }
+
+    fn add_template(&mut self, template: &Template) {
+        self.continue_set(Self::TEMPLATE_SET);
+        self.put_u16(template.id);
+        self.put_u16(template.fields.len() as u16);
+        for field in &template.fields {
+            let bit = if field.is_reverse { Self::ENTERPRISE } else { 0 };
+            self.put_u16(field.element | bit);
+            self.put_u16(field.length);
+            if field.is_reverse {
+                self.bytes.extend(Self::REVERSE.to_be_bytes());
             }
         }
-        self.close_set(start);
     }
 
-    /// Returns whether a record fits into the message.
-    pub(crate) fn fits(&self, half: &HalfRecord) -> bool {
-        let record_len = Template::of(&half.key).record_len();
-        self.bytes.len() + Self::SET_HEADER + record_len <= Self::MAX
-    }
-
-    /// Adds a record: one direction of the flow with this ID.
-    pub(crate) fn add(&mut self, half: &HalfRecord, flow_id: u64, reason: EndReason) {
-        let HalfRecord { key, direction, counters } = half;
+    /// Adds a record, if it fits into the message. Returns whether it does.
+    pub(crate) fn add(&mut self, row: &Row<'_>, templates: &Templates) -> bool {
+        let template = &templates.all[row.kind().number()];
+        if !self.has_space(template.record_len()) {
+            return false;
+        }
         self.records += 1;
-        self.continue_set(Template::of(key));
-        self.put_address(key.src());
-        self.put_address(key.dst());
-        self.put_u16(key.sport());
-        self.put_u16(key.dport());
-        self.put_u8(key.protocol());
-        self.put_u16(counters.flags.0.into());
-        self.put_u16(counters.icmp);
-        self.put_u64(counters.packets);
-        self.put_u64(counters.bytes);
-        self.put_u64(counters.first_ns / 1_000_000);
-        self.put_u64(counters.last_ns / 1_000_000);
-        self.put_u64(flow_id);
-        self.put_u8(reason.code());
-        self.put_u8(match direction {
-            Direction::Forward => 1,
-            Direction::Reverse => 2,
-        });
+        self.continue_set(template.id);
+        for field in &template.fields {
+            self.put(row, field);
+        }
+        true
+    }
+
+    fn put(&mut self, row: &Row<'_>, field: &Field) {
+        let Row { record, key, direction, counters, other } = row;
+        let counters = if field.is_reverse { other.unwrap_or(counters) } else { counters };
+        let [sport, dport] = ports(key);
+        match field.value {
+            Value::Source => self.put_address(key.src()),
+            Value::Destination => self.put_address(key.dst()),
+            Value::SourcePort => self.put_u16(sport),
+            Value::DestinationPort => self.put_u16(dport),
+            Value::Protocol => self.put_u8(key.protocol()),
+            Value::Flags => self.put_u8(counters.flags.0),
+            Value::Icmp => self.put_u16(counters.icmp.unwrap_or_default()),
+            Value::Packets => self.put_u64(counters.packets),
+            Value::Bytes => self.put_u64(counters.bytes),
+            Value::First => self.put_u64(counters.first_ns / 1_000_000),
+            Value::Last => self.put_u64(counters.last_ns / 1_000_000),
+            Value::FlowId => self.put_u64(record.id),
+            Value::EndReason => self.put_u8(EndReason::code(record.reason)),
+            Value::Direction => self.put_u8(match direction {
+                Direction::Forward => 1,
+                Direction::Reverse => 2,
+            }),
+        }
     }
 
     /// Returns the number of records.
@@ -173,21 +314,16 @@ impl Message {
         self.bytes
     }
 
-    fn continue_set(&mut self, template: Template) {
+    /// Makes a set with this ID the open one.
+    fn continue_set(&mut self, id: u16) {
         match self.set {
-            Some((open, _)) if open == template => return,
+            Some((open, _)) if open == id => return,
             Some((_, start)) => self.close_set(start),
             None => {}
         }
-        self.set = Some((template, self.open_set(template as u16)));
-    }
-
-    /// Begins a set, and returns its offset.
-    fn open_set(&mut self, id: u16) -> usize {
-        let start = self.bytes.len();
+        self.set = Some((id, self.bytes.len()));
         self.put_u16(id);
         self.put_u16(0);
-        start
     }
 
     /// Writes the length of the set that began at `start`.

@@ -1,36 +1,47 @@
-//! Export of records as lines of JSON, one object for both directions.
+//! Records as lines of JSON, one object for both directions.
 
 use core::fmt;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
+use std::path::Path;
 
 use super::biflow::Counters;
-use super::export::Sink;
-use super::record::Record;
+use super::community_id;
+use super::file_sink::Format;
+use super::record::{Record, ports};
+use super::text::{Columns, Existing, count_lines, whole_lines};
 
+/// The format of the lines. Their strings are addresses, flags and fixed words, which need no
+/// escapes.
 pub(crate) struct Lines {
-    out: BufWriter<Box<dyn Write + Send>>,
+    columns: Columns,
 }
 
 impl Lines {
-    pub(crate) fn new(out: Box<dyn Write + Send>) -> Self {
-        Self { out: BufWriter::new(out) }
+    pub(crate) const fn new(columns: Columns) -> Self {
+        Self { columns }
     }
 }
 
 /// A record as an object: `src` is its initiator, `forward` its direction.
-///
-/// Its strings are addresses, flags and fixed words, which need no escapes.
-struct Line<'a>(&'a Record);
+struct Line<'a> {
+    record: &'a Record,
+    columns: Columns,
+}
 
 impl fmt::Display for Line<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Record { id, key, counted, reason, class, .. } = self.0;
+        let Record { id, key, counted, reason, class, .. } = self.record;
         write!(f, r#"{{"flow_id":{id},"src":"{}","dst":"{}","#, key.src(), key.dst())?;
-        let (proto, sport, dport) = (key.protocol(), key.sport(), key.dport());
+        let (proto, [sport, dport]) = (key.protocol(), ports(key));
         write!(f, r#""proto":{proto},"sport":{sport},"dport":{dport},"#)?;
+        if self.columns.community_id {
+            if let Some(half) = self.record.directions().next() {
+                write!(f, r#""community_id":"{}","#, community_id::of(&half))?;
+            }
+        }
         write!(f, r#""end_reason":"{reason}","class":"{class}","#)?;
         let (forward, reverse) = (Half(&counted.forward), Half(&counted.reverse));
-        write!(f, r#""forward":{forward},"reverse":{reverse}}}"#)
+        writeln!(f, r#""forward":{forward},"reverse":{reverse}}}"#)
     }
 }
 
@@ -39,21 +50,46 @@ struct Half<'a>(&'a Counters);
 
 impl fmt::Display for Half<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Counters { packets, bytes, first_ns, last_ns, flags, .. } = self.0;
+        let Counters { packets, bytes, first_ns, last_ns, flags, icmp } = self.0;
         if *packets == 0 {
             return f.write_str("null");
         }
         write!(f, r#"{{"packets":{packets},"ip_bytes":{bytes},"first_ns":{first_ns},"#)?;
-        write!(f, r#""last_ns":{last_ns},"tcp_flags":"{flags}"}}"#)
+        write!(f, r#""last_ns":{last_ns},"tcp_flags":"{flags}""#)?;
+        if let Some(icmp) = icmp {
+            write!(f, r#","icmp_type":{},"icmp_code":{}"#, icmp >> 8, icmp & 0xff)?;
+        }
+        f.write_str("}")
     }
 }
 
-impl Sink for Lines {
-    fn write(&mut self, record: &Record) -> io::Result<()> {
-        writeln!(self.out, "{}", Line(record))
+impl Format for Lines {
+    fn unit(&self) -> &'static str {
+        "lines"
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
+    fn begin(&mut self, existing: Option<&Path>, out: &mut Vec<u8>) -> io::Result<()> {
+        let Some(path) = existing else { return Ok(()) };
+        let existing = Existing::read(path)?;
+        if !existing.first.starts_with('{') {
+            return Err(io::Error::other("exists, and is no JSON: --overwrite replaces it"));
+        }
+        if !existing.is_whole {
+            out.push(b'\n');
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, record: &Record, out: &mut Vec<u8>) {
+        // A vector takes all.
+        let _ = write!(out, "{}", Line { record, columns: self.columns });
+    }
+
+    fn whole(&self, bytes: &[u8]) -> usize {
+        whole_lines(bytes)
+    }
+
+    fn count(&self, bytes: &[u8]) -> u64 {
+        count_lines(bytes)
     }
 }

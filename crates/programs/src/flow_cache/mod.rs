@@ -15,9 +15,12 @@
 
 mod biflow;
 mod collector;
+mod community_id;
+mod destination;
 mod ending;
 mod engine;
 mod export;
+mod file_sink;
 mod files;
 mod inputs;
 mod intake;
@@ -27,6 +30,7 @@ mod key;
 mod lines;
 mod live;
 mod memory;
+mod messages;
 mod meter;
 mod options;
 mod record;
@@ -34,6 +38,8 @@ mod report;
 mod rows;
 mod screen;
 mod session;
+mod text;
+mod usage;
 mod workers;
 
 use biflow::Biflow;

@@ -7,9 +7,13 @@ use std::ffi::{OsStr, OsString};
 use flowtable::flow_cache::{Config, Timeouts};
 use lexopt::Parser;
 
+use super::destination::{Destination, Rotation};
 use super::ending::{Ending, Linger};
-use super::files::Destination;
+use super::ipfix::Message;
 use super::memory;
+use super::messages::MessageOptions;
+use super::text::Columns;
+use super::usage;
 use crate::input::Input;
 use crate::program;
 use crate::values::{number, parsed, seconds, text, wrong};
@@ -58,7 +62,12 @@ pub struct Options {
     pub(crate) interface: Option<String>,
     pub(crate) csv: Option<Destination>,
     pub(crate) json: Option<Destination>,
-    pub(crate) ipfix: Option<Ipfix>,
+    pub(crate) ipfix: Vec<Ipfix>,
+    pub(crate) messages: MessageOptions,
+    pub(crate) columns: Columns,
+    pub(crate) rotation: Rotation,
+    /// Whether output files that exist are emptied.
+    pub(crate) overwrites: bool,
     pub(crate) top: usize,
     pub(crate) live: bool,
     pub(crate) capacity: usize,
@@ -78,7 +87,11 @@ impl Default for Options {
             interface: None,
             csv: None,
             json: None,
-            ipfix: None,
+            ipfix: Vec::new(),
+            messages: MessageOptions::default(),
+            columns: Columns::default(),
+            rotation: Rotation::default(),
+            overwrites: false,
             top: 10,
             live: false,
             capacity: 1_000_000,
@@ -96,12 +109,12 @@ impl Options {
 
     /// Returns the number of results that go to standard output, without the report.
     pub(crate) fn standard_outputs(&self) -> usize {
-        let ipfix = match &self.ipfix {
-            Some(Ipfix::To(destination)) => Some(destination),
-            Some(Ipfix::Collector(_)) | None => None,
-        };
-        let outputs = [self.csv.as_ref(), self.json.as_ref(), ipfix];
-        outputs.into_iter().filter(|to| *to == Some(&Destination::StandardOutput)).count()
+        let files = self.ipfix.iter().filter_map(|ipfix| match ipfix {
+            Ipfix::To(destination) => Some(destination),
+            Ipfix::Collector(_) => None,
+        });
+        let outputs = self.csv.iter().chain(&self.json).chain(files);
+        outputs.filter(|to| **to == Destination::StandardOutput).count()
     }
 
     /// Returns the names of the captures.
@@ -112,6 +125,7 @@ impl Options {
         match &self.captures[..] {
             [] => "generated traffic (no capture was named)".to_owned(),
             [capture] => capture.to_string(),
+            [first, _] => format!("{first} and 1 other capture"),
             [first, others @ ..] => format!("{first} and {} other captures", others.len()),
         }
     }
@@ -144,74 +158,30 @@ impl Options {
 }
 
 impl program::Options for Options {
-    const USAGE: &'static str = "\
-Meters the flows of packet captures with a flow cache.
-
-Usage: flow_cache [CAPTURE | -] [CAPTURE]... [OPTION]...
-
-INPUT
-    CAPTURE is a pcap or pcapng file, compressed with gzip or not; several are
-    merged by time. - is standard input:
-        tcpdump --immediate-mode -U -w - | flow_cache - --timeouts meter --live
-    Without CAPTURE, traffic is generated. Time is that of the packets, and goes
-    on while a pipe or an interface is silent.
-    --interface NAME    packets of a network interface: on Linux, if built with
-                        `--features interface`
-
-FLOWS
-    A flow is both directions of a conversation, with the counts of each. It
-    ends when a timeout expires, when its TCP connection closes, or when the
-    cache is full; other flows end with the input.
-    --timeouts off|meter|conntrack   preset of timeouts (off)
-        off         nothing ends a flow: one record for each
-        meter       60 s idle, 5 s if closed; a report every 300 s
-        conntrack   by protocol and state, as in connection tracking
-    --idle SECONDS      end flows after this time without a packet, such as 0.5
-    --active SECONDS    report active flows at this interval
-    --linger SECONDS    keep closed connections for this time
-    --linger off        FIN and RST do not close connections
-
-MEMORY
-    --capacity N        hold N flows at most (1000000). Beyond, closed ones are
-                        evicted first, then new, unanswered, established ones
-    --threshold N       the same: the name of the TRASH paper
-    --max-memory BYTES  use at most this, such as 512M, and evict flows as above
-
-CORES
-    --workers N         meter in N threads (1), each with a cache of its part of
-                        the flows and the memory. Both directions of a flow have
-                        one worker. The records are the same, in another order
-
-OUTPUT, to a FILE or, as -, to standard output
-    --csv FILE          one row for each direction of a record
-    --json FILE         one line for each record: both directions, end reason
-    --ipfix FILE        IPFIX messages, RFC 7011: a record for each direction
-    --ipfix HOST:PORT   IPFIX by UDP to a collector, such as nfcapd
-
-DISPLAY
-    --top N             list the N largest records (10)
-    --live              on a terminal, show a table of the cache; not with
-                        --workers
-
-SIGNALS
-    INT, TERM, HUP      end the run as the end of the input would; a second one
-                        ends it at once
-    USR1                print a report to standard error, and continue
-
-OTHER
-";
-
-    const EXIT_CODES: &'static str = "
-Exits with 0; with 1 if an output could not be written or did not arrive; with 2
-if the input is damaged, or the arguments are wrong; with 128 + N after signal
-N. All results are written in each case.
-";
+    const USAGE: &'static str = usage::USAGE;
+    const EXIT_CODES: &'static str = usage::EXIT_CODES;
+    const REPEATABLE: &'static [&'static str] = &["ipfix"];
 
     fn option(&mut self, name: &str, parser: &mut Parser) -> Result<bool, lexopt::Error> {
         match name {
             "csv" => self.csv = Some(parser.value()?.as_os_str().into()),
             "json" => self.json = Some(parser.value()?.as_os_str().into()),
-            "ipfix" => self.ipfix = Some(Ipfix::parse(&parser.value()?)?),
+            "ipfix" => self.ipfix.push(Ipfix::parse(&parser.value()?)?),
+            "biflow" => self.messages.has_both = true,
+            "domain" => self.messages.domain = number(name, parser, 0..=u32::MAX)?,
+            "message-size" => {
+                let size = number(name, parser, Message::MIN_LIMIT..=Message::MAX_LIMIT)?;
+                self.messages.size = Some(size);
+            }
+            "community-id" => self.columns.community_id = true,
+            "overwrite" => self.overwrites = true,
+            "rotate-time" => {
+                self.rotation.period_s = Some(number(name, parser, 1..=366 * 86_400)?);
+            }
+            "rotate-size" => {
+                let size = bytes(name, &text(parser)?)?;
+                self.rotation.size = Some(size.max(1) as u64);
+            }
             "interface" => self.interface = Some(text(parser)?),
             "top" => self.top = number(name, parser, 0..=usize::MAX)?,
             "live" => self.live = true,
@@ -244,6 +214,9 @@ N. All results are written in each case.
         }
         if self.workers > 1 && self.live {
             return Err("--live shows one cache: it cannot be used with --workers".into());
+        }
+        if self.overwrites && self.rotation.is_on() {
+            return Err("--overwrite cannot be used with rotation, which appends".into());
         }
         if self.workers > self.capacity {
             let (workers, capacity) = (self.workers, self.capacity);

@@ -1,7 +1,7 @@
 //! Flow records: all packets of a flow, or those since its last report.
 
 use flowtable::flow_cache::{Class, EndReason, Event, RemovedFlow, Resident};
-use flowtable::{Direction, FlowKey, Timestamp};
+use flowtable::{FlowKey, Timestamp};
 
 use super::biflow::{Biflow, Counters};
 
@@ -24,8 +24,26 @@ pub(crate) struct Record {
 pub(crate) struct HalfRecord {
     /// The key in this direction.
     pub(crate) key: FlowKey,
-    pub(crate) direction: Direction,
     pub(crate) counters: Counters,
+}
+
+/// Protocol numbers of TCP, and of ICMP of both IP versions.
+const TCP: u8 = 6;
+const ICMP: [u8; 2] = [1, 58];
+
+/// Returns whether the flow is of TCP.
+pub(crate) fn is_tcp(key: &FlowKey) -> bool {
+    key.protocol() == TCP
+}
+
+/// Returns whether the flow is of ICMP, of either IP version.
+pub(crate) fn is_icmp(key: &FlowKey) -> bool {
+    ICMP.contains(&key.protocol())
+}
+
+/// Returns the ports of a key. ICMP has none: its key has the type and an identifier there.
+pub(crate) fn ports(key: &FlowKey) -> [u16; 2] {
+    if is_icmp(key) { [0, 0] } else { [key.sport(), key.dport()] }
 }
 
 impl Record {
@@ -75,12 +93,8 @@ impl Record {
     /// Iterates over the directions that have packets, the initiator's first.
     pub(crate) fn directions(&self) -> impl Iterator<Item = HalfRecord> {
         let Biflow { forward, reverse } = self.counted;
-        let there = HalfRecord { key: self.key, direction: Direction::Forward, counters: forward };
-        let back = HalfRecord {
-            key: self.key.reversed(),
-            direction: Direction::Reverse,
-            counters: reverse,
-        };
+        let there = HalfRecord { key: self.key, counters: forward };
+        let back = HalfRecord { key: self.key.reversed(), counters: reverse };
         [there, back].into_iter().filter(|half| half.counters.packets > 0)
     }
 }

@@ -1,58 +1,99 @@
-//! Export of records as rows of CSV, one for each direction with packets.
+//! Records as rows of CSV, one for each direction with packets.
 
+use core::fmt;
 use std::io::{self, Write};
-use std::mem;
+use std::path::Path;
 
-use csv::{ErrorKind, Writer, WriterBuilder};
+use super::community_id;
+use super::file_sink::Format;
+use super::record::{HalfRecord, Record, is_tcp, ports};
+use super::text::{Columns, Existing, count_lines, whole_lines};
 
-use super::export::Sink;
-use super::record::{HalfRecord, Record};
+/// The columns of all rows.
+const HEADER: &str = "src,dst,proto,sport,dport,packets,ip_bytes,first_ns,last_ns,\
+                      tcp_flags,icmp_type,icmp_code,end_reason,flow_id";
 
-const HEADER: [&str; 9] =
-    ["src", "dst", "proto", "sport", "dport", "packets", "ip_bytes", "first_ns", "last_ns"];
-
+/// The format of the rows. Addresses, numbers and fixed words need no quotes.
 pub(crate) struct Rows {
-    csv: Writer<Box<dyn Write + Send>>,
-    has_header: bool,
+    columns: Columns,
 }
 
 impl Rows {
-    pub(crate) fn new(out: Box<dyn Write + Send>) -> Self {
-        let csv = WriterBuilder::new().has_headers(false).from_writer(out);
-        Self { csv, has_header: false }
+    pub(crate) const fn new(columns: Columns) -> Self {
+        Self { columns }
     }
 
-    /// Writes the header before the first row.
-    fn begin(&mut self) -> io::Result<()> {
-        match mem::replace(&mut self.has_header, true) {
-            true => Ok(()),
-            false => self.csv.write_record(HEADER).map_err(io_error),
+    fn header(&self) -> String {
+        let mut header = HEADER.to_owned();
+        if self.columns.community_id {
+            header.push_str(",community_id");
         }
+        header
     }
 }
 
-impl Sink for Rows {
-    fn write(&mut self, record: &Record) -> io::Result<()> {
-        self.begin()?;
-        for HalfRecord { key, counters, .. } in record.directions() {
-            let addresses = (key.src(), key.dst());
-            let ports = (key.protocol(), key.sport(), key.dport());
-            let counts = (counters.packets, counters.bytes, counters.first_ns, counters.last_ns);
-            self.csv.serialize((addresses, ports, counts)).map_err(io_error)?;
+/// A row without the columns that were requested.
+struct Row<'a> {
+    record: &'a Record,
+    half: &'a HalfRecord,
+}
+
+impl fmt::Display for Row<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { record, half: HalfRecord { key, counters } } = self;
+        let [sport, dport] = ports(key);
+        write!(f, "{},{},{},{sport},{dport},", key.src(), key.dst(), key.protocol())?;
+        write!(f, "{},{},{},", counters.packets, counters.bytes, counters.first_ns)?;
+        write!(f, "{},", counters.last_ns)?;
+        if is_tcp(key) {
+            write!(f, "{}", counters.flags)?;
+        }
+        match counters.icmp {
+            Some(icmp) => write!(f, ",{},{}", icmp >> 8, icmp & 0xff)?,
+            None => f.write_str(",,")?,
+        }
+        write!(f, ",{},{}", record.reason, record.id)
+    }
+}
+
+impl Format for Rows {
+    fn unit(&self) -> &'static str {
+        "rows"
+    }
+
+    fn begin(&mut self, existing: Option<&Path>, out: &mut Vec<u8>) -> io::Result<()> {
+        let header = self.header();
+        let Some(path) = existing else {
+            out.extend(header.as_bytes());
+            out.push(b'\n');
+            return Ok(());
+        };
+        let existing = Existing::read(path)?;
+        if existing.first != header {
+            return Err(io::Error::other("exists, and has other columns: --overwrite replaces it"));
+        }
+        if !existing.is_whole {
+            out.push(b'\n');
         }
         Ok(())
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        self.begin()?;
-        self.csv.flush()
+    fn write(&mut self, record: &Record, out: &mut Vec<u8>) {
+        for half in record.directions() {
+            // A vector takes all.
+            let _ = write!(out, "{}", Row { record, half: &half });
+            if self.columns.community_id {
+                let _ = write!(out, ",{}", community_id::of(&half));
+            }
+            out.push(b'\n');
+        }
     }
-}
 
-/// Returns the inner I/O error: the conversion in `csv` would hide its kind.
-fn io_error(error: csv::Error) -> io::Error {
-    match error.into_kind() {
-        ErrorKind::Io(error) => error,
-        other => io::Error::other(format!("{other:?}")),
+    fn whole(&self, bytes: &[u8]) -> usize {
+        whole_lines(bytes)
+    }
+
+    fn count(&self, bytes: &[u8]) -> u64 {
+        count_lines(bytes)
     }
 }

@@ -16,6 +16,7 @@ use capture::Frame;
 use flowtable::Timestamp;
 
 use super::engine::Engine;
+use super::export::Export;
 use super::files::open_outputs;
 use super::inputs::{Inputs, Problems};
 use super::report::{Reading, Report};
@@ -23,7 +24,7 @@ use super::screen::Live;
 use super::{Intake, Options};
 use crate::program::failure::{Failure, Kind};
 use crate::program::signals::{Signal, Signals};
-use crate::program::{Program, print};
+use crate::program::{Console, Program, print};
 
 /// Runs the meter. All results are written, and the report is printed, even if the captures are
 /// damaged, an output cannot be written, or a signal ends the run.
@@ -33,14 +34,15 @@ use crate::program::{Program, print};
 /// The most severe failure; the others are reported in lines of their own.
 pub fn run(program: Program, options: &Options) -> Result<(), Failure> {
     let configs = options.configs()?;
-    let signals = Signals::watch()
+    let signals = Signals::watch_with_reopening()
         .map_err(|error| Failure::new(Kind::Input, format_args!("signals: {error}")))?;
     let mut bar_program = program;
     // A bar would disturb results on a terminal.
     bar_program.quiet |= options.standard_outputs() > 0 && io::stdout().is_terminal();
     let inputs = Inputs::open(bar_program, options, &signals)?;
     // Created only now: a mistyped name of a capture must not destroy an older output file.
-    let outputs = open_outputs(options).map_err(|why| Failure::new(Kind::Input, why))?;
+    let console = Console::new(program, inputs.bar().clone());
+    let outputs = open_outputs(options, &console).map_err(|why| Failure::new(Kind::Input, why))?;
     let live = options.live.then(|| Live::new(inputs.bar(), options.top)).flatten();
     let mut session = Session {
         intake: Intake::new(),
@@ -107,6 +109,9 @@ impl Session {
             if signals.take_report_request() {
                 self.report_progress();
             }
+            if signals.take_reopening_request() {
+                self.engine.with_export(Export::reopen);
+            }
         }
         (inputs.finish(), signals.ending())
     }
@@ -142,7 +147,11 @@ impl Session {
 
     /// Writes a report of the run so far to standard error.
     fn report_progress(&mut self) {
-        let text = self.report(&Problems::default());
+        let mut text = self.report(&Problems::default());
+        for line in self.engine.with_export(|export| export.failures()) {
+            text.push_str(&line);
+            text.push('\n');
+        }
         // A closed standard error is ignored.
         let write = || write!(io::stderr(), "{text}");
         let _ = match &self.live {

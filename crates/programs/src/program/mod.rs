@@ -6,6 +6,7 @@
 //!                                       └─► Failure: a line on standard error, and an exit code
 //! ```
 
+mod console;
 pub mod failure;
 mod options;
 pub mod signals;
@@ -17,6 +18,7 @@ use std::process::ExitCode;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lexopt::Parser;
 
+pub use console::Console;
 use failure::Failure;
 pub use options::{Call, Options, parse};
 

@@ -16,6 +16,9 @@ Exits with 0; with 1 if results are wrong or could not be written; with 2 if
 the arguments are wrong, or an input cannot be read.
 ";
 
+    /// Names of the options that may be given more than once.
+    const REPEATABLE: &'static [&'static str] = &[];
+
     /// Handles an option, and takes its value from the parser. Returns whether the option exists.
     fn option(&mut self, name: &str, parser: &mut Parser) -> Result<bool, lexopt::Error>;
 
@@ -61,6 +64,7 @@ impl<O> Call<O> {
 /// Parses the arguments.
 pub fn parse<O: Options>(mut parser: Parser) -> Result<Call<O>, lexopt::Error> {
     let (mut options, mut quiet) = (O::default(), false);
+    let mut given: Vec<String> = Vec::new();
     while let Some(argument) = parser.next()? {
         match argument {
             Short('h') | Long("help") => return Ok(Call::Help),
@@ -68,9 +72,13 @@ pub fn parse<O: Options>(mut parser: Parser) -> Result<Call<O>, lexopt::Error> {
             Short('q') | Long("quiet") => quiet = true,
             Long(name) => {
                 let name = name.to_owned();
+                if given.contains(&name) && !O::REPEATABLE.contains(&name.as_str()) {
+                    return Err(format!("--{name} is given twice").into());
+                }
                 if !options.option(&name, &mut parser)? {
                     return Err(Long(&name).unexpected());
                 }
+                given.push(name);
             }
             Value(value) => {
                 if !options.operand(value.clone())? {

@@ -1,8 +1,9 @@
-//! Signals that end a run early, or request a report.
+//! Signals that end a run early, request a report, or request that files are opened again.
 //!
 //! The first SIGINT, SIGTERM or SIGHUP sets a flag, which the program checks; the next one ends the
 //! process at once. A signal that was ignored when the program was started, such as SIGHUP by
-//! `nohup`, is ignored.
+//! `nohup`, is ignored. A service, which has no terminal that could be closed, can take SIGHUP as a
+//! request to open its files again.
 
 use core::fmt;
 use std::io;
@@ -32,36 +33,50 @@ impl fmt::Display for Signal {
 }
 
 /// The signals that have arrived.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Signals {
     /// The number of a signal that ends the run; 0 before it.
     ending: Arc<AtomicUsize>,
     is_report_due: Arc<AtomicBool>,
+    is_reopening_due: Arc<AtomicBool>,
 }
 
 impl Signals {
-    /// Begins to watch for signals.
+    /// Begins to watch for signals; SIGHUP ends the run.
     ///
     /// # Errors
     ///
     /// If the operating system refuses it.
     pub fn watch() -> io::Result<Self> {
-        let signals = Self {
-            ending: Arc::new(AtomicUsize::new(0)),
-            is_report_due: Arc::new(AtomicBool::new(false)),
-        };
-        signals.register()?;
+        let signals = Self::default();
+        signals.register(false)?;
+        Ok(signals)
+    }
+
+    /// Begins to watch for signals. SIGHUP is a request to open files again if this process has no
+    /// terminal, and ends the run otherwise.
+    ///
+    /// # Errors
+    ///
+    /// If the operating system refuses it.
+    pub fn watch_with_reopening() -> io::Result<Self> {
+        let signals = Self::default();
+        signals.register(!has_terminal())?;
         Ok(signals)
     }
 
     #[cfg(unix)]
-    fn register(&self) -> io::Result<()> {
+    fn register(&self, reopens: bool) -> io::Result<()> {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
         use signal_hook::flag;
 
         let is_second = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             if is_ignored(signal) {
+                continue;
+            }
+            if signal == SIGHUP && reopens {
+                flag::register(signal, Arc::clone(&self.is_reopening_due))?;
                 continue;
             }
             // In this order: the first signal finds the flag unset.
@@ -75,7 +90,7 @@ impl Signals {
 
     /// Signals are those of Unix; others end the process.
     #[cfg(not(unix))]
-    fn register(&self) -> io::Result<()> {
+    fn register(&self, _: bool) -> io::Result<()> {
         Ok(())
     }
 
@@ -90,9 +105,30 @@ impl Signals {
 
     /// Returns whether a report was requested since the last call.
     pub fn take_report_request(&self) -> bool {
-        self.is_report_due.load(Ordering::Relaxed)
-            && self.is_report_due.swap(false, Ordering::Relaxed)
+        take(&self.is_report_due)
     }
+
+    /// Returns whether reopening of files was requested since the last call.
+    pub fn take_reopening_request(&self) -> bool {
+        take(&self.is_reopening_due)
+    }
+}
+
+/// Clears a flag, and returns its value. The flags publish no other data.
+fn take(flag: &AtomicBool) -> bool {
+    flag.load(Ordering::Relaxed) && flag.swap(false, Ordering::Relaxed)
+}
+
+/// Returns whether this process has a controlling terminal. To be called before the terminal can
+/// be closed.
+#[cfg(unix)]
+fn has_terminal() -> bool {
+    std::fs::File::open("/dev/tty").is_ok()
+}
+
+#[cfg(not(unix))]
+fn has_terminal() -> bool {
+    true
 }
 
 /// Returns whether a signal is ignored, as far as the operating system shows that.

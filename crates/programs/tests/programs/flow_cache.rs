@@ -352,7 +352,9 @@ fn without_arguments_it_meters_generated_traffic() {
 fn rows_go_to_a_file_and_never_over_the_capture() {
     let capture = file("rows_go_to_a_file.pcap", &small(LITTLE, MICROSECONDS));
     let csv = file("rows_go_to_a_file.csv", b"old");
-    let run = Run::with(&[capture.as_os_str(), "--csv".as_ref(), csv.as_os_str()]);
+    let to_csv = [capture.as_os_str(), "--csv".as_ref(), csv.as_os_str()];
+    Run::with(&to_csv).assert_refused("exists, and has other columns: --overwrite replaces it");
+    let run = Run::with(&[&to_csv[..], &["--overwrite".as_ref()]].concat());
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     assert_eq!(flows(File::open(&csv).expect("it was written")).len(), 2);
     // A mistyped name of a capture destroys no file.
@@ -385,7 +387,7 @@ fn rows_never_go_over_the_capture_by_another_name() {
         assert_eq!(fs::read(&capture).expect("it is there"), small(LITTLE, MICROSECONDS));
     }
     // Another file is allowed, with standard input, too.
-    let other = file("by_another_name.csv", b"old");
+    let other = file("by_another_name.csv", b"");
     let run = Run::piped(
         &small(LITTLE, MICROSECONDS),
         usize::MAX,

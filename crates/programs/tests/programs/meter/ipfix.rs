@@ -31,7 +31,7 @@ struct Message {
     templates: usize,
     halves: Vec<Half>,
     /// Type and code of ICMP of each record.
-    icmp: Vec<u64>,
+    icmp: Vec<Option<u64>>,
 }
 
 type Field = (IPFixField, netflow_parser::FieldValue);
@@ -48,11 +48,11 @@ fn to_number(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-/// Returns type and code of ICMP of a record.
-fn icmp(fields: &[Field]) -> u64 {
+/// Returns type and code of ICMP of a record; `None` for other protocols.
+fn icmp(fields: &[Field]) -> Option<u64> {
     let [v4, v6] = [Element::IcmpTypeCodeIpv4, Element::IcmpTypeCodeIpv6];
     let found = bytes(fields, v4).or_else(|| bytes(fields, v6));
-    to_number(&found.expect("all templates have it"))
+    found.map(|bytes| to_number(&bytes))
 }
 
 /// Converts a record.
@@ -66,7 +66,11 @@ fn half(fields: &[Field]) -> Half {
         (None, Some(v6)) => Ipv6Addr::from(<[u8; 16]>::try_from(v6).expect("16 bytes")).to_string(),
         _ => panic!("not one address in {fields:?}"),
     };
-    assert_eq!(fields.len(), 14, "{fields:?}");
+    let is_icmp = [1, 58].contains(&number(Element::ProtocolIdentifier));
+    assert_eq!(icmp(fields).is_some(), is_icmp, "{fields:?}");
+    assert_eq!(fields.len(), if is_icmp { 14 } else { 13 }, "{fields:?}");
+    // In one byte: not all collectors read two.
+    assert_eq!(bytes(Element::TcpControlBits).map(|flags| flags.len()), Some(1));
     let row = [
         address(Element::SourceIpv4address, Element::SourceIpv6address),
         address(Element::DestinationIpv4address, Element::DestinationIpv6address),
@@ -120,7 +124,7 @@ fn messages(parser: &mut NetflowParser, bytes: &[u8]) -> Vec<Message> {
     });
     ipfix
         .map(|ipfix| {
-            assert!((32..=1400).contains(&ipfix.header.length), "{}", ipfix.header.length);
+            assert!((32..=1232).contains(&ipfix.header.length), "{}", ipfix.header.length);
             message(ipfix)
         })
         .collect()
@@ -181,6 +185,7 @@ fn a_file_of_messages_agrees_with_lines_of_json() {
     let file = place("a_file_of_messages:4739");
     for arguments in OPTION_SETS {
         let mut all = vec![OsStr::new("--json"), "-".as_ref(), "--ipfix".as_ref(), file.as_ref()];
+        all.push(OsStr::new("--overwrite"));
         all.extend(arguments.iter().map(OsStr::new));
         let run = Run::with(&all);
         assert_eq!((run.code, run.errors()), (Some(0), vec![]), "{run:?}");
@@ -188,24 +193,164 @@ fn a_file_of_messages_agrees_with_lines_of_json() {
         let messages = messages(&mut NetflowParser::default(), &bytes);
         are_in_sequence(&messages);
         let templates: Vec<usize> = messages.iter().map(|message| message.templates).collect();
-        assert_eq!((templates[0], templates.iter().sum()), (2, 2), "{arguments:?}");
+        assert_eq!((templates[0], templates.iter().sum()), (4, 4), "{arguments:?}");
         let halves: Vec<Half> = messages.into_iter().flat_map(|message| message.halves).collect();
         let expected = expected(&Record::all(&run));
         assert!(halves == expected, "{arguments:?}: {} of {}", halves.len(), expected.len());
     }
 }
 
+/// A collector on the loopback interface.
+struct Listener {
+    socket: UdpSocket,
+    address: String,
+}
+
+impl Listener {
+    fn new() -> Self {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("there is a loopback");
+        let address = socket.local_addr().expect("it is bound").to_string();
+        Self { socket, address }
+    }
+
+    /// Returns the datagrams in its buffer.
+    fn received(&self) -> Vec<Vec<u8>> {
+        self.socket.set_nonblocking(true).expect("it can be asked for");
+        let mut buffer = vec![0; 65_536];
+        let receive = || self.socket.recv(&mut buffer).ok().map(|length| buffer[..length].to_vec());
+        std::iter::from_fn(receive).collect()
+    }
+}
+
 /// Returns the datagrams that a collector receives for a capture, and the run.
-fn collected(capture: &[u8]) -> (Vec<Vec<u8>>, Run) {
-    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("there is a loopback");
-    let address = socket.local_addr().expect("it is bound").to_string();
-    let run = Run::piped(capture, usize::MAX, &["--json", "-", "--ipfix", &address]);
+fn collected(capture: &[u8], arguments: &[&str]) -> (Vec<Vec<u8>>, Run) {
+    let listener = Listener::new();
+    let to_listener = ["--json", "-", "--ipfix", &listener.address];
+    let run = Run::piped(capture, usize::MAX, &[&to_listener[..], arguments].concat());
     assert_eq!((run.code, run.errors()), (Some(0), vec![]), "{run:?}");
-    // All datagrams are in the socket's buffer.
-    socket.set_nonblocking(true).expect("it can be asked for");
-    let mut buffer = vec![0; 65_536];
-    let receive = || socket.recv(&mut buffer).ok().map(|length| buffer[..length].to_vec());
-    (std::iter::from_fn(receive).collect(), run)
+    (listener.received(), run)
+}
+
+/// Returns a capture of this many flows of one packet.
+fn flows(count: u16) -> Vec<u8> {
+    let frames: Vec<_> = (1..=count)
+        .map(|port| if port % 10 == 0 { tcp6(port, 443) } else { udp(port, 53, 0) })
+        .collect();
+    let records: Vec<_> =
+        (1..).zip(&frames).map(|(second, frame)| (second, 0, &frame[..])).collect();
+    pcap(LITTLE, MICROSECONDS, ETHERNET, &records)
+}
+
+/// All collectors and files have all records.
+#[test]
+fn several_collectors_receive_the_same() {
+    let (listeners, file) = ([Listener::new(), Listener::new()], place("as well as collectors"));
+    let _ = fs::remove_file(&file);
+    let file_name = file.to_str().expect("the build folder has a name in UTF-8");
+    let [one, other] = listeners.each_ref().map(|listener| listener.address.as_str());
+    let arguments = ["--json", "-", "--ipfix", one, "--ipfix", file_name, "--ipfix", other];
+    let run = Run::piped(&flows(300), usize::MAX, &arguments);
+    assert_eq!((run.code, run.errors()), (Some(0), vec![]), "{run:?}");
+    let expected = expected(&Record::all(&run));
+    let datagrams = listeners.map(|listener| listener.received().concat());
+    for bytes in [&datagrams[0], &datagrams[1], &fs::read(&file).expect("it was written")] {
+        let messages = messages(&mut NetflowParser::default(), bytes);
+        let halves: Vec<Half> = messages.into_iter().flat_map(|message| message.halves).collect();
+        assert!(halves == expected);
+    }
+}
+
+/// The name of a collector that listens on one of its addresses only.
+#[test]
+fn another_address_of_a_name_is_tried() {
+    let listener = Listener::new();
+    let (_, port) = listener.address.rsplit_once(':').expect("it has a port");
+    let name = format!("localhost:{port}");
+    let run = Run::piped(&flows(300), usize::MAX, &["--json", "-", "--ipfix", &name]);
+    let messages = messages(&mut NetflowParser::default(), &listener.received().concat());
+    let halves: Vec<Half> = messages.into_iter().flat_map(|message| message.halves).collect();
+    assert!(halves == expected(&Record::all(&run)), "{run:?}");
+}
+
+#[test]
+fn messages_have_the_size_and_the_domain_of_the_options() {
+    let capture = flows(300);
+    for (size, most) in [("256", 256), ("512", 512), ("9000", 9000)] {
+        let (datagrams, run) = collected(&capture, &["--message-size", size, "--domain", "77"]);
+        let longest = datagrams.iter().map(Vec::len).max().expect("there are some");
+        assert!((most - 100..=most).contains(&longest), "{size}: {longest}");
+        assert!(datagrams.iter().all(|message| message[12..16] == 77_u32.to_be_bytes()), "{run:?}");
+    }
+}
+
+/// The numbers of elements in the templates, and of the records, of the datagrams.
+fn template_of(datagrams: &[Vec<u8>], id: u16) -> Option<Vec<(u16, u16, u32)>> {
+    let word = |bytes: &[u8]| u16::from_be_bytes([bytes[0], bytes[1]]);
+    for datagram in datagrams {
+        let mut rest = &datagram[16..];
+        while word(rest) == 2 {
+            let (mut set, after) = rest[4..].split_at(usize::from(word(&rest[2..])) - 4);
+            while !set.is_empty() {
+                let (found, count) = (word(set), word(&set[2..]));
+                set = &set[4..];
+                let mut fields = vec![];
+                for _ in 0..count {
+                    let is_reverse = word(set) & 0x8000 > 0;
+                    let length = if is_reverse { 8 } else { 4 };
+                    let number = if is_reverse { &set[4..8] } else { &[0; 4][..] };
+                    let number = u32::from_be_bytes(number.try_into().expect("4 bytes"));
+                    fields.push((word(set) & 0x7fff, word(&set[2..]), number));
+                    set = &set[length..];
+                }
+                if found == id {
+                    return Some(fields);
+                }
+            }
+            if after.is_empty() {
+                break;
+            }
+            rest = after;
+        }
+    }
+    None
+}
+
+/// RFC 5103: one record with both directions, if both have packets.
+#[test]
+fn a_record_can_have_both_directions() {
+    let back = |mut frame: Vec<u8>| {
+        // Addresses and ports change places.
+        frame[IP_AT + 12..IP_AT + 20].rotate_left(4);
+        frame[IP_AT + 20..IP_AT + 24].rotate_left(2);
+        frame
+    };
+    let frames = [udp(7, 53, 0), udp(7, 53, 10), back(udp(7, 53, 100)), udp(8, 53, 0)];
+    let records: Vec<_> =
+        (1..).zip(&frames).map(|(second, frame)| (second, 0, &frame[..])).collect();
+    let capture = pcap(LITTLE, MICROSECONDS, ETHERNET, &records);
+    assert_eq!(template_of(&collected(&capture, &[]).0, 260), None);
+    let (datagrams, _) = collected(&capture, &["--biflow"]);
+    let fields = template_of(&datagrams, 260).expect("there is a template of both directions");
+    let reversed: Vec<_> = fields.iter().filter(|field| field.2 == 29_305).collect();
+    assert_eq!(
+        reversed,
+        [&(6, 1, 29_305), &(2, 8, 29_305), &(1, 8, 29_305), &(152, 8, 29_305), &(153, 8, 29_305)]
+    );
+    let data = datagrams.last().expect("there are records");
+    // A set of one record of both directions, and one of one direction.
+    let length: usize = fields.iter().map(|field| usize::from(field.1)).sum();
+    assert_eq!((&data[16..18], data[19]), (&260_u16.to_be_bytes()[..], 4 + length as u8));
+    let value = |element: u16, enterprise: u32| {
+        let before = |field: &&(u16, u16, u32)| (field.0, field.2) != (element, enterprise);
+        let at = 20 + fields.iter().take_while(before).map(|field| field.1).sum::<u16>() as usize;
+        to_number(&data[at..at + 8])
+    };
+    let counts = [value(2, 0), value(1, 0), value(2, 29_305), value(1, 29_305)];
+    assert_eq!(counts, [2, 28 + 38, 1, 128]);
+    assert_eq!([value(152, 0), value(153, 0), value(152, 29_305)], [1000, 2000, 3000]);
+    let second = 20 + length;
+    assert_eq!(data[second..second + 2], 256_u16.to_be_bytes());
+    assert_eq!(data.len(), second + 4 + 4 * 2 + 4 + 2 + 8 * 5 + 2);
 }
 
 /// Type and code of the first message of each direction.
@@ -223,24 +368,19 @@ fn icmp_has_a_type_and_a_code() {
     ];
     let records: Vec<_> =
         (1..).zip(&frames).map(|(second, frame)| (second, 0, &frame[..])).collect();
-    let (datagrams, _) = collected(&pcap(LITTLE, MICROSECONDS, ETHERNET, &records));
+    let (datagrams, _) = collected(&pcap(LITTLE, MICROSECONDS, ETHERNET, &records), &[]);
     let mut parser = NetflowParser::default();
     let all: Vec<_> =
         datagrams.iter().flat_map(|datagram| messages(&mut parser, datagram)).collect();
-    let found: Vec<u64> = all.into_iter().flat_map(|message| message.icmp).collect();
-    assert_eq!(found, [0x0304, 0x8001, 0]);
+    let found: Vec<_> = all.into_iter().flat_map(|message| message.icmp).collect();
+    assert_eq!(found, [Some(0x0304), Some(0x8001), None]);
 }
 
 /// A thousand flows: few enough for their messages to fit into the buffer of a socket, so that none
 /// is lost on a busy computer.
 #[test]
 fn a_collector_receives_a_message_in_each_datagram() {
-    let frames: Vec<_> = (1..=1000)
-        .map(|port| if port % 10 == 0 { tcp6(port, 443) } else { udp(port, 53, 0) })
-        .collect();
-    let records: Vec<_> =
-        (1..).zip(&frames).map(|(second, frame)| (second, 0, &frame[..])).collect();
-    let (datagrams, run) = collected(&pcap(LITTLE, MICROSECONDS, ETHERNET, &records));
+    let (datagrams, run) = collected(&flows(1000), &[]);
     let mut parser = NetflowParser::default();
     let all: Vec<Message> = datagrams
         .iter()
@@ -252,14 +392,14 @@ fn a_collector_receives_a_message_in_each_datagram() {
         .collect();
     are_in_sequence(&all);
     let templates: Vec<usize> = all.iter().map(|message| message.templates).collect();
-    let is_due = |number| if number % 33 == 0 { 2 } else { 0 };
+    let is_due = |number| if number % 33 == 0 { 4 } else { 0 };
     assert_eq!(templates, (0..all.len()).map(is_due).collect::<Vec<usize>>());
     assert!(templates.len() > 33, "{}", templates.len());
     let halves: Vec<Half> = all.into_iter().flat_map(|message| message.halves).collect();
     assert_eq!(halves, expected(&Record::all(&run)));
     // A collector that was started late can parse messages from the next templates on.
     let mut late = NetflowParser::default();
-    assert_eq!(messages(&mut late, &datagrams[33])[0].templates, 2);
+    assert_eq!(messages(&mut late, &datagrams[33])[0].templates, 4);
     assert!(!messages(&mut late, &datagrams[34])[0].halves.is_empty());
 }
 
@@ -272,8 +412,11 @@ fn a_missing_collector_is_a_failure() {
     drop(socket);
     let run = Run::with(&["--ipfix", &address].map(OsStr::new));
     assert_eq!(run.code, Some(1), "{run:?}");
-    assert_eq!((run.stderr.lines().count(), run.count("rows")), (1, 4918), "{run:?}");
-    let losses = run.stderr.strip_prefix(&format!("flow_cache: {address} did not receive "));
+    // At once, and at the end.
+    let [first, last] = run.errors()[..] else { panic!("not two lines: {run:?}") };
+    let is_refused = format!("flow_cache: --ipfix {address} is not reached: Connection refused");
+    assert!(first.starts_with(&is_refused) && run.count("rows") == 4918, "{run:?}");
+    let losses = last.strip_prefix(&format!("flow_cache: {address} did not receive "));
     let numbers: Vec<&str> = losses.unwrap_or_default().split(' ').collect();
     assert!(numbers[0].parse().is_ok_and(|lost: u32| lost > 200), "{run:?}");
     // A refused message is detected with the next one, which is sent nevertheless.

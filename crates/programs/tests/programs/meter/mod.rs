@@ -9,6 +9,10 @@ mod interface;
 mod ipfix;
 mod live;
 mod memory;
+#[cfg(target_os = "linux")]
+mod network;
+#[cfg(unix)]
+mod outputs;
 #[cfg(unix)]
 mod signals;
 mod sums;
@@ -30,6 +34,7 @@ pub(crate) struct Record {
     proto: u8,
     sport: u16,
     dport: u16,
+    community_id: Option<String>,
     end_reason: String,
     class: String,
     forward: Option<Half>,
@@ -44,6 +49,8 @@ struct Half {
     first_ns: u64,
     last_ns: u64,
     tcp_flags: String,
+    icmp_type: Option<u8>,
+    icmp_code: Option<u8>,
 }
 
 impl Record {
@@ -67,8 +74,13 @@ impl Record {
     /// Returns the equivalent rows of CSV.
     fn rows(&self) -> impl Iterator<Item = String> {
         self.halves().map(|(_, key, half)| {
-            let Half { packets, ip_bytes, first_ns, last_ns, .. } = half;
-            format!("{key},{packets},{ip_bytes},{first_ns},{last_ns}")
+            let Half { packets, ip_bytes, first_ns, last_ns, icmp_type, icmp_code, .. } = half;
+            let flags = if self.proto == 6 { &half.tcp_flags } else { "" };
+            let text = |number: &Option<u8>| number.map(|number| number.to_string());
+            let [kind, code] = [icmp_type, icmp_code].map(|field| text(field).unwrap_or_default());
+            let Self { end_reason, flow_id, .. } = self;
+            let counts = format!("{packets},{ip_bytes},{first_ns},{last_ns}");
+            format!("{key},{counts},{flags},{kind},{code},{end_reason},{flow_id}")
         })
     }
 

@@ -4,7 +4,8 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::thread;
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
 use capture::data::{ETHERNET, LITTLE, MICROSECONDS, announce, folder, gzip, pcap, udp};
@@ -32,6 +33,9 @@ fn live_example() -> Command {
 pub(super) struct LiveRun {
     child: Child,
     pipe: ChildStdin,
+    /// Its standard error so far.
+    errors: Arc<Mutex<String>>,
+    reader: JoinHandle<()>,
 }
 
 impl LiveRun {
@@ -43,14 +47,55 @@ impl LiveRun {
     pub(super) fn with(arguments: &[&str]) -> Self {
         let mut command = live_example();
         command.args(arguments);
+        Self::spawn(command)
+    }
+
+    /// Runs it without a terminal, as services are.
+    pub(super) fn service(arguments: &[&str]) -> Self {
+        Self::within(&["setsid"], arguments)
+    }
+
+    /// Runs it by a command, which executes what its last arguments are.
+    pub(super) fn within(by: &[&str], arguments: &[&str]) -> Self {
+        let live = live_example();
+        let mut command = Command::new(by[0]);
+        command.args(&by[1..]).arg(live.get_program()).args(live.get_args()).args(arguments);
+        Self::spawn(command)
+    }
+
+    fn spawn(mut command: Command) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the example can be run");
         let pipe = child.stdin.take().expect("it is piped");
-        Self { child, pipe }
+        let mut stderr = child.stderr.take().expect("it is piped");
+        let errors = Arc::new(Mutex::new(String::new()));
+        let collected = Arc::clone(&errors);
+        let reader = thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = stderr.read(&mut bytes) {
+                let text = String::from_utf8_lossy(&bytes[..count]);
+                collected.lock().expect("no reader panics").push_str(&text);
+            }
+        });
+        Self { child, pipe, errors, reader }
     }
 
-    fn write(&mut self, bytes: &[u8]) {
+    pub(super) fn write(&mut self, bytes: &[u8]) {
         self.pipe.write_all(bytes).expect("the pipe is open");
+    }
+
+    /// Returns what it has written to standard error so far.
+    pub(super) fn errors(&self) -> String {
+        self.errors.lock().expect("no reader panics").clone()
+    }
+
+    /// Waits until it has written these words to standard error.
+    pub(super) fn wait_for_error(&self, words: &str) {
+        let start = Instant::now();
+        while !self.errors().contains(words) {
+            assert!(start.elapsed() < PATIENCE, "{words:?} is not in {:?}", self.errors());
+            thread::sleep(Duration::from_millis(10));
+        }
     }
 
     pub(super) fn signal(&self, name: &str) {
@@ -93,9 +138,17 @@ impl LiveRun {
             assert!(start.elapsed() < PATIENCE, "it does not end");
             thread::sleep(Duration::from_millis(10));
         }
-        let Self { child, pipe } = self;
+        self.output()
+    }
+
+    /// Closes the pipe, and waits for the end.
+    fn output(self) -> Run {
+        let Self { child, pipe, errors, reader } = self;
         drop(pipe);
-        Run::new(child.wait_with_output().expect("it has ended"))
+        let mut run = Run::new(child.wait_with_output().expect("it has ended"));
+        reader.join().expect("it does not panic");
+        run.stderr = errors.lock().expect("no reader panics").clone();
+        run
     }
 }
 
@@ -108,7 +161,7 @@ fn place(name: &str) -> (PathBuf, String) {
 }
 
 /// Waits until the file has these words, and returns how long that took.
-fn wait_for(path: &Path, words: &str) -> Duration {
+pub(super) fn wait_for(path: &Path, words: &str) -> Duration {
     let start = Instant::now();
     while !fs::read_to_string(path).is_ok_and(|text| text.contains(words)) {
         assert!(start.elapsed() < PATIENCE, "{words} is not in {}", path.display());
@@ -127,7 +180,8 @@ fn flows(count: u16, second: u32) -> Vec<u8> {
 /// All flows are drained, all files are flushed, and the report is printed.
 #[test]
 fn a_signal_ends_a_run_as_the_end_of_its_input_would() {
-    for (name, code, workers) in [("INT", 130, "1"), ("TERM", 143, "3"), ("HUP", 129, "1")] {
+    // SIGHUP opens files again if there is no terminal.
+    for (name, code, workers) in [("INT", 130, "1"), ("TERM", 143, "3")] {
         let (csv, csv_name) = place(&format!("ended by {name}.csv"));
         let (ipfix, ipfix_name) = place(&format!("ended by {name}.ipfix"));
         let arguments = ["--csv", &csv_name, "--ipfix", &ipfix_name, "--workers", workers];
@@ -283,7 +337,6 @@ fn a_slow_pipe_is_read_to_its_end() {
         run.write(piece);
         thread::sleep(Duration::from_millis(150));
     }
-    drop(run.pipe);
-    let run = Run::new(run.child.wait_with_output().expect("it ends"));
+    let run = run.output();
     assert_eq!((run.code, run.rows().len()), (Some(0), 3), "{run:?}");
 }

@@ -10,10 +10,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use capture::data::{ETHERNET, LITTLE, MICROSECONDS, flows, pcap, udp};
+use capture::data::{ETHERNET, IP_AT, LITTLE, MICROSECONDS, flows, pcap, udp};
 
 use super::Record;
-use crate::run::{Run, example};
+use crate::run::{HEADER, Run, example};
 
 /// Runs the example on generated traffic, with more arguments.
 fn generated(arguments: &[&str]) -> Run {
@@ -74,11 +74,13 @@ fn records_add_up_to_the_exact_flows() {
 fn lines_of_json_agree_with_rows() {
     for (arguments, _) in OPTION_SETS {
         let csv = place("lines_of_json.csv");
-        let run = generated(&[&["--json", "-", "--csv", &csv], arguments].concat());
+        let files = ["--json", "-", "--csv", &csv, "--overwrite"];
+        let run = generated(&[&files, arguments].concat());
         let records = Record::all(&run);
         assert_eq!(run.count("records, "), records.len() as u64, "{arguments:?}");
         let rows: Vec<String> = records.iter().flat_map(Record::rows).collect();
         let file = fs::read_to_string(&csv).expect("it was written");
+        assert!(file.starts_with(HEADER), "{file}");
         assert_eq!(file.lines().skip(1).collect::<Vec<_>>(), rows, "{arguments:?}");
 
         let mut flows: BTreeMap<u64, Vec<&Record>> = BTreeMap::new();
@@ -143,4 +145,35 @@ fn lines_are_flushed_each_second() {
     assert!(child.wait().expect("it ends").success());
     let received = reader.join().expect("it does not panic");
     received.expect("all lines are wanted");
+}
+
+/// The community ID, by the vectors of its specification.
+#[test]
+fn community_ids_are_those_of_the_specification() {
+    let with = |mut frame: Vec<u8>, addresses: [[u8; 4]; 2], protocol: u8| {
+        frame[IP_AT + 12..IP_AT + 20].copy_from_slice(&addresses.concat());
+        frame[IP_AT + 9] = protocol;
+        frame
+    };
+    let (one, other) = ([1, 2, 3, 4], [5, 6, 7, 8]);
+    for (frame, id) in [
+        (with(udp(1122, 3344, 0), [one, other], 17), "1:0Mu9InQx6z4ZiCZM/7HXi2WMhOg="),
+        (with(udp(3344, 1122, 0), [other, one], 17), "1:0Mu9InQx6z4ZiCZM/7HXi2WMhOg="),
+        (with(udp(1122, 3344, 0), [one, other], 6), "1:wCb3OG7yAFWelaUydu0D+125CLM="),
+        (with(udp(1122, 3344, 0), [one, other], 132), "1:EKt4MsxuyaE6mL+hmrEkQ9csDD8="),
+        // Echo request, echo reply, and time exceeded, of one direction.
+        (with(udp(0x0800, 0, 0), [one, other], 1), "1:crodRHL2FEsHjbv3UkRrfbs4bZ0="),
+        (with(udp(0x0000, 0, 0), [other, one], 1), "1:crodRHL2FEsHjbv3UkRrfbs4bZ0="),
+        (with(udp(0x0b00, 0, 0), [one, other], 1), "1:f/YiSyWqczrTgfUCZlBUnvHRcPk="),
+        // A protocol without ports.
+        (with(udp(1122, 3344, 0), [one, other], 46), "1:ikv3kmf89luf73WPz1jOs49S768="),
+    ] {
+        let capture = pcap(LITTLE, MICROSECONDS, ETHERNET, &[(1, 0, &frame)]);
+        let run = |option| Run::piped(&capture, usize::MAX, &[option, "-", "--community-id"]);
+        let rows = run("--csv").stdout;
+        let lines: Vec<&str> = rows.lines().collect();
+        assert_eq!(lines[0], format!("{HEADER},community_id"));
+        assert!(lines[1].ends_with(&format!(",{id}")), "{id}: {rows}");
+        assert_eq!(Record::all(&run("--json"))[0].community_id.as_deref(), Some(id));
+    }
 }
