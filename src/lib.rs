@@ -15,7 +15,7 @@
 //!     // One lookup; the answer belongs to the same flow. Time is an argument.
 //!     let seen = flows.observe(&key, Packet::UDP, Timestamp::from_millis(milliseconds))?;
 //!     *seen.flow += length;
-//!     // From 100,000 flows on, a new flow evicts another one, which is returned here.
+//!     // From 100,000 flows on, a new flow evicts an old flow, which is returned here.
 //!     assert!(seen.removed().is_none());
 //! }
 //! // A minute without packets ends a flow. One call does a bounded amount of work.
@@ -48,53 +48,23 @@
 //!
 //! The papers' tables are [`trie`] (also with hashed keys: [`Headed`](key::bits::Headed), and as a
 //! flow cache: [`Unicache`](trie::unicache::Unicache)), [`demux`], [`cache`], [`ephemeral`] and
-//! [`eviction`]. The feature `papers` has what else they describe: scheduling, threaded indices,
+//! [`eviction`]. The feature `papers` has their other mechanisms: scheduling, threaded indices,
 //! data manipulation headers, packets that compute, and the classic hashes.
 //!
 //! Each module describes its structure, its invariants, its costs and its paper.
 //!
-//! # Verbs
+//! # Conventions
 //!
-//! The same verbs do the same everywhere. Where a key is borrowed, a [`Prehashed`] key has a hash
-//! that the caller has. `get_batch` looks up keys with overlapping cache misses and passes each
-//! result to a closure, as do `contains_batch`, `find_batch` and `observe_batch`; [`write_to`] is
-//! one that writes to a slice. `&` and `&mut` are implementations of
-//! `IntoIterator`; a ✓ for `Extend` stands for `FromIterator`, too, and the name of one of the two
-//! for that one only. Where a structure has the verb by another name, the table has that; a dash is
-//! where it makes no sense, or is missing.
-//!
-//! | structure | `Prehashed` | `get_batch` | `get_batch_with` | `retain` | `extract_if` | `iter` | `&` | `&mut` | `Extend` | `Default` | `PartialEq` | `Clone` | `Debug` | serde |
-//! |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
-//! | [`TrashMap`] | ✓ | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
-//! | [`TrashSet`] | ✓ | `contains_batch` | – | ✓ | ✓ | ✓ | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
-//! | [`TrashTable`] | all | `find_batch` | – | ✓ | ✓ | ✓ | ✓ | ✓ | – | ✓ | – | ✓ | ✓ | – |
-//! | [`ConcurrentMap`] | ✓ | ✓ | – | ✓ | – | ✓ | pinned | – | ✓ | ✓ | – | – | ✓ | – |
-//! | [`ConcurrentTable`] | ✓ | ✓ | – | ✓ | – | ✓ | pinned | – | ✓ | ✓ | – | – | ✓ | – |
-//! | [`FlowCache`] | ✓ | `observe_batch` | `observe_batch_with` | ✓ | ✓ | ✓ | ✓ | – | – | – | ✓ | ✓ | ✓ | `Image` |
-//! | [`RouteTable`] | – | `lookup_batch` | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
-//! | [`Routes`] | – | `lookup_batch` | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
-//! | [`PrefixSet`](routes::PrefixSet) | – | `lookup_batch` | – | ✓ | ✓ | ✓ | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
-//! | [`StampedRoutes`](routes::StampedRoutes) | – | `lookup_batch` | – | ✓ | ✓ | ✓ | – | – | ✓ | ✓ | ✓ | ✓ | ✓ | – |
-//! | [`LcTrieMap`] | – | – | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
-//! | [`ConcurrentRoutes`] | – | `lookup_batch` | – | ✓ | – | ✓ | – | – | `FromIterator` | ✓ | – | – | ✓ | – |
-//! | [`ConcurrentStampedRoutes`](concurrent::ConcurrentStampedRoutes) | – | – | – | ✓ | – | ✓ | – | – | `FromIterator` | ✓ | – | – | ✓ | – |
-//! | [`LcRouteTable`] | – | – | – | ✓ | – | ✓ | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
-//! | [`ConcurrentLcTrie`] | – | – | – | ✓ | – | ✓ | pinned | – | ✓ | ✓ | – | – | ✓ | – |
-//! | [`SocketTable`] | lookups | `lookup_batch` | – | ✓ | ✓ | ✓ | ✓ | ✓ | – | – | – | ✓ | ✓ | names |
-//! | [`SourceHashCache`] | index | ✓ | `get_batch_mut` | ✓ | ✓ | ✓ | ✓ | ✓ | – | – | ✓ | ✓ | ✓ | – |
-//! | [`ChainedCache`] | ✓ | – | `get_batch_mut` | ✓ | ✓ | ✓ | ✓ | ✓ | `Extend` | – | ✓ | ✓ | ✓ | – |
-//! | [`DuplicateFilter`] | index | – | – | – | – | – | – | – | – | – | – | ✓ | ✓ | – |
-//! | [`EphemeralStore`] | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | – | – | – | – | – | ✓ | ✓ | – |
-//! | [`Unicache`](trie::unicache::Unicache) | – | – | – | ✓ | – | ✓ | ✓ | – | – | – | – | ✓ | ✓ | – |
-//!
-//! - A structure with a bound has no `Default` and no `FromIterator`: it needs its capacity, and
-//!   [`EphemeralStore`], [`FlowCache`] and [`DuplicateFilter`] the time of each entry, for which
-//!   `iter` and `retain` of the store have an argument.
-//! - What is shared by threads is used through a pin, such as [`ConcurrentMap::pin`], which has
-//!   the methods that read. It is not compared or cloned, as others may change it meanwhile.
-//! - A type of errors that returns something has it in a field `refused`. A value that
-//!   [`EphemeralStore::write`] does not store is its error.
-//! - Keys, prefixes and [`Direction`] implement `Display`.
+//! - One verb, one meaning: `get` is exact, `lookup` is the longest match, `peek` has no side
+//!   effect, `…_batch` overlaps the cache misses of several keys and passes each result to a
+//!   closure, such as [`write_to`] a slice.
+//! - A [`Prehashed`] key, with a hash that is known already, is accepted wherever a
+//!   borrowed key is.
+//! - A structure with a bound needs its capacity, so it has no `Default`. It returns the entries
+//!   that it evicts, and refuses what it cannot store.
+//! - Structures that threads share are used through a pin, such as [`ConcurrentMap::pin`].
+//! - Errors implement [`core::error::Error`]. An error that returns a value has the field
+//!   `refused`.
 //!
 //! # Trade-offs
 //!

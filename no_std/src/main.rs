@@ -1,5 +1,5 @@
-//! A program with the crate, without `std`: it has an allocator in static memory and a panic handler, and runs on
-//! bare metal or as the `main` of a C program, which exits with 0 on success.
+//! A program with the crate, without `std`: it has an allocator in static memory and a panic
+//! handler, and runs on bare metal or as the `main` of a C program, which exits with 0 on success.
 #![no_std]
 #![no_main]
 

@@ -121,8 +121,8 @@ impl<K: Eq, T> Pcbs<K, T> {
         Ok(())
     }
 
-    /// Removes the PCB of `key` from a chain. Returns the index it had, and what was there, to be
-    /// dropped last: the drop of a key may panic.
+    /// Removes the PCB of `key` from a chain. Returns its index, and the entry that was there, to
+    /// be dropped last: the drop of a key may panic.
     pub(super) fn remove(
         &mut self,
         first: &mut OptIndex,

@@ -105,7 +105,8 @@ pub struct Found<'a, T> {
 ///   [`examined`](Found::examined), never [`pcb`](Found::pcb).
 /// - [`examined`](Found::examined) counts each PCB looked at, cached ones included. It is at least
 ///   1 if a PCB is found.
-/// - [`len`](Self::len) is the number of successful insertions less that of successful removals.
+/// - [`len`](Self::len) is the number of successful insertions less the number of successful
+///   removals.
 ///
 /// Methods added to the trait later will have default implementations.
 ///

@@ -10,7 +10,7 @@ use crate::raw::index::OptIndex;
 /// Data is likely for the connection that data was last received for, an acknowledgement for the
 /// one that was last sent on. So a lookup examines the first cached PCB first for
 /// [`Arrival::Data`], the second for [`Arrival::Ack`], then the other unless both are equal, then
-/// the list. The stack reports what it sends by [`sent`](Demux::sent).
+/// the list. The stack reports the packets that it sends by [`sent`](Demux::sent).
 ///
 /// | method | cost |
 /// |---|---|

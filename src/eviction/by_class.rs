@@ -42,7 +42,7 @@ const NEWCOMERS: usize = 8;
 /// Cost: a hit costs nothing; a victim examines at most 16 entries, and all operations are O(1).
 /// Half a byte for each slot.
 ///
-/// Paper: Corbató 1968 for the second chance, see [`SecondChance`]. The order by state is that of
+/// Paper: Corbató 1968 for the second chance, see [`SecondChance`]. The order by state follows
 /// Linux, whose connection tracking drops connections that are not assured early.
 ///
 /// [`SecondChance`]: super::SecondChance

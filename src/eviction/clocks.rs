@@ -273,7 +273,7 @@ impl<const N: usize, A: Allocator + Clone> Clocks<N, A> {
     /// Returns the next slot of a set that was not used, given a slot that was examined before and
     /// was used. If 8 were used, returns the least recently used of them, the first one of equals.
     ///
-    /// In a set of fewer than 8 slots the hand returns to a slot, whose mark is cleared by then.
+    /// In a set of fewer than 8 slots the hand returns to a slot whose mark it has cleared.
     pub(super) fn second_chance(
         &mut self,
         (slot, first): (u32, EntryStats),

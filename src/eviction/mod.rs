@@ -144,7 +144,7 @@ pub trait Eviction {
     /// Removes the entry at `slot`, for any reason, including its eviction.
     fn remove(&mut self, slot: u32);
 
-    /// Removes the entry at `slot`, which is evicted, and inserts another one there.
+    /// Removes the entry at `slot`, which is evicted, and inserts a new entry there.
     ///
     /// # Panics
     ///

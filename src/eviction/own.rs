@@ -1,4 +1,5 @@
-//! What tables of this crate do with its policies, besides [`Eviction`].
+//! The operations of tables with the crate's own policies, in addition to
+//! [`Eviction`](super::Eviction).
 //!
 //! ```text
 //!     any policy           victim ──▸ a slot: occupied? evictable?

@@ -111,7 +111,7 @@ impl BuildHasher for Rss {
 ///
 /// ```text
 ///     input   │ 4 bytes │ 4 bytes │ 1 to 4 bytes │
-///               hash                 last           in the hash when it is known what follows
+///               hash                 last           in the hash, depending on the next field
 /// ```
 #[derive(Clone, Debug)]
 pub struct RssHasher {

@@ -12,12 +12,12 @@ use super::{AllocError, Allocator};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LineAligned<A>(pub(crate) A);
 
-/// The layout that is allocated for another one.
+/// The layout that is allocated for `layout`.
 fn aligned(layout: Layout) -> Layout {
     layout.align_to(CACHE_LINE).unwrap_or(layout)
 }
 
-// SAFETY: blocks are those of another allocator, for layouts of the same size and a larger
+// SAFETY: blocks come from the inner allocator, for layouts of the same size and a larger
 // alignment; they are freed with the layout with which they were allocated.
 unsafe impl<A: Allocator> Allocator for LineAligned<A> {
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {

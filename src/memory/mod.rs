@@ -17,9 +17,9 @@
 //! | [`ChainedCache`] | `with_parts_in` | when it is created; its policy may be in other memory |
 //!
 //! `ConcurrentMap`, `ConcurrentTable`, `ConcurrentRoutes`, `ConcurrentStampedRoutes` and
-//! `ConcurrentLcTrie` are in the memory of the program. What a writer has replaced there is freed
-//! by the collector: by any thread, and, if pins delay it, after the end of the structure, when an
-//! allocator that was borrowed may have ended, too.
+//! `ConcurrentLcTrie` are in the memory of the program. Entries that a writer replaces there are
+//! freed by the collector: by any thread, and, if pins delay it, after the end of the structure,
+//! when an allocator that was borrowed may have ended, too.
 //!
 //! [`TrashMap`]: crate::TrashMap
 //! [`TrashSet`]: crate::TrashSet
@@ -33,12 +33,12 @@
 //! [`SourceHashCache`]: crate::SourceHashCache
 //! [`ChainedCache`]: crate::ChainedCache
 //!
-//! [`Allocator`] is that of the crate [`allocator_api2`], the allocator interface of `core` for
-//! stable Rust, so allocators of its ecosystem can be used. Structures clone their allocator, for
-//! their parts. An allocator that is not [`Clone`] is passed as `&allocator`.
+//! [`Allocator`] is the trait of the crate [`allocator_api2`], the allocator interface of `core`
+//! for stable Rust, so allocators of its ecosystem can be used. Structures clone their allocator,
+//! for their parts. An allocator that is not [`Clone`] is passed as `&allocator`.
 //!
 //! Methods whose names begin with `try_` return an error if the allocator has no memory, and leave
-//! the structure as it was. The others end the program then, as those of `alloc` do.
+//! the structure as it was. The others end the program then, as `alloc` does.
 //!
 //! # Example
 //!
@@ -53,7 +53,7 @@
 //!
 //! # Without a heap
 //!
-//! Firmware gives a structure a buffer, which an allocator such as that of the crate
+//! Firmware gives a structure a buffer, which an allocator such as
 //! [`talc`](https://docs.rs/talc) divides:
 //!
 //! ```

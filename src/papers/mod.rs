@@ -1,4 +1,4 @@
-//! What the papers describe besides tables, for study and comparison.
+//! Mechanisms of the papers other than tables, for study and comparison.
 //!
 //! | module | subject | paper |
 //! |---|---|---|

@@ -34,7 +34,7 @@ use allocator_api2::vec::Vec;
 
 use super::prefetch::prefetch;
 
-/// log2 of the number of elements of a chunk, unless another one is given.
+/// The default of log2 of the number of elements of a chunk.
 pub(crate) const DEFAULT_BITS: u32 = 10;
 
 /// The alignment of chunks.
@@ -278,7 +278,8 @@ impl<T, const BITS: u32, A: Allocator + Clone> ChunkedVec<T, BITS, A> {
     }
 }
 
-/// Chunks whose elements are dropped one after another: the others as well, if that of one panics.
+/// Chunks whose elements are dropped one after another: if the destructor of one panics, the others
+/// as well.
 struct Dropping<T, A: Allocator> {
     chunks: Vec<NonNull<T>, A>,
     layout: Layout,
@@ -344,7 +345,7 @@ impl<T, const BITS: u32> Default for ChunkedVec<T, BITS> {
 impl<T: Clone, const BITS: u32, A: Allocator + Clone> Clone for ChunkedVec<T, BITS, A> {
     fn clone(&self) -> Self {
         let mut clone = Self::new_in(self.chunk as usize, self.allocator().clone());
-        // With the same room: what does not allocate here does not allocate there.
+        // With the same capacity: an operation that allocates in neither fails in neither.
         for _ in &self.chunks {
             clone.add_chunk().unwrap_or_else(|_| handle_alloc_error(self.layout()));
         }

@@ -31,7 +31,7 @@ use allocator_api2::vec::Vec;
 use crate::raw::chunked_vec::{ChunkedVec, DEFAULT_BITS};
 use crate::raw::index::OptIndex;
 
-/// Set in the node of a head, clear in that of a slot.
+/// Set in the node of a head, clear in the node of a slot.
 const HEAD: u32 = 1 << 31;
 
 /// The neighbours of a node. A node is a slot, or the index of a list with [`HEAD`] set.
@@ -103,7 +103,7 @@ impl<A: Allocator + Clone> IntrusiveLists<A> {
         Ok(new)
     }
 
-    /// Allocates memory for more lists, and for the links up to that of the slot before `slots`, so
+    /// Allocates memory for more lists, and for the links of all slots below `slots`, so
     /// that adding and [covering](Self::cover) them does not allocate.
     ///
     /// # Errors
@@ -144,7 +144,7 @@ impl<A: Allocator + Clone> IntrusiveLists<A> {
         self.links[slot] = Link { next: OptIndex::some(HEAD | list as u32), prev: last };
     }
 
-    /// Allocates the links up to that of `slot`.
+    /// Allocates the links of all slots up to `slot`.
     ///
     /// # Panics
     ///

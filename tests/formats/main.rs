@@ -7,4 +7,3 @@ mod prefixes;
 mod routes;
 mod trash;
 mod trie;
-mod verbs;

@@ -48,12 +48,12 @@
 //! The paper has a sum for (3) and integrals for (5). Both have the closed forms above; tests
 //! compare the two. [`ConnectionSetup`] is the paper's other experiment.
 //!
-//! # What the paper leaves open
+//! # Left open by the paper
 //!
 //! - A probe of the cached PCB counts as one PCB in (1), (7) and (8). (10) omits it where it
 //!   misses. [`Demux`](super::Demux) counts every probe, which gives (10') and (11').
 //! - (5) and (6) count the PCBs *in front* of the one that is found. One more is examined.
-//! - Chains have equal lengths. Those of a random hash do not, which costs half a PCB more on
+//! - Chains have equal lengths. Under a random hash they do not, which costs half a PCB more on
 //!   average: more lookups search the longer chains.
 //! - TPC/A truncates think times at 100 seconds. The equations do not, and ignore 0.05 % of the
 //!   time.
@@ -297,7 +297,7 @@ impl Tpca {
         if t < 0.0 { 0.0 } else { self.rate * (-self.rate * t).exp() }
     }
 
-    /// Equation 5: PCBs in front of that of an entry, in the list that moves to the front.
+    /// Equation 5: PCBs in front of the PCB of an entry, in the list that moves to the front.
     ///
     /// They belong to the other users who sent a packet while this one thought for T seconds: an
     /// entry, or the acknowledgement of an entry made R earlier. Such entries were made within 2T
@@ -317,7 +317,7 @@ impl Tpca {
         others * (2.0 / 3.0 - (-3.0 * self.rate * self.response_time).exp() / 6.0)
     }
 
-    /// N(2R): PCBs in front of that of an acknowledgement, in the list that moves to the front.
+    /// N(2R): PCBs in front of the PCB of an acknowledgement, in the list that moves to the front.
     ///
     /// They belong to the users who sent an entry or an acknowledgement while this one waited:
     /// these made an entry within 2R.
@@ -334,7 +334,7 @@ impl Tpca {
         self.users_within(2.0 * self.response_time)
     }
 
-    /// Equation 6: PCBs in front of that of a packet, in the list that moves to the front.
+    /// Equation 6: PCBs in front of the PCB of a packet, in the list that moves to the front.
     ///
     /// The paper compares this with [`bsd`](Self::bsd), although one more PCB is examined.
     ///
@@ -350,8 +350,8 @@ impl Tpca {
         (self.move_to_front_entry() + self.move_to_front_ack()) / 2.0
     }
 
-    /// Equation 5': PCBs in front of that of an entry, in the list that moves to the front, where
-    /// users enter nothing while they wait.
+    /// Equation 5': PCBs in front of the PCB of an entry, in the list that moves to the front,
+    /// where users enter nothing while they wait.
     ///
     /// They belong to the other users who sent a packet while this one thought for T seconds.
     /// Another user sent none if it thought all that time, with probability e^(-aT) / (1 + aR), or
@@ -374,7 +374,7 @@ impl Tpca {
         others * (1.0 - (waiting - 0.5 + (-waiting).exp()) / (1.0 + waiting))
     }
 
-    /// PCBs in front of that of an acknowledgement, in the list that moves to the front, where
+    /// PCBs in front of the PCB of an acknowledgement, in the list that moves to the front, where
     /// users enter nothing while they wait: (N - 1) (1 - e^(-aR) / (1 + aR)).
     ///
     /// Another user sent no packet while this one waited if it thought all that time.
@@ -395,8 +395,8 @@ impl Tpca {
         others * (1.0 - (-waiting).exp() / (1.0 + waiting))
     }
 
-    /// Equation 6': PCBs in front of that of a packet, in the list that moves to the front, where
-    /// users enter nothing while they wait.
+    /// Equation 6': PCBs in front of the PCB of a packet, in the list that moves to the front,
+    /// where users enter nothing while they wait.
     ///
     /// # Example
     ///

@@ -44,7 +44,7 @@ pub use toeplitz::Toeplitz;
 ///
 /// It is from a flow label, the hash of a network card, a connection ID, or the key itself. Flows
 /// may share an index, and their sources choose it: so a table that uses one compares keys, too.
-/// Methods take O(1), or O(length) of what they hash.
+/// Methods take O(1), or O(length) of the bytes that they hash.
 ///
 /// # Example
 ///

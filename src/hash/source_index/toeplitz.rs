@@ -22,8 +22,7 @@ use crate::key::bits::BitString;
 /// Cost: O(bits of the input).
 ///
 /// Paper: Krawczyk 1995 for the hash. Its use by cards, the key and the test vectors are
-/// Microsoft's, *Verifying the RSS hash calculation*; the symmetric key is that of Woo and Park
-/// 2012.
+/// Microsoft's, *Verifying the RSS hash calculation*; the symmetric key: Woo and Park 2012.
 ///
 /// # Example
 ///

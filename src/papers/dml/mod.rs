@@ -50,7 +50,7 @@
 //!     └───────────────────────────────────────────────────────────────┘ ┘
 //! ```
 //!
-//! The type is that of the data-link header without DML, as after a VLAN tag.
+//! The type is the EtherType of the packet without DML, as after a VLAN tag.
 //!
 //! | kind | region | flags |
 //! |--:|---|---|
@@ -74,8 +74,8 @@
 //!
 //! # Malicious headers
 //!
-//! Nothing in a header is trusted except what the parser checks: that regions are within the
-//! packet. A malicious sender can
+//! A receiver may trust the properties that the parser checks, and no others: that regions are
+//! within the packet. A malicious sender can
 //!
 //! - cause its own packet to be read, and its bytes to be copied into the buffer of the receiver,
 //!   up to the end of the buffer. No offset reaches other memory.
@@ -105,10 +105,10 @@
 //! # Papers
 //!
 //! Chandranmenon and Varghese, *Trading packet headers for packet processing* (1995), place the
-//! header after that of the data link and define the purposes of regions; the byte layout and the
+//! header after the data-link header and define the purposes of regions; the byte layout and the
 //! EtherType field are ours. They measured no implementation, and quote a gain of 50 % from
 //! integrated layer processing: Clark and Tennenhouse, *Architectural considerations for a new
-//! generation of protocols* (1990). The checksum is that of RFC 1071.
+//! generation of protocols* (1990). The checksum: RFC 1071.
 
 mod builder;
 mod checksum;

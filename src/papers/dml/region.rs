@@ -94,7 +94,7 @@ impl DispatchFlags {
     pub const PROCESS: Self = Self(0x0001);
     /// No interrupt: the receiver polls for the packet.
     pub const SILENT: Self = Self(0x0002);
-    /// The interrupt may be delayed and coalesced with that of later packets.
+    /// The interrupt may be delayed and coalesced with the interrupt of later packets.
     pub const LATER: Self = Self(0x0004);
 
     /// Returns whether all flags of `other` are set.

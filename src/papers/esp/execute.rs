@@ -226,7 +226,7 @@ impl<S: BuildHasher, O: Observer> Bindings<'_, S, O> {
         Ok((children & !marked == 0).then_some(combined))
     }
 
-    /// Combines a value with that of a binding, unless the binding was just created with it.
+    /// Combines a value with the value of a binding, unless the binding was just created with it.
     fn combine(
         &mut self,
         (binding, is_new): (Binding, bool),

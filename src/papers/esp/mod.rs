@@ -59,7 +59,7 @@
 //! # Invariants
 //!
 //! - The work per packet is bounded: at most three bindings are found, in at most five lookups, and
-//!   at most two are created. The only loops are those of lookups.
+//!   at most two are created. The only loops are in lookups.
 //! - No instruction extends the life of a binding. Writes do not.
 //! - An instruction that cannot be executed leaves the bindings unchanged: if the store is full, or
 //!   a required binding is missing. Its packet is forwarded with the error bit set, and later
@@ -100,9 +100,9 @@
 //! | RCOLLECT | 5 | [`Operation`] | children, reported, result, child, value | 56 |
 //!
 //! The length is in words of 32 bits and must match the instruction: there is no padding between
-//! the operands and the payload. The checksum is that of IP, over the packet without its payload.
-//! The protocol is the IP protocol number of the payload: a *piggybacked* instruction precedes a
-//! datagram, and has the protocol of the datagram; a packet without payload has
+//! the operands and the payload. The checksum is the Internet checksum, over the packet without its
+//! payload. The protocol is the IP protocol number of the payload: a *piggybacked* instruction
+//! precedes a datagram, and has the protocol of the datagram; a packet without payload has
 //! [`NO_NEXT_HEADER`](EspPacket::NO_NEXT_HEADER). The payload is not read.
 //!
 //! The checksum does not detect a word that changes from 0x0000 to 0xffff or back, nor words that
@@ -129,7 +129,7 @@
 //! contains neither the steps of instructions nor the format of packets. So the following is ours:
 //!
 //! - the format, including the opcodes. It does not interoperate with theirs.
-//! - what instructions do, the rules of the table above, and the other three instructions.
+//! - the effects of instructions, the rules of the table above, and the other three instructions.
 //! - location bits, the error bit, and the identity of a computation.
 
 mod execute;

@@ -1,7 +1,8 @@
 //! Classic hashes of routers, without a key: XOR folding, Fletcher's checksum and CRCs.
 //!
-//! They are hash functions of routers, for comparisons and for functions that several parties
-//! agree on. For each of them there is a [`BuildHasher`], such as `BuildHasherDefault<Crc32>`.
+//! They are hash functions of routers, for comparisons and for functions that several parties agree
+//! on. For each of them there is a [`BuildHasher`](core::hash::BuildHasher), such as
+//! `BuildHasherDefault<Crc32>`.
 //!
 //! | | bits | weakness | use |
 //! |---|--:|---|---|
@@ -17,8 +18,8 @@
 //!   a hash, as Swiss tables and [`TrashMap`](crate::TrashMap) do, needs another hash.
 //! - **`write(&[u8])` is portable**, and so is `of`, which is equivalent. The partition of a key's
 //!   bytes into writes does not affect the hash. The [`Hash`](core::hash::Hash) of integers writes
-//!   them in native byte order, and that of slices and arrays writes their length first: a key with
-//!   equal hashes on all hosts must write its bytes itself.
+//!   them in native byte order, and the `Hash` of slices and arrays writes their length first: a
+//!   key with equal hashes on all hosts must write its bytes itself.
 //!
 //! Papers: Jain, *A comparison of hashing schemes for address lookup in computer networks* (1992);
 //! Chandranmenon and Varghese, *Trading packet headers for packet processing* (1995), section

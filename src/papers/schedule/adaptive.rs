@@ -132,7 +132,7 @@ impl Adaptive {
         self.plan_for(flows.iter())
     }
 
-    /// Returns the throttle that meets all demands including that of a new flow, to use if the flow
+    /// Returns the throttle that meets all demands with the new flow among them, to use if the flow
     /// is admitted.
     ///
     /// # Errors

@@ -23,7 +23,7 @@ use super::share::{Order, ProportionalShare, ShareError, Thread};
 /// | `new`, `with_order` | O(queues), 140 bytes for each; other methods allocate nothing |
 ///
 /// Paper: Qie et al., section 2.1: link scheduling is part of SELECT, and its algorithm is left
-/// open. The bounds are those of [`share`](super::share).
+/// open. [`share`](super::share) has the bounds.
 ///
 /// # Example
 ///

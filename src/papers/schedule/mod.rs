@@ -31,7 +31,7 @@
 //! | [`pipeline`] | input, forwarding and output threads with the queues between them |
 //! | [`simulator`] | simulated flows, to evaluate a policy |
 //!
-//! Shares are those of [`share`].
+//! [`share`] has the shares.
 //!
 //! # Guarantees
 //!

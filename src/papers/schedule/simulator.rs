@@ -6,7 +6,7 @@
 //!     arrivals  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  are enqueued after each processed packet
 //! ```
 //!
-//! The turns are those of [`Scheduler`]; there is no second implementation here. A simulation is
+//! [`Scheduler`] decides the turns; there is no second implementation here. A simulation is
 //! deterministic.
 //!
 //! Decisions that the paper leaves open:
@@ -194,9 +194,9 @@ impl Simulation<'_> {
         self.run_with(|flow, _| self.flows[flow].cost)
     }
 
-    /// Runs the simulation with costs that depend on the data of packets: `cost` returns that of a
-    /// packet, by the index of its flow and its index among the forwarded packets of the flow. The
-    /// scheduler has only the estimate, the [cost of the flow](Flow::cost).
+    /// Runs the simulation with costs that depend on the data of packets: `cost` returns the cost
+    /// of a packet, by the index of its flow and its index among the forwarded packets of the flow.
+    /// The scheduler has only the estimate, the [cost of the flow](Flow::cost).
     ///
     /// # Errors
     ///

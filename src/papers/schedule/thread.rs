@@ -69,7 +69,7 @@ pub struct ThreadConfig {
     pub(super) cost: u64,
     pub(super) timeout: Option<u64>,
     pub(super) buffers: u32,
-    /// A limit of turns, in addition to that of the policy.
+    /// A limit of turns, in addition to the limit of the policy.
     pub(super) budget: Budget,
     /// Whether only the timeout makes the thread active.
     pub(super) is_polled: bool,
@@ -142,9 +142,9 @@ impl ThreadConfig {
         self.with_unshared_buffers(input.div_ceil(2), output.div_ceil(2))
     }
 
-    /// Sets the capacities of queues without a waiting thread at the other end: those of network
-    /// cards, or of threads that are not throttled. Thresholds are [capped](super::Throttle) at the
-    /// smaller capacity.
+    /// Sets the capacities of queues without a waiting thread at the other end: the queues of
+    /// network cards, or of threads that are not throttled. Thresholds are
+    /// [capped](super::Throttle) at the smaller capacity.
     ///
     /// # Example
     ///

@@ -40,7 +40,7 @@ pub enum BorderRoute {
 /// | [`forward`](Self::forward) by label | one row; a stale label costs the lookup |
 /// | [`forward_from_outside`](Self::forward_from_outside) | one set of the cache, and the row |
 /// | … on a miss | the lookup as well, each time if there is no route |
-/// | memory | that of the cache |
+/// | memory | the cache |
 ///
 /// Paper: Chandranmenon and Varghese, section 4, on hierarchies with
 /// source hashing.

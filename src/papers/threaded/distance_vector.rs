@@ -108,7 +108,7 @@ pub struct DistanceVector<D> {
     links: BTreeMap<Port, Link>,
     routes: BTreeMap<D, Route>,
     /// Destinations that changed since the last `flush`, with their state as of then. At most the
-    /// present rows and those of that time.
+    /// present rows and the rows at that time.
     pending: BTreeMap<D, Advertised>,
     infinity: u32,
 }

@@ -88,7 +88,7 @@ impl Labels {
     /// after it was freed.
     ///
     /// The first owner of each row has the generation `start`. A router that restarts has lost the
-    /// generations, so it must start with another one than the last time: with 64 more if it can
+    /// generations, so its first generation must differ from the last time: by 64 more if it can
     /// store that much, or with a random one, and then one in 256 rows may accept a stale label. To
     /// exclude that, wait for the maximum life of a label before the first allocation, as TCP does
     /// before it allocates sequence numbers (RFC 9293, section 3.4.3).

@@ -143,7 +143,7 @@ struct Path {
 
 #[derive(Clone, Debug)]
 struct Pending<D> {
-    /// Whether the own state differs from that of the database.
+    /// Whether the own state differs from its copy in the database.
     own_state: bool,
     /// Whether the database has changed since the paths were computed.
     paths: bool,

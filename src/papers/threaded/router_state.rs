@@ -16,7 +16,7 @@ pub type RouterId = u32;
 pub struct RouterState<D> {
     /// The router that originated the state.
     pub router: RouterId,
-    /// The sequence number, greater than that of earlier states.
+    /// The sequence number. Later states have greater ones.
     pub sequence: u64,
     /// The neighbours, and the costs of the links to them.
     pub links: Vec<(RouterId, u32)>,

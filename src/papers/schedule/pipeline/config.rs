@@ -51,7 +51,8 @@ pub struct Input {
 impl Input {
     /// Creates the configuration of an input port with this thread, which polls all the time.
     ///
-    /// The timeout of a thread that polls is the time between polls; another one has no effect.
+    /// The timeout of a thread that polls is the time between polls; the timeout of other threads
+    /// has no effect.
     #[must_use]
     pub const fn new(thread: ThreadConfig) -> Self {
         Self { thread, polling: Polling::Always, only_path: None }
@@ -112,7 +113,7 @@ impl Path {
         Self { output: Some((output, share)), ..self }
     }
 
-    /// Sets a limit of turns, in addition to that of the policy.
+    /// Sets a limit of turns, in addition to the limit of the policy.
     #[must_use]
     pub const fn with_budget(self, budget: Budget) -> Self {
         Self { budget, ..self }

@@ -17,7 +17,7 @@ use crate::papers::schedule::share::{Order, Thread};
 use crate::papers::schedule::thread::ThreadConfig;
 use crate::timestamp::Timestamp;
 
-/// The stage of a thread, with its index among those of its kind.
+/// The stage of a thread, with its index among the stages of its kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Stage {
     Input(usize),

@@ -130,7 +130,7 @@ impl<K: Copy + Ord> IndexedHeap<K> {
         self.positions[id as usize] = OptIndex::some(position as u32);
     }
 
-    /// Swaps the sifted entry with another one, and stores the position of that one.
+    /// Swaps the sifted entry with the entry at `other`, and stores the position of the latter.
     #[inline]
     fn swap(&mut self, sifted: usize, other: usize) {
         self.entries.swap(sifted, other);

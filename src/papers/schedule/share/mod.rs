@@ -33,7 +33,7 @@
 //!
 //! By start-time fair queueing, instead of 2 (Goyal, Vin and Cheng, theorems 1 and 2):
 //!
-//! 7. While two threads have work, the work of one by its share differs from that of the other by
+//! 7. While two threads have work, their quotients of work and share differ by
 //!    at most a longest run of each, by its share.
 //! 8. A thread that always has work gets its share of the total work, less a longest run of its
 //!    own, and less its share of one longest run of each thread. With many threads that is more

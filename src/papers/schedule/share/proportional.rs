@@ -50,7 +50,7 @@ impl Entry {
 /// work and waits for its turn) or running (it was [picked](Self::pick) and is not yet
 /// [charged](Self::charge)). Several may run at once. Operations are O(1) unless stated otherwise.
 ///
-/// Paper: Qie et al., section 3.1; the algorithms are those of Bennett and Zhang 1996, and of
+/// Paper: Qie et al., section 3.1; the algorithms: Bennett and Zhang 1996, and
 /// Goyal, Vin and Cheng 1996.
 ///
 /// # Example
