@@ -45,6 +45,8 @@ enum Op {
     LookupBatch([Packet; 3], u8),
     Accept(Packet),
     ConnectBound(u8, Packet),
+    Queue(Packet),
+    Rebind(u8, Place, Sharing),
     Retain(u8),
     Clear,
     Clone,
@@ -68,6 +70,7 @@ impl Run {
 enum Sharing {
     No,
     Address,
+    First,
     Port,
 }
 
@@ -119,6 +122,7 @@ impl Sharing {
         match self {
             Self::No => Reuse::No,
             Self::Address => Reuse::Address,
+            Self::First => Reuse::First,
             Self::Port => Reuse::Port,
         }
     }
@@ -171,6 +175,7 @@ fuzz_target!(|input: Input| {
                 let name = checked.nth(number.into());
                 name.iter().for_each(|name| checked.connect_bound(name, &packet.of(packets)));
             }
+            Op::Queue(packet) => checked.queue(&packet.of(packets)),
             op => step(&mut checked, op),
         }
         if at % EVERY == EVERY - 1 {
@@ -225,8 +230,14 @@ fn step(checked: &mut CheckedSockets<Weak>, op: Op) {
         Op::Clear => checked.clear(),
         Op::Clone => checked.clone_ours(),
         Op::Retain(number) => checked.retain(number.into()),
-        Op::SetFound(_) | Op::LookupBatch(..) | Op::Accept(_) | Op::ConnectBound(..) => {
-            unreachable!("handled by the caller")
+        Op::Rebind(number, to, sharing) => {
+            let name = checked.nth(number.into());
+            name.iter().for_each(|name| checked.rebind(name, to.at(), sharing.reuse()));
         }
+        Op::SetFound(_)
+        | Op::LookupBatch(..)
+        | Op::Accept(_)
+        | Op::ConnectBound(..)
+        | Op::Queue(_) => unreachable!("handled by the caller"),
     }
 }

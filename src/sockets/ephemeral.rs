@@ -14,13 +14,13 @@
 //! A bound socket has no destination. So the hash includes an id that differs for each of them, and
 //! the first free port from there on is used.
 //!
-//! The ports in use are searched by lines of 512: a search among the 28,232 ports from 32,768 on
-//! examines 56 lines, and one of them twice.
+//! The ports in use are searched by blocks of 512: a search among the 28,232 ports from 32,768 on
+//! examines 56 blocks, and one of them twice.
 
 use core::ops::RangeInclusive;
 
 use super::SocketError;
-use super::lines::{LINE, Line};
+use super::blocks::{BLOCK, Block};
 use crate::memory::{Allocator, Vec};
 
 /// The number of cursors, which destinations share. The RFC suggests ten; more cursors leak less
@@ -44,16 +44,16 @@ impl<A: Allocator> Cursors<A> {
     /// Returns the next free port for the destination with this hash, and advances its cursor.
     ///
     /// The range has passed [`check`]. `random` returns the initial value of each cursor. `taken`
-    /// returns the ports in use by `sockets`, of the line that has this port; `is_free` returns
-    /// whether another one is free. One search calls `taken` once for each line, at most, and once
-    /// more for that of the first port.
+    /// returns the ports in use, of the block that has this port; `is_free` returns whether another
+    /// one is free. One search calls `taken` once for each block, at most, and once more for that
+    /// of the first port.
     pub(super) fn next<C>(
         &mut self,
         hash: u64,
         ports: &RangeInclusive<u16>,
         random: impl Fn(usize) -> u64,
-        sockets: &mut C,
-        taken: impl Fn(&C, u16) -> Line,
+        used: &mut C,
+        taken: impl Fn(&C, u16) -> Block,
         is_free: impl Fn(&mut C, u16) -> bool,
     ) -> Result<u16, SocketError> {
         // None yet, or some, if the hasher has panicked.
@@ -70,7 +70,7 @@ impl<A: Allocator> Cursors<A> {
         // From the first port to the end, then from the start to the first.
         let wrapped = start..=first.saturating_sub(1).max(start);
         for range in [first..=end, wrapped] {
-            if let Some(port) = next_free(range, sockets, &taken, &is_free) {
+            if let Some(port) = next_free(range, used, &taken, &is_free) {
                 let step = (u64::from(port) + span - u64::from(first)) % span;
                 // The order of ports breaks where the cursor wraps, once in four billion ports.
                 *cursor = cursor.wrapping_add(step as u32 + 1);
@@ -81,18 +81,18 @@ impl<A: Allocator> Cursors<A> {
     }
 }
 
-/// Returns the first free port of a range, by its lines.
+/// Returns the first free port of a range, by its blocks.
 fn next_free<C>(
     ports: RangeInclusive<u16>,
-    sockets: &mut C,
-    taken: &impl Fn(&C, u16) -> Line,
+    used: &mut C,
+    taken: &impl Fn(&C, u16) -> Block,
     is_free: &impl Fn(&mut C, u16) -> bool,
 ) -> Option<u16> {
     let (first, last) = ports.into_inner();
-    (first / LINE..=last / LINE).find_map(|line| {
-        let start = first.max(line * LINE);
-        let end = last.min(line * LINE + (LINE - 1));
-        taken(sockets, start).find_absent(start..=end, |port| is_free(sockets, port))
+    (first / BLOCK..=last / BLOCK).find_map(|block| {
+        let start = first.max(block * BLOCK);
+        let end = last.min(block * BLOCK + (BLOCK - 1));
+        taken(used, start).find_absent(start..=end, |port| is_free(used, port))
     })
 }
 

@@ -66,10 +66,12 @@ where
         let Self { sockets, predicate, bound, connections } = self;
         let picks = |name, socket: &mut T| predicate(&name, socket);
         if let Some(removed) = sockets.listeners.extract_next(bound, picks) {
+            sockets.ports.remove_listener(&removed);
             return Some((removed.name(), removed.socket));
         }
         let picks = |key, socket: &mut T| predicate(&Name::Connected(key), socket);
-        let (key, socket) = sockets.connections.extract_next(connections, picks)?;
+        let (key, socket) =
+            sockets.connections.extract_next(&mut sockets.ports, connections, picks)?;
         Some((Name::Connected(key), socket))
     }
 
@@ -92,7 +94,8 @@ where
     A: Allocator + Clone,
 {
     fn drop(&mut self) {
-        self.sockets.connections.shrink_mapped();
+        let SocketTable { connections, ports, .. } = &mut *self.sockets;
+        connections.shrink(ports);
     }
 }
 

@@ -4,12 +4,12 @@ use core::hash::BuildHasher;
 use core::net::{IpAddr, SocketAddr};
 use core::ops::RangeInclusive;
 
-use super::connected_ports::at_port;
-use super::connections::Connections;
-use super::listeners::{Links, Listener};
+use super::listeners::{Links, Listener, Place};
+use super::ports::Ports;
 use super::{Local, Name, RejectedSocket, Reuse, SocketError, SocketTable, ephemeral};
-use crate::key::flow::FlowKey;
+use crate::key::flow::{FiveTuple, FlowKey};
 use crate::memory::Allocator;
+use crate::raw::index::OptIndex;
 
 impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     /// Binds a socket to a local address: it gets the packets that belong to no connection.
@@ -28,14 +28,20 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
             SocketError::PortZero
         } else if let Err(why) = self.check_limit() {
             why
-        } else if self.listeners.conflicts(&local, reuse)
-            || reuse == Reuse::No && local.port.is_some() && self.connections.occupies(&local)
-        {
+        } else if self.is_in_use(&local, reuse, OptIndex::NONE) {
             SocketError::InUse
         } else {
             return self.insert_bound(local, reuse, socket);
         };
         Err(RejectedSocket { refused: socket, why })
+    }
+
+    /// Returns whether a socket cannot be bound to a local address, or moved there.
+    fn is_in_use(&self, local: &Local, reuse: Reuse, moved: OptIndex) -> bool {
+        let allows_reuse = reuse != Reuse::No;
+        self.listeners.conflicts(local, reuse, moved)
+            || self.connections.few_have(local, allows_reuse)
+            || self.ports.is_connected(local, allows_reuse)
     }
 
     /// Binds a socket to a free port of a range. The port of `local` is ignored.
@@ -70,18 +76,14 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         if let Err(why) = ephemeral::check(&ports).and_then(|()| self.check_limit()) {
             return Err(RejectedSocket { refused: socket, why });
         }
-        let Self { connections, listeners, .. } = self;
-        let taken = |connections: &Connections<T, S, A>, port| {
-            let local = local.at_port(port);
-            listeners.taken(&local) | connections.ports().taken(&local)
-        };
-        let is_free = |connections: &mut Connections<T, S, A>, port| {
-            !connections.small_occupies(&local.at_port(port))
-        };
+        let Self { connections, ports: used, .. } = self;
+        let taken = |used: &Ports<S, A>, port| used.taken(&local.at_port(port));
+        let is_free =
+            |_: &mut Ports<S, A>, port| !connections.few_have(&local.at_port(port), false);
         // The id takes the place of a destination, so that one port does not reveal the next.
         let hash = self.hasher.hash_one((local.at_port(0), self.next_id));
         let random = |index| self.hasher.hash_one(index);
-        match self.cursors.next(hash, &ports, random, connections, taken, is_free) {
+        match self.cursors.next(hash, &ports, random, used, taken, is_free) {
             Ok(port) => self.insert_bound(local.at_port(port), reuse, socket),
             Err(why) => Err(RejectedSocket { refused: socket, why }),
         }
@@ -93,22 +95,78 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         reuse: Reuse,
         socket: T,
     ) -> Result<Name, RejectedSocket<T>> {
-        let (id, links) = (self.next_id, Links::NONE);
-        let listener = Listener { local, reuse, id, socket, links };
-        let name = listener.name();
-        match self.listeners.insert(listener) {
-            Ok(()) => {
-                self.next_id += 1;
-                Ok(name)
+        let refused = if self.ports.insert_bound(&local) {
+            match self.insert_listener(Place::Bound(local), reuse, socket) {
+                Ok(name) => return Ok(name),
+                Err(refused) => {
+                    self.ports.remove_bound(&local);
+                    refused
+                }
             }
-            Err(refused) => Err(RejectedSocket { refused, why: SocketError::NoMemory }),
+        } else {
+            socket
+        };
+        Err(RejectedSocket { refused, why: SocketError::NoMemory })
+    }
+
+    /// Inserts a socket that is no connection. Returns it if memory allocation fails.
+    fn insert_listener(&mut self, place: Place, reuse: Reuse, socket: T) -> Result<Name, T> {
+        let (id, links) = (self.next_id, Links::NONE);
+        let listener = Listener { place, reuse, id, socket, links };
+        let name = listener.name();
+        self.listeners.insert(listener)?;
+        self.next_id += 1;
+        Ok(name)
+    }
+
+    /// Moves a bound socket to another local address, without removing it: for an interface whose
+    /// address changes, or a port that is chosen late. Its id stays; its name has the new address.
+    ///
+    /// # Errors
+    ///
+    /// [`NotFound`](SocketError::NotFound) if no bound socket has this name; and as
+    /// [`bind`](Self::bind), but for the limit. Then the socket remains where it is.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::sockets::{Local, Reuse, SocketTable};
+    ///
+    /// let udp = 17;
+    /// let mut sockets = SocketTable::new(1);
+    /// let old = sockets.bind(Local::new("192.0.2.1:53".parse()?, udp), Reuse::No, "resolver")?;
+    /// let new = sockets.rebind(&old, Local::new("192.0.2.2:53".parse()?, udp), Reuse::No)?;
+    /// assert_eq!((sockets.get(&old), sockets.get(&new)), (None, Some(&"resolver")));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn rebind(&mut self, name: &Name, to: Local, reuse: Reuse) -> Result<Name, SocketError> {
+        let Name::Bound { local, id } = *name else { return Err(SocketError::NotFound) };
+        if to.port == Some(0) {
+            return Err(SocketError::PortZero);
         }
+        let at = self.listeners.index_of_bound(&local, id);
+        if at.is_none() {
+            return Err(SocketError::NotFound);
+        }
+        if self.is_in_use(&to, reuse, at) {
+            return Err(SocketError::InUse);
+        }
+        if !self.ports.insert_bound(&to) {
+            return Err(SocketError::NoMemory);
+        }
+        if !self.listeners.rebind(at, to, reuse) {
+            self.ports.remove_bound(&to);
+            return Err(SocketError::NoMemory);
+        }
+        self.ports.remove_bound(&local);
+        Ok(Name::Bound { local: to, id })
     }
 
     /// Inserts a connection.
     ///
-    /// A listener at its port does not conflict: accepted connections share the port of their
-    /// listener.
+    /// A bound socket at its port does not conflict: accepted connections share the port of their
+    /// listener. They have its reuse, as of the time when they are inserted; without a bound socket
+    /// at its port, a connection has [`Reuse::No`].
     ///
     /// # Errors
     ///
@@ -186,9 +244,9 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn connect_bound(&mut self, name: &Name, packet: &FlowKey) -> Result<Name, SocketError> {
-        let Name::Bound { local, id } = name else { return Err(SocketError::NotFound) };
-        let key = connection_of(packet)?;
-        if self.listeners.get(local, *id).is_none() {
+        let Name::Bound { local, id } = *name else { return Err(SocketError::NotFound) };
+        let (key, place) = (connection_of(packet)?, Place::Bound(local));
+        if self.listeners.get(&place, id).is_none() {
             return Err(SocketError::NotFound);
         }
         let is_at = local.takes(key.dst())
@@ -197,20 +255,72 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         if !is_at {
             return Err(SocketError::OtherAddress);
         }
-        let Some((index, listener)) = self.listeners.take(local, *id) else {
+        if self.listeners.has_queue(&key) {
+            return Err(SocketError::InUse);
+        }
+        let Some((index, listener)) = self.listeners.take(&place, id) else {
             return Err(SocketError::NotFound);
         };
-        let Listener { local, reuse, id, socket, links } = listener;
-        match self.connections.insert(&key, socket) {
+        let Listener { reuse, id, socket, links, .. } = listener;
+        let allows_reuse = reuse != Reuse::No;
+        match self.connections.insert(&mut self.ports, &key, allows_reuse, socket) {
             Ok(()) => {
-                self.listeners.unlink(&local, reuse, index, links);
+                self.listeners.unlink(&Listener { place, reuse, id, socket: (), links }, index);
+                self.ports.remove_bound(&local);
                 Ok(Name::Connected(key))
             }
             Err(RejectedSocket { refused: socket, why }) => {
-                self.listeners.put_back(Listener { local, reuse, id, socket, links });
+                self.listeners.put_back(Listener { place, reuse, id, socket, links });
                 Err(why)
             }
         }
+    }
+
+    /// Inserts a socket behind the connection of a packet: it gets the packets when the sockets
+    /// before it have been removed. So a stack whose sockets may share a connection, the first of
+    /// which gets its packets, needs no list of those that wait.
+    ///
+    /// A connection that has such sockets cannot be inserted again until they are removed.
+    ///
+    /// # Errors
+    ///
+    /// As [`connect`](Self::connect), but a connection may exist, or not.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::FlowKey;
+    /// use flowtable::sockets::SocketTable;
+    ///
+    /// let mut sockets = SocketTable::new(10);
+    /// let [from, to] = ["192.0.2.7".parse()?, "198.51.100.1".parse()?];
+    /// let segment = FlowKey::new(from, to, 40_000, 80, 6).unwrap();
+    /// let first = sockets.accept(&segment, "first")?;
+    /// let second = sockets.queue(&segment, "second")?;
+    /// assert_eq!(*sockets.lookup(&segment).unwrap().socket, "first");
+    /// sockets.remove(&first)?;
+    /// assert_eq!(*sockets.lookup(&segment).unwrap().socket, "second");
+    /// assert_eq!(sockets.remove(&second)?, "second");
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn queue(&mut self, packet: &FlowKey, socket: T) -> Result<Name, RejectedSocket<T>> {
+        let key = match connection_of(packet).and_then(|key| self.check_limit().map(|()| key)) {
+            Ok(key) => key,
+            Err(why) => return Err(RejectedSocket { refused: socket, why }),
+        };
+        let reuse = self.listeners.reuse_of(&key);
+        let refused = if self.ports.insert_local(&key, reuse != Reuse::No) {
+            match self.insert_listener(Place::Queued(key), reuse, socket) {
+                Ok(name) => return Ok(name),
+                Err(refused) => {
+                    self.ports.remove_local(&key, reuse != Reuse::No);
+                    refused
+                }
+            }
+        } else {
+            socket
+        };
+        Err(RejectedSocket { refused, why: SocketError::NoMemory })
     }
 
     /// Inserts a connection from a port of a range that no bound socket has, and no connection to
@@ -256,18 +366,26 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
             Ok(key) => key,
             Err(why) => return Err(RejectedSocket { refused: socket, why }),
         };
-        let Self { connections, listeners, .. } = self;
-        connections.track(&ports);
+        let Self { connections, listeners, ports: used, cursors, hasher, .. } = self;
+        used.track(&ports);
         let here = Local::new(SocketAddr::new(key.dst(), 0), protocol);
         let from = |port| at_port(&key, port);
-        let taken = |connections: &Connections<T, S, A>, port| {
-            listeners.taken(&here.at_port(port)) | connections.ports().taken_to(&from(port))
+        let taken = |used: &Ports<S, A>, port| {
+            used.taken_by_bound(&here.at_port(port)) | used.taken_to(&from(port))
         };
-        let is_free =
-            |connections: &mut Connections<T, S, A>, port| !connections.track_if_any(&from(port));
-        let hash = self.hasher.hash_one((key.src(), key.sport(), key.dst(), protocol));
-        let random = |index| self.hasher.hash_one(index);
-        match self.cursors.next(hash, &ports, random, connections, taken, is_free) {
+        let is_free = |used: &mut Ports<S, A>, port| {
+            let key = from(port);
+            if connections.get(hasher, &&key).is_none() {
+                return !listeners.has_queue(&key);
+            }
+            if connections.few().is_empty() {
+                used.insert_remote(&key);
+            }
+            false
+        };
+        let hash = hasher.hash_one((key.src(), key.sport(), key.dst(), protocol));
+        let random = |index| hasher.hash_one(index);
+        match cursors.next(hash, &ports, random, used, taken, is_free) {
             Ok(port) => self.insert_connected(&from(port), socket),
             Err(why) => Err(RejectedSocket { refused: socket, why }),
         }
@@ -275,10 +393,25 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
 
     #[inline]
     fn insert_connected(&mut self, key: &FlowKey, socket: T) -> Result<Name, RejectedSocket<T>> {
-        match self.check_limit() {
-            Ok(()) => self.connections.insert(key, socket).map(|()| Name::Connected(*key)),
-            Err(why) => Err(RejectedSocket { refused: socket, why }),
-        }
+        let why = match self.check_limit() {
+            Ok(()) if self.listeners.has_queue(key) => SocketError::InUse,
+            Ok(()) => {
+                let allows_reuse = self.listeners.reuse_of(key) != Reuse::No;
+                let inserted = self.connections.insert(&mut self.ports, key, allows_reuse, socket);
+                return inserted.map(|()| Name::Connected(*key));
+            }
+            Err(why) => why,
+        };
+        Err(RejectedSocket { refused: socket, why })
+    }
+}
+
+/// The key of a connection between the same addresses, from another local port.
+#[inline]
+fn at_port(key: &FlowKey, dport: u16) -> FlowKey {
+    match *key {
+        FlowKey::V4(key) => FlowKey::V4(FiveTuple { dport, ..key }),
+        FlowKey::V6(key) => FlowKey::V6(FiveTuple { dport, ..key }),
     }
 }
 

@@ -3,9 +3,10 @@
 use core::iter::FusedIterator;
 use core::slice;
 
+use super::ends::Ends;
+use super::few;
 use super::listeners::Listener;
 use super::{Name, SocketTable};
-use crate::key::flow::{FiveTuple, FlowKey};
 use crate::memory::Allocator;
 use crate::raw::slab::Slot;
 use crate::trash;
@@ -15,9 +16,9 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 #[derive(Clone, Debug)]
 pub struct Iter<'a, T> {
     bound: slice::Iter<'a, Slot<Listener<T>>>,
-    small: slice::Iter<'a, (FlowKey, T)>,
-    v4: trash::Iter<'a, FiveTuple<Ipv4Addr>, T>,
-    v6: trash::Iter<'a, FiveTuple<Ipv6Addr>, T>,
+    few: slice::Iter<'a, few::Slot<T>>,
+    v4: trash::Iter<'a, Ends<Ipv4Addr>, T>,
+    v6: trash::Iter<'a, Ends<Ipv6Addr>, T>,
     len: usize,
 }
 
@@ -26,9 +27,9 @@ pub struct Iter<'a, T> {
 #[derive(Debug)]
 pub struct IterMut<'a, T> {
     bound: slice::IterMut<'a, Slot<Listener<T>>>,
-    small: slice::IterMut<'a, (FlowKey, T)>,
-    v4: trash::IterMut<'a, FiveTuple<Ipv4Addr>, T>,
-    v6: trash::IterMut<'a, FiveTuple<Ipv6Addr>, T>,
+    few: slice::IterMut<'a, few::Slot<T>>,
+    v4: trash::IterMut<'a, Ends<Ipv4Addr>, T>,
+    v6: trash::IterMut<'a, Ends<Ipv6Addr>, T>,
     len: usize,
 }
 
@@ -36,18 +37,17 @@ impl<'a, T> Iterator for Iter<'a, T> {
     type Item = (Name, &'a T);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let bound = self.bound.find_map(Slot::entry);
-        let next = bound
-            .map(|socket| (socket.name(), &socket.socket))
-            .or_else(|| self.small.next().map(|(key, socket)| (Name::Connected(*key), socket)))
-            .or_else(|| {
-                self.v4.next().map(|(key, socket)| (Name::Connected((*key).into()), socket))
-            })
-            .or_else(|| {
-                self.v6.next().map(|(key, socket)| (Name::Connected((*key).into()), socket))
-            });
         self.len = self.len.saturating_sub(1);
-        next
+        if let Some(listener) = self.bound.find_map(Slot::entry) {
+            return Some((listener.name(), &listener.socket));
+        }
+        if let Some(slot) = self.few.next() {
+            return Some((Name::Connected(slot.key), &slot.socket));
+        }
+        if let Some((ends, socket)) = self.v4.next() {
+            return Some((Name::Connected(ends.into()), socket));
+        }
+        self.v6.next().map(|(ends, socket)| (Name::Connected(ends.into()), socket))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -59,18 +59,17 @@ impl<'a, T> Iterator for IterMut<'a, T> {
     type Item = (Name, &'a mut T);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let bound = self.bound.find_map(Slot::entry_mut);
-        let next = bound
-            .map(|socket| (socket.name(), &mut socket.socket))
-            .or_else(|| self.small.next().map(|(key, socket)| (Name::Connected(*key), socket)))
-            .or_else(|| {
-                self.v4.next().map(|(key, socket)| (Name::Connected((*key).into()), socket))
-            })
-            .or_else(|| {
-                self.v6.next().map(|(key, socket)| (Name::Connected((*key).into()), socket))
-            });
         self.len = self.len.saturating_sub(1);
-        next
+        if let Some(listener) = self.bound.find_map(Slot::entry_mut) {
+            return Some((listener.name(), &mut listener.socket));
+        }
+        if let Some(slot) = self.few.next() {
+            return Some((Name::Connected(slot.key), &mut slot.socket));
+        }
+        if let Some((ends, socket)) = self.v4.next() {
+            return Some((Name::Connected(ends.into()), socket));
+        }
+        self.v6.next().map(|(ends, socket)| (Name::Connected(ends.into()), socket))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -89,7 +88,7 @@ impl<T, S, A: Allocator + Clone> SocketTable<T, S, A> {
         let (v4, v6) = self.connections.maps();
         Iter {
             bound: self.listeners.sockets().slots().iter(),
-            small: self.connections.small().slots().iter(),
+            few: self.connections.few().slots().iter(),
             v4: v4.iter(),
             v6: v6.iter(),
             len: self.len(),
@@ -118,10 +117,10 @@ impl<T, S, A: Allocator + Clone> SocketTable<T, S, A> {
     pub fn iter_mut(&mut self) -> IterMut<'_, T> {
         let len = self.len();
         let Self { connections, listeners, .. } = self;
-        let (small, v4, v6) = connections.parts_mut();
+        let (few, v4, v6) = connections.parts_mut();
         IterMut {
             bound: listeners.sockets_mut().slots_mut().iter_mut(),
-            small: small.slots_mut().iter_mut(),
+            few: few.slots_mut().iter_mut(),
             v4: v4.iter_mut(),
             v6: v6.iter_mut(),
             len,

@@ -4,7 +4,6 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use super::lines::LINE;
 use crate::key::flow::FlowKey;
 
 /// The local address of a bound socket: an address or any, a port or all, and a protocol.
@@ -99,6 +98,23 @@ impl Local {
         Self { port: Some(port), ..self }
     }
 
+    pub(super) const fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    pub(super) const fn is_single(&self) -> bool {
+        matches!(self.scope, Scope::Address(_))
+    }
+
+    /// The scopes at which the index of ports has the connections at this address.
+    pub(super) fn scopes_of_connections(&self) -> impl Iterator<Item = Scope> {
+        let scopes = match self.scope {
+            Scope::Any => [Some(Scope::AnyV4), Some(Scope::AnyV6)],
+            scope => [Some(scope), None],
+        };
+        scopes.into_iter().flatten()
+    }
+
     pub(super) fn in_scope(self, scope: Scope) -> Self {
         Self { scope, ..self }
     }
@@ -118,7 +134,7 @@ impl Local {
             return false;
         }
         if self.scope == other.scope {
-            return !(reuse == Reuse::Port && others == Reuse::Port);
+            return !reuse.shares_address(others, self.protocol);
         }
         self.scope.overlaps(other.scope) && (reuse == Reuse::No || others == Reuse::No)
     }
@@ -219,12 +235,28 @@ pub enum Reuse {
     #[default]
     No,
     /// Sockets at overlapping addresses, where the more specific one gets the packet, and
-    /// connections left by an earlier socket: `SO_REUSEADDR`.
+    /// connections of sockets with reuse: `SO_REUSEADDR`. Of protocols without connections also
+    /// sockets with an equal address and port, as multicast receivers have them.
     Address,
-    /// In addition, sockets with an equal address and port, among which connections are
-    /// distributed: `SO_REUSEPORT` of Linux, `SO_REUSEPORT_LB` of FreeBSD.
+    /// In addition, sockets with an equal address and port, the first of which gets the packets:
+    /// `SO_REUSEPORT` of BSD; a scan of all sockets, as in lwIP and smoltcp.
+    First,
+    /// As [`First`](Self::First), but packets are distributed by their hash: `SO_REUSEPORT` of
+    /// Linux, `SO_REUSEPORT_LB` of FreeBSD.
     Port,
 }
+
+impl Reuse {
+    /// Returns whether sockets with these two can be bound to one address and port.
+    fn shares_address(self, other: Self, protocol: u8) -> bool {
+        let is_group = |reuse| matches!(reuse, Self::First | Self::Port);
+        let is_datagram = !CONNECTED.contains(&protocol);
+        is_group(self) && is_group(other) || is_datagram && self != Self::No && other != Self::No
+    }
+}
+
+/// Protocols whose listeners cannot share an address by [`Reuse::Address`]: TCP, DCCP, SCTP.
+const CONNECTED: [u8; 3] = [6, 33, 132];
 
 /// A [`Local`] packed into three words: the key of the maps.
 ///
@@ -232,10 +264,10 @@ pub enum Reuse {
 /// stores reach the cache, which took more than half of the time of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LocalWords {
-    /// The kind of the scope, the protocol and the port.
-    header: u64,
+    /// The kind of the scope, the protocol and the port: 36 bits.
+    pub(super) header: u64,
     /// The upper and the lower half of the address.
-    address: [u64; 2],
+    pub(super) address: [u64; 2],
 }
 
 /// Kinds of scopes: any address, any of a version, one of a version.
@@ -246,9 +278,6 @@ const ANY_V6: u64 = 3;
 const V6: u64 = 4;
 
 impl LocalWords {
-    /// No address of a socket.
-    pub(super) const NONE: Self = Self { header: u64::MAX, address: [0; 2] };
-
     pub(super) fn new(local: &Local) -> Self {
         let (kind, address) = match local.scope {
             Scope::Address(IpAddr::V4(address)) => (V4, address.to_bits().into()),
@@ -267,17 +296,9 @@ impl LocalWords {
         Self { header, address: [(address >> 64) as u64, address as u64] }
     }
 
-    /// The port of a key that has one.
-    #[inline]
-    pub(super) fn port(&self) -> u16 {
-        self.header as u16
-    }
-
-    /// The key of the line with the port, see [`Ports`](super::ports::Ports).
-    #[inline]
-    pub(super) fn line(self) -> Self {
-        let line = u64::from(self.port() / LINE);
-        Self { header: self.header >> 17 << 17 | line, ..self }
+    /// Returns whether a header is that of an address of IPv4.
+    pub(super) const fn is_v4(header: u64) -> bool {
+        header >> 32 & 7 == V4
     }
 
     /// The key of the address and port that a packet is sent to.

@@ -5,23 +5,42 @@ use core::hash::BuildHasher;
 use super::connections::Connections;
 use super::ephemeral::Cursors;
 use super::error::SocketError;
-use super::listeners::{Listener, Listeners};
-use super::local::Specificity;
+use super::listeners::{Listener, Listeners, Place};
+use super::local::{Reuse, Specificity};
 use super::name::{Match, Name};
+use super::ports::Ports;
 use super::{SocketTable, is_mapped, lookup_bound_mut};
 use crate::demux::NotFound;
-use crate::hash::DefaultHashBuilder;
+use crate::hash::{DefaultHashBuilder, Query};
 use crate::invariant::InvariantError;
 use crate::key::flow::FlowKey;
 use crate::memory::{Allocator, Global};
 use crate::raw::prefetch::BURST;
-use crate::raw::results::results_for;
 
 impl<T> SocketTable<T> {
     /// Creates an empty table of at most `limit` sockets. Allocates nothing.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         Self::with_hasher(limit, DefaultHashBuilder::new())
+    }
+}
+
+impl<T> SocketTable<T> {
+    /// Creates an empty table whose hashes and ephemeral ports depend on a seed: for programs
+    /// without `std`, in which [`new`](Self::new) has no random one.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::sockets::SocketTable;
+    ///
+    /// let random = 0x243f_6a88_85a3_08d3; // of the hardware
+    /// let sockets: SocketTable<u32> = SocketTable::with_seed(100, random);
+    /// assert_eq!(sockets.capacity(), 100);
+    /// ```
+    #[must_use]
+    pub fn with_seed(limit: usize, seed: u64) -> Self {
+        Self::with_hasher(limit, DefaultHashBuilder::with_seed(seed))
     }
 }
 
@@ -103,6 +122,7 @@ impl<T, S: Clone, A: Allocator + Clone> SocketTable<T, S, A> {
         Self {
             connections: Connections::new_in(&hasher, &memory),
             listeners: Listeners::new_in(&hasher, &memory),
+            ports: Ports::new_in(&hasher, &memory),
             cursors: Cursors::new_in(memory),
             next_id: 0,
             limit,
@@ -118,6 +138,7 @@ impl<T, S: Clone, A: Allocator + Clone> SocketTable<T, S, A> {
         let connections = Connections::new_in(&self.hasher, &memory);
         let connections = core::mem::replace(&mut self.connections, connections);
         let listeners = Listeners::new_in(&self.hasher, &memory);
+        self.ports = Ports::new_in(&self.hasher, &memory);
         drop((connections, core::mem::replace(&mut self.listeners, listeners)));
     }
 }
@@ -133,7 +154,7 @@ impl<T, S, A: Allocator + Clone> SocketTable<T, S, A> {
     #[must_use]
     pub fn allocation_size(&self) -> usize {
         let sockets = self.connections.allocation_size() + self.listeners.allocation_size();
-        sockets + self.cursors.allocation_size()
+        sockets + self.ports.allocation_size() + self.cursors.allocation_size()
     }
 
     /// Returns the number of sockets.
@@ -165,40 +186,71 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     /// The `src` of the packet is the remote socket, its `dst` the local one. An IPv6 packet with
     /// an IPv4-mapped address must not be on any wire (RFC 4942, section 2.2), and matches nothing,
     /// as a dual-stack socket would mistake it for an IPv4 packet.
+    ///
+    /// With a hash at hand, pass a [`Prehashed`](crate::Prehashed), here and to the methods below:
+    /// that of the packet by the hasher of the table ([`hash_of`](Self::hash_of)), or else its
+    /// connection may be missed. Only connections are found by it: bound sockets and ports are
+    /// hashed by the table, and so is what is inserted or removed. To use the hash that a network
+    /// card delivers, give the table the hasher [`Rss`](crate::hash::Rss), which computes the same.
+    /// Then ephemeral ports can be predicted by those who have the key of the card.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::hash::{Rss, source_index::Toeplitz};
+    /// use flowtable::sockets::SocketTable;
+    /// use flowtable::{FlowKey, Prehashed};
+    ///
+    /// let [from, to] = ["66.9.149.187".parse()?, "161.142.100.80".parse()?];
+    /// let packet = FlowKey::new(from, to, 2794, 1766, 6).unwrap();
+    /// let from_card = Rss::table_hash(0x51cc_c178); // in the descriptor of the packet
+    ///
+    /// let mut sockets = SocketTable::with_hasher(100, Rss::new(Toeplitz::MICROSOFT));
+    /// sockets.accept(&packet, 1)?;
+    /// assert_eq!(sockets.hash_of(&packet), from_card);
+    /// let packet = Prehashed { hash: from_card, key: &packet };
+    /// *sockets.lookup_mut(packet).unwrap().socket += 1;
+    /// assert_eq!(sockets.lookup(packet).unwrap().socket, &2);
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     #[inline]
     #[must_use]
-    pub fn lookup(&self, packet: &FlowKey) -> Option<Match<&T>> {
-        match self.connections.get(packet) {
+    pub fn lookup(&self, packet: impl Query<FlowKey, Key = FlowKey>) -> Option<Match<&T>> {
+        match self.connections.get(&self.hasher, &packet) {
             Some(socket) => Some(Match { socket, by: Specificity::Connection }),
-            None => self.lookup_bound(packet),
+            None => self.lookup_bound(packet.key()),
         }
     }
 
     /// Returns a mutable reference to the socket that matches a packet best, if any does.
     #[inline]
     #[must_use]
-    pub fn lookup_mut(&mut self, packet: &FlowKey) -> Option<Match<&mut T>> {
+    pub fn lookup_mut(
+        &mut self,
+        packet: impl Query<FlowKey, Key = FlowKey>,
+    ) -> Option<Match<&mut T>> {
         let Self { connections, listeners, hasher, .. } = self;
-        if let Some(socket) = connections.get_mut(packet) {
+        if let Some(socket) = connections.get_mut(hasher, &packet) {
             return Some(Match { socket, by: Specificity::Connection });
         }
-        lookup_bound_mut(listeners, hasher, packet)
+        lookup_bound_mut(listeners, hasher, packet.key())
     }
 
-    /// Looks up the sockets of a burst of packets, whose cache misses overlap.
-    ///
-    /// The result for each packet is written to its position in `found`; what that has beyond the
-    /// packets is set to `None`.
-    ///
-    /// # Panics
-    ///
-    /// If `found` is shorter than `packets`.
+    /// Returns the hash of a packet: that of a [`Prehashed`](crate::Prehashed).
+    #[inline]
+    #[must_use]
+    pub fn hash_of(&self, packet: &FlowKey) -> u64 {
+        self.hasher.hash_one(packet)
+    }
+
+    /// Looks up the sockets of a burst of packets, whose cache misses overlap. Calls `each` with
+    /// the index of each packet and the socket that matches it best.
     ///
     /// # Example
     ///
     /// ```
-    /// use flowtable::FlowKey;
     /// use flowtable::sockets::{Local, Reuse, SocketTable};
+    /// use flowtable::{FlowKey, write_to};
     ///
     /// let udp = 17;
     /// let mut sockets = SocketTable::new(10);
@@ -206,31 +258,31 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     /// let [from, to] = ["192.0.2.7".parse()?, "198.51.100.1".parse()?];
     /// let packets = [53, 54].map(|port| FlowKey::new(from, to, 5353, port, udp).unwrap());
     /// let mut found = [None; 2];
-    /// sockets.lookup_batch(&packets, &mut found);
+    /// sockets.lookup_batch(&packets, write_to(&mut found));
     /// assert_eq!(found.map(|found| found.map(|found| *found.socket)), [Some("resolver"), None]);
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
-    pub fn lookup_batch<'a>(&'a self, packets: &[FlowKey], found: &mut [Option<Match<&'a T>>]) {
-        self.lookup_bursts(None, packets, found);
-    }
-
-    /// Looks up packets, by their hashes if there are any.
-    #[inline]
-    pub(super) fn lookup_bursts<'a>(
+    pub fn lookup_batch<'a, I>(
         &'a self,
-        hashes: Option<&[u64]>,
-        packets: &[FlowKey],
-        found: &mut [Option<Match<&'a T>>],
-    ) {
-        let found = results_for(packets.len(), found);
-        let mut hashes = hashes.map(|hashes| hashes.chunks(BURST));
-        for (packets, found) in packets.chunks(BURST).zip(found.chunks_mut(BURST)) {
-            let hashes = hashes.as_mut().and_then(Iterator::next);
+        packets: I,
+        mut each: impl FnMut(usize, Option<Match<&'a T>>),
+    ) where
+        I: IntoIterator<Item: Query<FlowKey, Key = FlowKey>, IntoIter: Clone>,
+    {
+        let mut packets = packets.into_iter();
+        let mut index = 0;
+        loop {
             let mut connected = [None; BURST];
-            self.connections.get_burst(hashes, packets, &mut connected[..packets.len()]);
-            for ((packet, found), connected) in packets.iter().zip(found).zip(connected) {
-                let connection = |socket| Match { socket, by: Specificity::Connection };
-                *found = connected.map(connection).or_else(|| self.lookup_bound(packet));
+            let burst = packets.clone().take(BURST);
+            self.connections.get_burst(&self.hasher, burst, &mut connected);
+            let first = index;
+            for (socket, packet) in connected.into_iter().zip(&mut packets) {
+                let connection = socket.map(|socket| Match { socket, by: Specificity::Connection });
+                each(index, connection.or_else(|| self.lookup_bound(packet.key())));
+                index += 1;
+            }
+            if index - first < BURST {
+                return;
             }
         }
     }
@@ -256,10 +308,34 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn matches(&self, packet: &FlowKey) -> impl Iterator<Item = Match<&T>> {
-        let connection = self.connections.get(packet);
+        let connection = self.connections.get(&self.hasher, &packet);
         let connection = connection.map(|socket| Match { socket, by: Specificity::Connection });
         let bound = (!is_mapped(packet)).then(|| self.listeners.matches(packet));
         connection.into_iter().chain(bound.into_iter().flatten().map(Listener::found))
+    }
+
+    /// Iterates over all sockets for a packet that was sent by broadcast or multicast, in a stack
+    /// whose sockets get these whatever address they are bound to, as in smoltcp: those that
+    /// [match](Self::matches), and then those that are bound to another address of its version, and
+    /// to its port.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::FlowKey;
+    /// use flowtable::sockets::{Local, Reuse, SocketTable};
+    ///
+    /// let udp = 17;
+    /// let mut sockets = SocketTable::new(10);
+    /// sockets.bind(Local::new("192.0.2.1:68".parse()?, udp), Reuse::No, "client")?;
+    /// let offer = FlowKey::new([192, 0, 2, 254].into(), [255; 4].into(), 67, 68, udp).unwrap();
+    /// assert_eq!(sockets.matches(&offer).count(), 0);
+    /// assert!(sockets.broadcast_matches(&offer).map(|found| *found.socket).eq(["client"]));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn broadcast_matches(&self, packet: &FlowKey) -> impl Iterator<Item = Match<&T>> {
+        let others = (!is_mapped(packet)).then(|| self.listeners.at_other_addresses(packet));
+        self.matches(packet).chain(others.into_iter().flatten().map(Listener::found))
     }
 
     /// Returns the bound socket that matches a packet best.
@@ -295,22 +371,25 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     #[must_use]
     pub fn get(&self, name: &Name) -> Option<&T> {
         match name {
-            Name::Connected(key) => self.connections.get(key),
-            Name::Bound { local, id } => {
-                self.listeners.get(local, *id).map(|listener| &listener.socket)
-            }
+            Name::Connected(key) => self.connections.get(&self.hasher, &key),
+            Name::Bound { local, id } => self.listener(&Place::Bound(*local), *id),
+            Name::Queued { key, id } => self.listener(&Place::Queued(*key), *id),
         }
+    }
+
+    fn listener(&self, place: &Place, id: u64) -> Option<&T> {
+        self.listeners.get(place, id).map(|listener| &listener.socket)
     }
 
     /// Returns a mutable reference to the socket with this name.
     #[must_use]
     pub fn get_mut(&mut self, name: &Name) -> Option<&mut T> {
-        match name {
-            Name::Connected(key) => self.connections.get_mut(key),
-            Name::Bound { local, id } => {
-                self.listeners.get_mut(local, *id).map(|listener| &mut listener.socket)
-            }
-        }
+        let (place, id) = match *name {
+            Name::Connected(key) => return self.connections.get_mut(&self.hasher, &&key),
+            Name::Bound { local, id } => (Place::Bound(local), id),
+            Name::Queued { key, id } => (Place::Queued(key), id),
+        };
+        self.listeners.get_mut(&place, id).map(|listener| &mut listener.socket)
     }
 
     /// Removes the socket with this name and returns it.
@@ -319,17 +398,27 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     ///
     /// If there is none.
     pub fn remove(&mut self, name: &Name) -> Result<T, NotFound> {
-        let removed = match name {
-            Name::Connected(key) => self.connections.remove(key),
-            Name::Bound { local, id } => self.listeners.remove(local, *id),
+        let Self { connections, listeners, ports, .. } = self;
+        let (place, id) = match *name {
+            Name::Connected(key) => return connections.remove(ports, &key).ok_or(NotFound),
+            Name::Bound { local, id } => (Place::Bound(local), id),
+            Name::Queued { key, id } => (Place::Queued(key), id),
         };
-        removed.ok_or(NotFound)
+        let removed = listeners.remove(&place, id).ok_or(NotFound)?;
+        ports.remove_listener(&removed);
+        Ok(removed.socket)
     }
 
     /// Removes the sockets for which `keep` returns false.
     pub fn retain(&mut self, mut keep: impl FnMut(Name, &mut T) -> bool) {
-        self.listeners.retain(&mut keep);
-        self.connections.retain(|key, socket| keep(Name::Connected(key), socket));
+        let Self { connections, listeners, ports, .. } = self;
+        let mut slot = 0;
+        while let Some(removed) =
+            listeners.extract_next(&mut slot, |name, socket| !keep(name, socket))
+        {
+            ports.remove_listener(&removed);
+        }
+        connections.retain(ports, |key, socket| keep(Name::Connected(key), socket));
     }
 
     /// Checks all invariants, for tests. O(sockets).
@@ -352,6 +441,17 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     pub fn validate(&self) -> Result<(), InvariantError> {
         let connections = self.connections.validate();
         connections.map_err(|broken| broken.within(format_args!("connections")))?;
-        self.listeners.validate().map_err(|broken| broken.within(format_args!("bound sockets")))
+        let listeners = self.listeners.validate();
+        listeners.map_err(|broken| broken.within(format_args!("bound sockets")))?;
+        let bound = self.listeners.iter().filter_map(|listener| listener.local().copied());
+        let queued = self.listeners.iter().filter_map(|listener| match listener.place {
+            Place::Queued(key) => Some((key, listener.reuse != Reuse::No)),
+            Place::Bound(_) => None,
+        });
+        let is_connected =
+            |key: &FlowKey| self.connections.get_mapped(&self.hasher, &key).is_some();
+        let connections = self.connections.mapped().chain(queued);
+        let ports = self.ports.validate(bound, connections, is_connected);
+        ports.map_err(|broken| broken.within(format_args!("ports")))
     }
 }

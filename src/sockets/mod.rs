@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!     packet  ─▸ its connection            (remote address and port, local address and port)
-//!                │ none
+//!                │ none                      or the first socket that waits behind it
 //!                ▾
 //!                the best bound socket     address and port
 //!                                          any address of the version, and the port
@@ -10,50 +10,94 @@
 //!                                          then these three with all ports
 //!                │ a group of several
 //!                ▾
-//!                one of them, selected by the hash of the packet
+//!                one of them: the first one, or by the hash of the packet
 //! ```
 //!
 //! The protocol is a part of each key, so one table serves TCP, UDP and others. Interfaces are not:
 //! a host with several address realms (VRFs, link-local addresses) has a table for each.
 //!
-//! Connections and bound sockets are stored separately: up to 16 connections in an array, more of
-//! them and all bound sockets in [`TrashMap`]s. So neither kind slows the other down, and a packet
-//! for one of many listeners takes as long as for the only one. See `connections.rs`,
-//! `listeners.rs`.
+//! Connections and bound sockets are stored separately: up to 16 connections in an array,
+//! more of them and all bound sockets in [`TrashMap`]s. So neither kind slows the other
+//! down, and a packet for one of many listeners takes as long as for the only one. See
+//! `connections.rs`, `listeners.rs`.
 //!
 //! # Rules of `bind`
 //!
 //! Two sockets conflict if a packet may match both, unless both allow it. Whether a new socket can
 //! be bound:
 //!
-//! | existing socket, at the port | new: [`Reuse::No`] | [`Reuse::Address`] | [`Reuse::Port`] |
+//! | existing socket, at the port | new: [`Reuse::No`] | [`Reuse::Address`] | [`Reuse::First`], [`Reuse::Port`] |
 //! |---|---|---|---|
-//! | bound to an equal address | no | no | if both have it: a group |
-//! | bound to an overlapping one, such as any | no | if both have either | if both have either |
+//! | bound to an equal address, of TCP | no | no | if both have one of these: a group |
+//! | bound to an equal address, of UDP | no | if both have any | if both have any |
+//! | bound to an overlapping one, such as any | no | if both have any | if both have any |
 //! | bound to another address | yes | yes | yes |
-//! | a connection at an address covered | no | yes | yes |
+//! | a connection at an address covered | no | if both have any | if both have any |
 //!
-//! The rules are not those of any one system: both sockets have to allow reuse as in Linux, and
-//! listeners may overlap as in BSD. BSD checks only the new socket for overlapping addresses,
-//! allows 0.0.0.0 and `[::]` together, and treats `SO_REUSEADDR` as `SO_REUSEPORT` at multicast
-//! addresses. Linux allows UDP sockets with `SO_REUSEADDR` at an equal address, and rejects TCP
-//! listeners at overlapping ones unless both have `SO_REUSEPORT`.
+//! What is said of TCP holds for DCCP and SCTP, and what is said of UDP for all other protocols. A
+//! connection has the reuse of the socket that it was bound as, or else that of the bound socket at
+//! its port when it was inserted: that of its listener. Otherwise it has none, and its port is in
+//! use.
+//!
+//! The rules are close to those of Linux and BSD, and the same as of none of them:
+//!
+//! | | here | Linux | BSD |
+//! |---|---|---|---|
+//! | listeners of TCP at overlapping addresses | both need any reuse | both need `SO_REUSEPORT` | the new one needs reuse |
+//! | 0.0.0.0 and `[::]` for both versions | conflict, unless both allow it | conflict | no conflict |
+//! | UDP at an equal address with `SO_REUSEADDR` | yes | yes | at multicast addresses |
+//! | unicast to several of these | the first one | the last one | not specified |
+//!
+//! # Broadcast and multicast
+//!
+//! A packet to several hosts is delivered to all sockets that match:
+//! [`matches`](SocketTable::matches) iterates over them, as Linux and BSD deliver. In some stacks
+//! sockets that are bound to one address of the host get them, too, as a DHCP client needs it:
+//! [`broadcast_matches`](SocketTable::broadcast_matches).
+//!
+//! # Memory of the caller
+//!
+//! `SocketTable<T, DefaultHashBuilder, &dyn Allocator>` is a table in memory of any
+//! [allocator](crate::memory): so a stack need not have a type parameter for it.
+//!
+//! ```
+//! use flowtable::DefaultHashBuilder;
+//! use flowtable::memory::Allocator;
+//! use flowtable::sockets::{Local, Reuse, SocketTable};
+//!
+//! struct Stack<'memory> {
+//!     sockets: SocketTable<u32, DefaultHashBuilder, &'memory dyn Allocator>,
+//! }
+//!
+//! let arena = bumpalo::Bump::new();
+//! let memory: &dyn Allocator = &&arena;
+//! let hasher = DefaultHashBuilder::with_seed(7);
+//! let mut stack = Stack { sockets: SocketTable::with_hasher_in(100, hasher, memory) };
+//! stack.sockets.bind(Local::new("0.0.0.0:53".parse()?, 17), Reuse::No, 1)?;
+//! assert!(arena.allocated_bytes() > 0);
+//! # Ok::<(), Box<dyn core::error::Error>>(())
+//! ```
 //!
 //! # Cost
 //!
-//! An IPv4 connection takes a [`TrashMap`] entry of 16 bytes and the socket. What `bind` needs to
-//! find a port in use is a set of ports for each address and 512 ports: an entry of 32 bytes; and a
-//! count for those of several connections. Connections from ports of 32,768 or more, and from a
-//! range of ephemeral ports or above it, are in one more set, an entry of 24 bytes for each remote
-//! socket and 512 ports. A set has 72 bytes more if its ports are not in a window of 57, which
-//! begins with its first port, rounded down to a multiple of eight.
+//! An IPv4 connection takes a [`TrashMap`] entry of 14 bytes and the socket. What `bind` needs to
+//! find a port in use is an index of sets of ports, each of 512 ports at an address: an entry of
+//! 112 bytes for each set; and a count for ports of several sockets. Connections from ports of
+//! 32,768 or more, and from a range of ephemeral ports or above it, are in one more set for each
+//! remote socket.
 //!
 //! A search for a free port looks up each of the sets that are in the way once for 512 ports, if
-//! need be all: 57 times for 28,232 ports, as it examines 56 lines, and one of them twice. That is
-//! 57 lookups if there are only connections to one remote socket, 228 if bound sockets are in the
-//! way as well, and 399 for a socket to be bound to all addresses of both versions; no more if no
-//! port is free. The first search in a range with ports below 32,768 takes a lookup more for each
-//! of those that earlier connections have, once for each remote socket.
+//! need be all. Lookups of the longest search among the 28,232 ports from 32,768 on, which examines
+//! 56 blocks, and one of them twice:
+//!
+//! | what is in the way | lookups |
+//! |---|--:|
+//! | connections to one remote socket | 57 |
+//! | these, and sockets bound to the address, to any of its version, and to any | 228 |
+//! | all kinds of bound sockets, for one to be bound to all addresses; connections with or without reuse | 399 |
+//!
+//! It takes no more if no port is free. The first search in a range with ports below 32,768 takes a
+//! lookup more for each of those that earlier connections have, once for each remote socket.
 //!
 //! [`TrashMap`]: crate::TrashMap
 
@@ -62,20 +106,18 @@ mod methods;
 
 mod insert;
 
-mod connected_ports;
+mod blocks;
 mod connections;
+mod ends;
 mod ephemeral;
 mod error;
 mod extract;
-mod hashed;
+mod few;
 mod iter;
-mod lines;
 mod listeners;
 mod local;
 mod name;
-mod port_sets;
 mod ports;
-mod small_table;
 
 use alloc::string::ToString;
 use core::error::Error;
@@ -89,6 +131,7 @@ use crate::memory::{Allocator, Global};
 use connections::Connections;
 use ephemeral::Cursors;
 use listeners::Listeners;
+use ports::Ports;
 
 pub use error::{RejectedSocket, SocketError};
 pub use extract::ExtractIf;
@@ -103,12 +146,11 @@ pub use name::{Match, Name};
 ///
 /// | method | cost |
 /// |---|---|
-/// | `lookup` of a connection | as [`TrashMap::get`](crate::TrashMap::get) |
+/// | `lookup` of a connection | as [`TrashMap::get`](crate::TrashMap::get); up to 16, one comparison of 16 tags |
 /// | `lookup` of a bound socket | one or two more of these, up to four with sockets of all ports; in a group of N, O(N) |
-/// | `bind`, `connect`, `accept`, `connect_bound`, `remove` | O(1), in a group of N, O(N); and a growth step of a [`TrashMap`](crate::TrashMap) |
+/// | `bind`, `connect`, `accept`, `connect_bound`, `rebind`, `queue`, `remove` | O(1), in a group of N, O(N); and a growth step of a [`TrashMap`](crate::TrashMap) |
 /// | `bind_ephemeral`, `connect_ephemeral` | as above, and up to 7 or 4 lookups per 512 ports of the range |
-/// | `lookup_batch`, `matches` | as `lookup`, per packet or socket |
-/// | `lookup_hashed`, `lookup_mut_hashed`, `lookup_batch_hashed` | as these, without hashing the key of a connection |
+/// | `lookup_batch`, `matches`, `broadcast_matches` | as `lookup`, per packet or socket |
 /// | `get`, `get_mut` | O(1); in a group of N, O(N) |
 /// | `len`, `capacity`; `iter`, `iter_mut`, `retain`, `extract_if`, `clear` | O(1); O(sockets) |
 ///
@@ -142,6 +184,8 @@ where
 {
     connections: Connections<T, S, A>,
     listeners: Listeners<T, S, A>,
+    /// The ports of the bound sockets, of the queued ones, and of the connections in maps.
+    ports: Ports<S, A>,
     cursors: Cursors<A>,
     /// The id of the next bound socket.
     next_id: u64,
@@ -171,7 +215,7 @@ fn lookup_bound_mut<'a, T, S: BuildHasher, A: Allocator + Clone>(
         return None;
     }
     let listener = listeners.find_mut(packet, || hasher.hash_one(packet))?;
-    Some(Match { by: listener.local.specificity(), socket: &mut listener.socket })
+    Some(Match { by: listener.by(), socket: &mut listener.socket })
 }
 
 /// Returns whether an IPv6 packet has an IPv4-mapped address.

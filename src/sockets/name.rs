@@ -22,6 +22,14 @@ pub enum Name {
         /// Distinguishes the sockets bound there. Unique in a table, and never reused.
         id: u64,
     },
+    /// A socket that waits behind others with the same connection: see
+    /// [`SocketTable::queue`](super::SocketTable::queue).
+    Queued {
+        /// The connection, as in [`Name::Connected`].
+        key: FlowKey,
+        /// As that of a bound socket.
+        id: u64,
+    },
 }
 
 /// Writes the connection, or the local address and the id.
@@ -30,6 +38,7 @@ impl fmt::Display for Name {
         match self {
             Self::Connected(key) => key.fmt(f),
             Self::Bound { local, id } => write!(f, "{local} id {id}"),
+            Self::Queued { key, id } => write!(f, "{key} id {id}"),
         }
     }
 }

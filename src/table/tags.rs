@@ -146,7 +146,6 @@ mod sse2 {
         }
 
         /// The 16 tags in two words, the first one in the lowest byte.
-        #[cfg(any(feature = "concurrent", test))]
         #[inline(always)]
         pub(crate) fn of_words(words: [u64; 2]) -> Self {
             // SAFETY: the instruction is part of SSE2.
@@ -230,7 +229,6 @@ mod neon {
         }
 
         /// The 16 tags in two words, the first one in the lowest byte.
-        #[cfg(any(feature = "concurrent", test))]
         #[inline(always)]
         pub(crate) fn of_words(words: [u64; 2]) -> Self {
             let bytes = words.map(u64::to_le_bytes);
@@ -301,7 +299,6 @@ mod words {
         }
 
         /// The 16 tags in two words, the first one in the lowest byte.
-        #[cfg(any(feature = "concurrent", test))]
         #[inline(always)]
         pub(crate) const fn of_words(words: [u64; 2]) -> Self {
             Self(words)

@@ -136,3 +136,34 @@ fn a_group_bound_to_all_ports_distributes_flows() {
     let found = sockets.lookup(&flow(1)).unwrap();
     assert_eq!(found.by, Specificity::Everything);
 }
+
+#[test]
+fn the_first_of_a_group_gets_all_packets_until_it_leaves() {
+    for protocol in [TCP, UDP] {
+        let mut sockets = SocketTable::new(100);
+        let local = Local::new(end("0.0.0.0:443"), protocol);
+        let names = [0, 1, 2].map(|number| sockets.bind(local, Reuse::First, number).unwrap());
+        for (name, number) in names.iter().zip(0..) {
+            let mut got = (0..100).map(|client| {
+                let from = SocketAddr::new(ip("198.51.100.7"), 1 + client);
+                let packet = crate::packet(from, end("192.0.2.1:443"), protocol);
+                *sockets.lookup(&packet).unwrap().socket
+            });
+            assert!(got.all(|socket| socket == number));
+            sockets.remove(name).unwrap();
+        }
+    }
+    // The first socket decides: those that distribute packets share them if it does.
+    let mut sockets = SocketTable::new(100);
+    let bind = |sockets: &mut SocketTable<u32>, reuse, number| {
+        sockets.bind(tcp("0.0.0.0:443"), reuse, number).unwrap()
+    };
+    let first = bind(&mut sockets, Reuse::First, 0);
+    for (reuse, number) in [(Reuse::Port, 1), (Reuse::First, 2), (Reuse::Port, 3)] {
+        bind(&mut sockets, reuse, number);
+    }
+    assert_eq!(shares(&spread(&sockets, 100)), BTreeMap::from([(0, 100)]));
+    sockets.remove(&first).unwrap();
+    let shares = shares(&spread(&sockets, 1000));
+    assert!(shares.keys().eq([&1, &3]), "{shares:?}");
+}

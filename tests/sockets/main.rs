@@ -12,15 +12,15 @@ use core::fmt::Debug;
 use core::net::{IpAddr, SocketAddr};
 use core::ops::RangeInclusive;
 
-use flowtable::FlowKey;
 use flowtable::sockets::{
     Local, Name, RejectedSocket, Reuse, SocketError, SocketTable, Specificity,
 };
+use flowtable::{FlowKey, write_to};
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 const EPHEMERAL: RangeInclusive<u16> = 49_152..=65_535;
-const REUSES: [Reuse; 3] = [Reuse::No, Reuse::Address, Reuse::Port];
+const REUSES: [Reuse; 4] = [Reuse::No, Reuse::Address, Reuse::First, Reuse::Port];
 
 fn ip(address: &str) -> IpAddr {
     address.parse().expect("an address")
@@ -58,7 +58,7 @@ fn found<T: Copy + Debug + PartialEq>(
 ) -> Option<(T, Specificity)> {
     let found = sockets.lookup(&packet).map(|found| (*found.socket, found.by));
     let mut batch = [None];
-    sockets.lookup_batch(&[packet], &mut batch);
+    sockets.lookup_batch(&[packet], write_to(&mut batch));
     assert_eq!(batch.map(|found| found.map(|found| (*found.socket, found.by))), [found]);
     found
 }
@@ -183,9 +183,13 @@ fn with_reuse_on_both_sockets_the_more_specific_one_is_selected() {
         for one in ["192.0.2.1:53", "192.0.2.2:53", "[2001:db8::1]:53"] {
             sockets.bind(udp(one), first, one).unwrap();
         }
-        // At the same address both need `Reuse::Port`.
+        // At the same address datagram sockets need any reuse, listeners more than an address.
         let result = sockets.bind(udp("192.0.2.1:53"), second, "again");
-        assert_eq!(result.is_ok(), first == Reuse::Port && second == Reuse::Port);
+        assert_eq!(result.is_ok(), agree);
+        sockets.bind(tcp("192.0.2.1:53"), first, "first").unwrap();
+        let result = sockets.bind(tcp("192.0.2.1:53"), second, "again");
+        let is_group = |reuse| matches!(reuse, Reuse::First | Reuse::Port);
+        assert_eq!(result.is_ok(), is_group(first) && is_group(second));
     }
 }
 
@@ -193,7 +197,7 @@ fn with_reuse_on_both_sockets_the_more_specific_one_is_selected() {
 fn a_server_restarts_while_its_old_connections_remain() {
     for connections in [1, 40] {
         let mut sockets = SocketTable::new(1000);
-        let listener = sockets.bind(tcp("0.0.0.0:80"), Reuse::No, 0).unwrap();
+        let listener = sockets.bind(tcp("0.0.0.0:80"), Reuse::Address, 0).unwrap();
         for number in 1..=connections {
             let client = SocketAddr::new(ip("198.51.100.7"), 40_000 + number);
             sockets.connect(end("192.0.2.1:80"), client, TCP, number.into()).unwrap();
@@ -232,6 +236,151 @@ fn a_server_restarts_while_its_old_connections_remain() {
         sockets.bind(tcp("[::]:80"), Reuse::No, 0).unwrap();
         sockets.validate().unwrap();
     }
+}
+
+#[test]
+fn connections_without_reuse_keep_their_port() {
+    for others in [0, 40] {
+        let mut sockets = SocketTable::new(1000);
+        let there = |number| SocketAddr::new(ip("198.51.100.9"), number);
+        for number in 1..=others {
+            sockets.connect(end("192.0.2.9:9"), there(number), UDP, 0).unwrap();
+        }
+        let peer = datagram("198.51.100.7:9000", "10.0.0.1:7000");
+        let thief = |sockets: &mut SocketTable<u32>, local| {
+            REUSES.map(|reuse| sockets.bind(local, reuse, 9).map_err(|error| error.why))
+        };
+        // A socket that is bound and then connected has the reuse with which it was bound.
+        let bound = sockets.bind(udp("10.0.0.1:7000"), Reuse::No, 1).unwrap();
+        let connected = sockets.connect_bound(&bound, &peer).unwrap();
+        for local in ["10.0.0.1:7000", "0.0.0.0:7000", "[::]:7000"].map(udp) {
+            assert_eq!(thief(&mut sockets, local), [Err(SocketError::InUse); 4]);
+        }
+        sockets.validate().unwrap();
+        sockets.remove(&connected).unwrap();
+        let bound = sockets.bind(udp("10.0.0.1:7000"), Reuse::Address, 1).unwrap();
+        sockets.connect_bound(&bound, &peer).unwrap();
+        let [no, address, first, port] = thief(&mut sockets, udp("10.0.0.1:7000"));
+        assert_eq!(no, Err(SocketError::InUse));
+        assert!(address.is_ok() && first.is_ok() && port.is_ok());
+        // So has a socket that connects without having been bound, and an accepted one that of
+        // its listener.
+        sockets.connect(end("10.0.0.2:7000"), end("198.51.100.7:9000"), TCP, 1).unwrap();
+        assert_eq!(thief(&mut sockets, tcp("10.0.0.2:7000")), [Err(SocketError::InUse); 4]);
+        for reuse in REUSES {
+            let mut sockets = SocketTable::new(10);
+            let listener = sockets.bind(tcp("0.0.0.0:80"), reuse, 1).unwrap();
+            sockets.accept(&segment("198.51.100.7:4000", "192.0.2.1:80"), 2).unwrap();
+            sockets.remove(&listener).unwrap();
+            let restarted = sockets.bind(tcp("0.0.0.0:80"), Reuse::Address, 1);
+            assert_eq!(restarted.is_ok(), reuse != Reuse::No, "{reuse:?}");
+        }
+        sockets.validate().unwrap();
+    }
+}
+
+#[test]
+fn multicast_receivers_share_a_port_by_address_reuse() {
+    with_few_and_many(|sockets| {
+        // mDNS and SSDP: each gets the datagram.
+        for port in [5353, 1900] {
+            let any = Local::new(SocketAddr::new(ip("0.0.0.0"), port), UDP);
+            for socket in ["a", "b", "c"] {
+                sockets.bind(any, Reuse::Address, socket).unwrap();
+            }
+            assert_eq!(sockets.bind(any, Reuse::No, "d").unwrap_err().why, SocketError::InUse);
+            for to in ["224.0.0.251", "255.255.255.255", "192.0.2.1"] {
+                let query = packet(end("192.0.2.7:5353"), SocketAddr::new(ip(to), port), UDP);
+                assert!(sockets.matches(&query).map(|found| *found.socket).eq(["a", "b", "c"]));
+                assert_eq!(found(sockets, query), Some(("a", Specificity::Port)));
+            }
+        }
+        // Listeners of TCP cannot.
+        sockets.bind(tcp("0.0.0.0:5353"), Reuse::Address, "a").unwrap();
+        let second = sockets.bind(tcp("0.0.0.0:5353"), Reuse::Address, "b");
+        assert_eq!(second.unwrap_err().why, SocketError::InUse);
+    });
+}
+
+#[test]
+fn a_broadcast_finds_sockets_at_single_addresses() {
+    with_few_and_many(|sockets| {
+        let offer = datagram("192.0.2.254:67", "255.255.255.255:68");
+        for (local, socket) in [
+            ("192.0.2.1:68", "one"),
+            ("192.0.2.2:68", "other"),
+            ("0.0.0.0:68", "any"),
+            ("[2001:db8::1]:68", "IPv6"),
+            ("192.0.2.1:69", "another port"),
+        ] {
+            sockets.bind(udp(local), Reuse::Address, socket).unwrap();
+        }
+        let of = |packet| -> Vec<_> {
+            sockets.broadcast_matches(packet).map(|found| *found.socket).collect()
+        };
+        let all = of(&offer);
+        assert_eq!((all.len(), all[0]), (3, "any"));
+        assert!(all.contains(&"one") && all.contains(&"other"));
+        assert_eq!(of(&datagram("192.0.2.254:67", "192.0.2.1:69")), ["another port"]);
+    });
+}
+
+#[test]
+fn sockets_wait_behind_a_connection() {
+    with_few_and_many(|sockets| {
+        let segment = segment("198.51.100.7:4000", "192.0.2.1:80");
+        let names = [
+            sockets.accept(&segment, "first").unwrap(),
+            sockets.queue(&segment, "second").unwrap(),
+            sockets.queue(&segment, "third").unwrap(),
+        ];
+        let all = sockets.matches(&segment).map(|found| *found.socket);
+        assert!(all.eq(["first", "second", "third"]));
+        for (name, socket) in names.iter().zip(["first", "second", "third"]) {
+            assert_eq!(found(sockets, segment), Some((socket, Specificity::Connection)));
+            assert_eq!(sockets.get(name), Some(&socket));
+            assert_eq!(sockets.accept(&segment, "").unwrap_err().why, SocketError::InUse);
+            let bound = sockets.bind(tcp("192.0.2.1:80"), Reuse::Address, "");
+            assert_eq!(bound.unwrap_err().why, SocketError::InUse);
+            sockets.validate().unwrap();
+            assert_eq!(sockets.remove(name), Ok(socket));
+        }
+        assert_eq!(found(sockets, segment), None);
+        // Without a connection, too.
+        let name = sockets.queue(&segment, "alone").unwrap();
+        assert_eq!(found(sockets, segment), Some(("alone", Specificity::Connection)));
+        assert_eq!(sockets.remove(&name), Ok("alone"));
+        sockets.accept(&segment, "again").unwrap();
+    });
+}
+
+#[test]
+fn a_bound_socket_moves_to_another_address() {
+    with_few_and_many(|sockets| {
+        let len = sockets.len();
+        let old = sockets.bind(udp("192.0.2.1:53"), Reuse::No, "resolver").unwrap();
+        sockets.bind(udp("192.0.2.3:53"), Reuse::No, "other").unwrap();
+        for taken in ["192.0.2.3:53", "0.0.0.0:53", "[::]:53"].map(udp) {
+            assert_eq!(sockets.rebind(&old, taken, Reuse::Port), Err(SocketError::InUse));
+            assert_eq!(sockets.get(&old), Some(&"resolver"));
+        }
+        assert_eq!(sockets.rebind(&old, udp("0.0.0.0:0"), Reuse::No), Err(SocketError::PortZero));
+        // It does not conflict with itself.
+        let same = sockets.rebind(&old, udp("192.0.2.1:53"), Reuse::Address).unwrap();
+        assert_eq!(same, old);
+        let other = sockets.iter().find(|(_, socket)| **socket == "other").unwrap().0;
+        sockets.remove(&other).unwrap();
+        let mut name = same;
+        for to in ["0.0.0.0:53", "192.0.2.2:53", "[::]:54"].map(udp) {
+            let moved = sockets.rebind(&name, to, Reuse::No).unwrap();
+            assert_eq!((sockets.get(&name), sockets.get(&moved)), (None, Some(&"resolver")));
+            assert_eq!(sockets.rebind(&name, to, Reuse::No), Err(SocketError::NotFound));
+            sockets.validate().unwrap();
+            name = moved;
+        }
+        assert_eq!(sockets.len(), len + 1);
+        sockets.bind(udp("192.0.2.1:53"), Reuse::No, "next").unwrap();
+    });
 }
 
 #[test]
@@ -289,7 +438,7 @@ fn forty_thousand_sockets() {
         })
         .collect();
     let mut found = vec![None; packets.len()];
-    sockets.lookup_batch(&packets, &mut found);
+    sockets.lookup_batch(&packets, write_to(&mut found));
     for (number, found) in (0..).zip(found) {
         assert_eq!(
             found.map(|found| (*found.socket, found.by)),

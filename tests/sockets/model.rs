@@ -41,6 +41,10 @@ enum Op {
     Accept(usize),
     /// A socket, and the number of a packet: one for the socket if possible.
     ConnectBound(usize, usize),
+    /// One more socket for the connection of a packet.
+    Queue(usize),
+    /// A socket at another local end.
+    Rebind(usize, Endpoint, Reuse),
     Retain(u32),
     Clear,
     Clone,
@@ -75,7 +79,7 @@ fn at() -> impl Strategy<Value = Endpoint> {
 }
 
 fn reuse() -> impl Strategy<Value = Reuse> {
-    select(vec![Reuse::No, Reuse::Address, Reuse::Port, Reuse::Port])
+    select(vec![Reuse::No, Reuse::Address, Reuse::First, Reuse::Port, Reuse::Port])
 }
 
 fn range() -> impl Strategy<Value = RangeInclusive<u16>> {
@@ -120,6 +124,8 @@ fn op() -> impl Strategy<Value = Op> {
         2 => vec(0..10_000_usize, 0..80).prop_map(Op::LookupBatch),
         4 => (0..10_000_usize).prop_map(Op::Accept),
         6 => (nth(), 0..10_000_usize).prop_map(|(nth, packet)| Op::ConnectBound(nth, packet)),
+        3 => (0..10_000_usize).prop_map(Op::Queue),
+        3 => (nth(), at(), reuse()).prop_map(|(nth, at, reuse)| Op::Rebind(nth, at, reuse)),
         1 => (0..3_u32).prop_map(Op::Retain),
         1 => Just(Op::Clear),
         1 => Just(Op::Clone),
@@ -143,6 +149,7 @@ impl<S: BuildHasher + Clone, A: Allocator + Clone> Run<S, A> {
         let packets = (0..200).map(|more| self.packet(number + 7 * more));
         let is_its = |packet: &FlowKey| match name {
             Name::Connected(key) => key == *packet,
+            Name::Queued { key, .. } => key == *packet,
             Name::Bound { local, .. } => {
                 local.takes(packet.dst()) && local.port().is_none_or(|port| port == packet.dport())
             }
@@ -161,6 +168,7 @@ impl<S: BuildHasher + Clone, A: Allocator + Clone> Run<S, A> {
             }
             Op::Accept(number) => self.pair.accept(&self.packet(*number)),
             Op::ConnectBound(nth, number) => self.connect_bound(*nth, *number),
+            Op::Queue(number) => self.pair.queue(&self.packet(*number)),
             op => apply(&mut self.pair, op),
         }
         // A different sample of the packets after each step.
@@ -226,9 +234,14 @@ where
         Op::Clear => pair.clear(),
         Op::Clone => pair.clone_ours(),
         Op::Retain(number) => pair.retain(number),
-        Op::SetFound(_) | Op::LookupBatch(_) | Op::Accept(_) | Op::ConnectBound(..) => {
-            unreachable!("handled by the caller")
+        Op::Rebind(number, to, reuse) => {
+            pair.nth(number).iter().for_each(|name| pair.rebind(name, to, reuse));
         }
+        Op::SetFound(_)
+        | Op::LookupBatch(_)
+        | Op::Accept(_)
+        | Op::ConnectBound(..)
+        | Op::Queue(_) => unreachable!("handled by the caller"),
     }
 }
 

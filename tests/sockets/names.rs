@@ -59,8 +59,8 @@ fn every_socket_is_dropped_once() {
     let mut names = vec![];
     for number in 1..=50 {
         let counted = || Counted::new(number.into());
-        names.push(sockets.connect(here, client(number), TCP, counted()).unwrap());
         names.push(sockets.bind(tcp("[::]:443"), Reuse::Port, counted()).unwrap());
+        names.push(sockets.connect(here, client(number), TCP, counted()).unwrap());
     }
     assert_eq!(alive(), 100);
     let refused = sockets.bind(tcp("[::]:80"), Reuse::No, Counted::new(7)).unwrap_err();
@@ -71,7 +71,7 @@ fn every_socket_is_dropped_once() {
     drop(clone);
     for name in names.iter().step_by(3) {
         assert!(sockets.remove(name).unwrap().is_alive());
-        let refused = sockets.connect(here, client(2), TCP, Counted::new(7)).unwrap_err();
+        let refused = sockets.connect(here, client(1), TCP, Counted::new(7)).unwrap_err();
         assert!(refused.why == SocketError::InUse && refused.refused.is_alive());
     }
     assert_eq!(alive(), 66);

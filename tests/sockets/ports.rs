@@ -17,7 +17,7 @@ use crate::{EPHEMERAL, REUSES, TCP, UDP, end, found, ip, packet, tcp, udp, with_
 /// The port of a socket.
 fn port(name: Name) -> u16 {
     match name {
-        Name::Connected(key) => key.dport(),
+        Name::Connected(key) | Name::Queued { key, .. } => key.dport(),
         Name::Bound { local, .. } => local.port().expect("it has one"),
     }
 }

@@ -3,7 +3,7 @@
 use std::hash::BuildHasher;
 use std::net::{IpAddr, Ipv4Addr};
 
-use flowtable::sockets::{Match, Name, SocketTable};
+use flowtable::sockets::{Name, SocketTable};
 use flowtable::{DefaultHashBuilder, FiveTuple, FlowKey, TrashMap, write_to};
 
 use crate::maps::subject::Map;
@@ -31,9 +31,7 @@ impl Map<FlowKey> for Sockets {
     }
     #[inline]
     fn get_batch<'a>(&'a self, keys: &[FlowKey; BURST], found: &mut [Option<&'a u64>; BURST]) {
-        let mut matches: [Option<Match<&u64>>; BURST] = [None; BURST];
-        self.0.lookup_batch(keys, &mut matches);
-        *found = matches.map(|found| found.map(|found| found.socket));
+        self.0.lookup_batch(keys, |at, socket| found[at] = socket.map(|found| found.socket));
     }
 }
 

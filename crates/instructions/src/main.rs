@@ -1,10 +1,11 @@
-//! Operations of a `TrashMap`, a `FlowCache`, an `EphemeralStore`, a `ChainedCache`, a `RouteTable`
-//! and the tables for many threads, each in a function of its own: `ci/instructions.sh` counts
-//! their instructions.
+//! Operations of a `TrashMap`, a `FlowCache`, an `EphemeralStore`, a `ChainedCache`, a
+//! `RouteTable`, a `SocketTable` and the tables for many threads, each in a function of its own:
+//! `ci/instructions.sh` counts their instructions.
 
 mod flows;
 mod new_flows;
 mod routes;
+mod sockets;
 mod stores;
 mod tables;
 
@@ -62,6 +63,7 @@ fn main() {
     flows::count();
     new_flows::count();
     routes::count();
+    sockets::count();
     stores::count();
     tables::count();
 }

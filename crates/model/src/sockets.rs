@@ -11,10 +11,10 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use core::ops::RangeInclusive;
 use std::collections::HashSet;
 
-use flowtable::FlowKey;
 use flowtable::demux::NotFound;
 use flowtable::memory::{Allocator, Global};
 use flowtable::sockets::{Match, Name, RejectedSocket, Reuse, SocketError, SocketTable};
+use flowtable::{FlowKey, Prehashed, write_to};
 
 use self::list::{Endpoint, Kind, Rank, Reasons, Socket, SocketList, connection, specificity};
 
@@ -160,7 +160,7 @@ impl<S: BuildHasher + Clone, A: Allocator + Clone> CheckedSockets<S, A> {
         if let Some(name) = self.accepted(result, &reasons, socket) {
             let key = connection(local, remote, protocol).expect("the arguments are valid");
             assert_eq!(name, Name::Connected(key));
-            self.model.put(name, Kind::Connected(key), socket);
+            self.put_connected(key, socket);
         }
     }
 
@@ -173,7 +173,48 @@ impl<S: BuildHasher + Clone, A: Allocator + Clone> CheckedSockets<S, A> {
         if let Some(name) = self.accepted(result, &reasons, socket) {
             let key = connection(local, remote, packet.protocol()).expect("both are valid");
             assert_eq!(name, Name::Connected(key));
-            self.model.put(name, Kind::Connected(key), socket);
+            self.put_connected(key, socket);
+        }
+    }
+
+    fn put_connected(&mut self, key: FlowKey, socket: u32) {
+        let reuse = self.model.reuse_of(&key);
+        self.model.put(Name::Connected(key), Kind::Connected(key, reuse), socket);
+    }
+
+    /// Queues a socket for the connection of a packet.
+    pub fn queue(&mut self, packet: &FlowKey) {
+        let socket = self.fresh();
+        let reasons = self.model.refuse_queue(packet);
+        let result = self.ours.queue(packet, socket);
+        if let Some(name) = self.accepted(result, &reasons, socket) {
+            let Name::Queued { key, id } = name else { panic!("{name:?} is queued") };
+            let [local, remote] = ends(packet);
+            assert_eq!(connection(local, remote, packet.protocol()), Some(key));
+            assert!(self.numbers.insert(id), "the id {id} was used before");
+            let reuse = self.model.reuse_of(&key);
+            self.model.put(name, Kind::Queued(key, reuse), socket);
+        }
+    }
+
+    /// Moves a socket to another local end.
+    pub fn rebind(&mut self, name: &Name, to: Endpoint, reuse: Reuse) {
+        let at = self.model.position(name);
+        let reasons = self.model.refuse_rebind(at, to, reuse);
+        match self.ours.rebind(name, to.local(), reuse) {
+            Ok(moved) => {
+                assert!(reasons.is_empty(), "{name:?} is to be refused: {reasons:?}");
+                let (Name::Bound { id, .. }, local) = (*name, to.local()) else {
+                    panic!("{name:?} was bound")
+                };
+                assert_eq!(moved, Name::Bound { local, id });
+                let socket = self.model.sockets.remove(at.expect("it was bound")).socket;
+                self.model.put(moved, Kind::Bound(to, reuse), socket);
+                if moved != *name {
+                    self.removed.push(*name);
+                }
+            }
+            Err(why) => self.check_reason(why, &reasons),
         }
     }
 
@@ -187,8 +228,9 @@ impl<S: BuildHasher + Clone, A: Allocator + Clone> CheckedSockets<S, A> {
                 let [local, remote] = ends(packet);
                 let key = connection(local, remote, packet.protocol()).expect("both are valid");
                 assert_eq!(connected, Name::Connected(key));
-                let socket = self.model.sockets.remove(at.expect("it was bound")).socket;
-                self.model.put(connected, Kind::Connected(key), socket);
+                let bound = self.model.sockets.remove(at.expect("it was bound"));
+                let Kind::Bound(_, reuse) = bound.kind else { panic!("{name:?} was bound") };
+                self.model.put(connected, Kind::Connected(key, reuse), bound.socket);
                 self.removed.push(*name);
             }
             Err(why) => self.check_reason(why, &reasons),
@@ -240,7 +282,7 @@ impl<S: BuildHasher + Clone, A: Allocator + Clone> CheckedSockets<S, A> {
             assert_eq!(Some(key), connection(from, remote, protocol));
             assert!(ports.contains(&key.dport()), "{name:?} is not in {ports:?}");
             assert!(self.model.is_free_to_connect(key), "{name:?} is taken");
-            self.model.put(name, Kind::Connected(key), socket);
+            self.model.put(name, Kind::Connected(key, Reuse::No), socket);
         }
     }
 
@@ -271,6 +313,7 @@ impl<S: BuildHasher + Clone, A: Allocator + Clone> CheckedSockets<S, A> {
         match (self.nth(one)?, self.nth(other)?) {
             (Name::Bound { local, .. }, Name::Bound { id, .. }) => Some(Name::Bound { local, id }),
             (Name::Connected(key), _) => Some(Name::Connected(key.reversed())),
+            (Name::Queued { key, .. }, Name::Bound { id, .. }) => Some(Name::Queued { key, id }),
             _ => None,
         }
     }
@@ -302,17 +345,16 @@ impl<S: BuildHasher + Clone, A: Allocator + Clone> CheckedSockets<S, A> {
     pub fn lookup_batch(&self, packets: &[FlowKey]) {
         let expected: Vec<Option<Match<&u32>>> =
             packets.iter().map(|packet| self.ours.lookup(packet)).collect();
-        // Previous contents are overwritten, with `None`, too.
-        let (stale, none) = (packets.iter().find_map(|packet| self.ours.lookup(packet)), None);
-        for before in [stale, none] {
-            let mut found = vec![before; packets.len()];
-            self.ours.lookup_batch(packets, &mut found);
-            assert_eq!(found, expected);
-            let hashes = packets.iter().map(|packet| self.ours.hash_of(packet));
-            let mut found = vec![before; packets.len()];
-            self.ours.lookup_batch_hashed(&hashes.collect::<Vec<u64>>(), packets, &mut found);
-            assert_eq!(found, expected);
-        }
+        let mut found = vec![None; packets.len()];
+        self.ours.lookup_batch(packets, write_to(&mut found));
+        assert_eq!(found, expected);
+        let hashed = packets.iter().map(|key| Prehashed { hash: self.ours.hash_of(key), key });
+        let mut at = 0;
+        self.ours.lookup_batch(hashed, |index, found| {
+            assert_eq!((index, found), (at, expected[at]));
+            at += 1;
+        });
+        assert_eq!(at, packets.len());
     }
 
     pub fn clear(&mut self) {
@@ -329,27 +371,34 @@ impl<S: BuildHasher + Clone, A: Allocator + Clone> CheckedSockets<S, A> {
     fn check(&mut self, packet: &FlowKey) -> Option<Match<u32>> {
         let copied = |found: Match<&u32>| Match { socket: *found.socket, by: found.by };
         let found = self.ours.lookup(packet).map(copied);
-        let hash = self.ours.hash_of(packet);
-        assert_eq!(self.ours.lookup_hashed(hash, packet).map(copied), found);
-        let by_mut = self.ours.lookup_mut_hashed(hash, packet);
+        let hashed = Prehashed { hash: self.ours.hash_of(packet), key: packet };
+        assert_eq!(self.ours.lookup(hashed).map(copied), found);
+        let by_mut = self.ours.lookup_mut(hashed);
         assert_eq!(by_mut.map(|ours| Match { socket: *ours.socket, by: ours.by }), found);
         let matches = self.model.matches(packet);
         let shown = |(rank, socket): &(Rank, &Socket<u32>)| Match {
             socket: socket.socket,
             by: specificity(*rank),
         };
-        // Those of one rank are in any order.
-        let mut all: Vec<Match<u32>> = self.ours.matches(packet).map(copied).collect();
-        assert_eq!(all.len(), matches.len(), "{packet}");
-        for place in matches.chunk_by(|one, other| one.0 == other.0) {
-            let here: Vec<Match<u32>> = all.drain(..place.len()).collect();
-            assert!(place.iter().all(|socket| here.contains(&shown(socket))), "{packet}: {here:?}");
-        }
-        let Some((best, _)) = matches.first() else {
+        let all: Vec<Match<u32>> = self.ours.matches(packet).map(copied).collect();
+        assert!(all.iter().copied().eq(matches.iter().map(shown)), "{packet}: {all:?}");
+        let mut others: Vec<u32> =
+            self.model.at_other_addresses(packet).map(|one| one.socket).collect();
+        let broadcast = self.ours.broadcast_matches(packet).skip(all.len());
+        let mut ours: Vec<u32> = broadcast.map(|found| *found.socket).collect();
+        others.sort_unstable();
+        ours.sort_unstable();
+        assert_eq!(ours, others, "{packet} as a broadcast");
+        let Some((best, first)) = matches.first() else {
             assert_eq!(found, None, "{packet} is for no socket");
             return None;
         };
-        let group = matches.iter().filter(|(rank, _)| rank == best);
+        let has_a_share = |socket: &Socket<u32>| matches!(socket.kind, Kind::Bound(_, Reuse::Port));
+        if !has_a_share(first) {
+            assert_eq!(found, Some(shown(&matches[0])), "{packet} is for the first socket");
+            return found;
+        }
+        let group = matches.iter().filter(|(rank, one)| rank == best && has_a_share(one));
         let chosen = group.clone().find(|socket| Some(shown(socket)) == found);
         let (_, chosen) = chosen.unwrap_or_else(|| panic!("{packet}: {found:?} of {matches:?}"));
         let Name::Bound { id: winner, .. } = chosen.name else { return found };

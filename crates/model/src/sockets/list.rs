@@ -87,7 +87,19 @@ impl Scope {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Bound(Endpoint, Reuse),
-    Connected(FlowKey),
+    Connected(FlowKey, Reuse),
+    /// Behind a connection.
+    Queued(FlowKey, Reuse),
+}
+
+/// Whether two sockets can be bound to one address and port.
+fn share_an_address(one: Reuse, other: Reuse, protocol: u8) -> bool {
+    match (one, other) {
+        (Reuse::No, _) | (_, Reuse::No) => false,
+        // Datagrams only, as here the only other protocol is TCP.
+        (Reuse::Address, _) | (_, Reuse::Address) => protocol != 6,
+        _ => true,
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -142,43 +154,73 @@ impl<T> SocketList<T> {
     fn bound(&self) -> impl Iterator<Item = (Endpoint, Reuse)> {
         self.sockets.iter().filter_map(|socket| match socket.kind {
             Kind::Bound(at, reuse) => Some((at, reuse)),
-            Kind::Connected(_) => None,
+            Kind::Connected(..) | Kind::Queued(..) => None,
         })
     }
 
-    fn connections(&self) -> impl Iterator<Item = FlowKey> {
+    /// All connections, and those that sockets are queued for.
+    fn connections(&self) -> impl Iterator<Item = (FlowKey, Reuse)> {
         self.sockets.iter().filter_map(|socket| match socket.kind {
-            Kind::Connected(key) => Some(key),
+            Kind::Connected(key, reuse) | Kind::Queued(key, reuse) => Some((key, reuse)),
             Kind::Bound(..) => None,
         })
     }
 
-    /// Whether a connection has the port and an address of the local end.
-    fn is_connected(&self, at: Endpoint) -> bool {
-        self.connections().any(|key| {
-            (Some(key.dport()), key.protocol()) == (at.port, at.protocol)
-                && at.scope().takes(key.dst())
-        })
+    fn has_connection(&self, key: FlowKey) -> bool {
+        self.connections().any(|(other, _)| other == key)
     }
 
-    /// Whether a socket conflicts with another.
-    fn is_in_use(&self, at: Endpoint, reuse: Reuse) -> bool {
-        let among_bound = self.bound().any(|(other, others)| {
+    /// The reuse of the connections that have the port and an address of the local end.
+    fn connected(&self, at: Endpoint) -> impl Iterator<Item = Reuse> {
+        let has_it = move |key: &FlowKey| {
+            (Some(key.dport()), key.protocol()) == (at.port, at.protocol)
+                && at.scope().takes(key.dst())
+        };
+        self.connections().filter(move |(key, _)| has_it(key)).map(|(_, reuse)| reuse)
+    }
+
+    /// The reuse of the bound socket that accepts a connection.
+    pub fn reuse_of(&self, key: &FlowKey) -> Reuse {
+        let matches = self.matches(key);
+        let mut bound = matches.iter().filter_map(|(_, socket)| match socket.kind {
+            Kind::Bound(at, reuse) if at.port.is_some() => Some(reuse),
+            _ => None,
+        });
+        bound.next().unwrap_or(Reuse::No)
+    }
+
+    /// Whether a socket conflicts with another one, but for the one at a position.
+    fn is_in_use(&self, at: Endpoint, reuse: Reuse, moved: Option<usize>) -> bool {
+        let others = self.sockets.iter().enumerate().filter(|(place, _)| Some(*place) != moved);
+        let mut bound = others.filter_map(|(_, socket)| match socket.kind {
+            Kind::Bound(other, others) => Some((other, others)),
+            _ => None,
+        });
+        let among_bound = bound.any(|(other, others)| {
             let (scope, that) = (at.scope(), other.scope());
             (at.port, at.protocol) == (other.port, other.protocol)
                 && scope.overlaps(that)
                 && match scope == that {
-                    true => (reuse, others) != (Reuse::Port, Reuse::Port),
+                    true => !share_an_address(reuse, others, at.protocol),
                     false => reuse == Reuse::No || others == Reuse::No,
                 }
         });
-        among_bound || reuse == Reuse::No && self.is_connected(at)
+        let mut connected = self.connected(at);
+        among_bound || connected.any(|others| reuse == Reuse::No || others == Reuse::No)
     }
 
     pub fn refuse_bind(&self, at: Endpoint, reuse: Reuse) -> Reasons {
         in_order(&[(at.port == Some(0), SocketError::PortZero)], self.is_full(), || {
-            self.is_in_use(at, reuse).then_some(SocketError::InUse)
+            self.is_in_use(at, reuse, None).then_some(SocketError::InUse)
         })
+    }
+
+    /// The reasons not to move the socket at this position to another local end.
+    pub fn refuse_rebind(&self, moved: Option<usize>, to: Endpoint, reuse: Reuse) -> Reasons {
+        let bound = moved.filter(|at| matches!(self.sockets[*at].kind, Kind::Bound(..)));
+        let wrong =
+            [(to.port == Some(0), SocketError::PortZero), (bound.is_none(), SocketError::NotFound)];
+        in_order(&wrong, false, || self.is_in_use(to, reuse, bound).then_some(SocketError::InUse))
     }
 
     /// Whether no bound socket and no connection overlaps.
@@ -187,7 +229,7 @@ impl<T> SocketList<T> {
             (at.port, at.protocol) == (other.port, other.protocol)
                 && at.scope().overlaps(other.scope())
         };
-        !self.bound().any(is_near) && !self.is_connected(at)
+        !self.bound().any(is_near) && self.connected(at).next().is_none()
     }
 
     pub fn refuse_bind_ephemeral(&self, at: Endpoint, ports: &RangeInclusive<u16>) -> Reasons {
@@ -211,8 +253,14 @@ impl<T> SocketList<T> {
         let wrong = Self::wrong(local.ip(), remote, Some(local.port()));
         in_order(&wrong, self.is_full(), || {
             let key = connection(local, remote, protocol);
-            self.connections().any(|other| Some(other) == key).then_some(SocketError::InUse)
+            key.is_some_and(|key| self.has_connection(key)).then_some(SocketError::InUse)
         })
+    }
+
+    pub fn refuse_queue(&self, packet: &FlowKey) -> Reasons {
+        let [here, there] = [(packet.dst(), packet.dport()), (packet.src(), packet.sport())];
+        let wrong = Self::wrong(here.0, there.into(), Some(here.1));
+        in_order(&wrong, self.is_full(), || None)
     }
 
     /// The reasons not to turn the socket at this position into the connection of a packet.
@@ -221,7 +269,7 @@ impl<T> SocketList<T> {
         let there = SocketAddr::new(packet.src(), packet.sport());
         let bound = at.and_then(|at| match self.sockets[at].kind {
             Kind::Bound(at, _) => Some(at),
-            Kind::Connected(_) => None,
+            Kind::Connected(..) | Kind::Queued(..) => None,
         });
         let Some(bound) = bound else {
             let wrong = Self::wrong(here.ip(), there, Some(here.port()));
@@ -233,7 +281,7 @@ impl<T> SocketList<T> {
                 && bound.protocol == packet.protocol()
                 && bound.scope().takes(unmapped(here.ip()));
             let key = connection(here, there, packet.protocol());
-            let is_in_use = || self.connections().any(|other| Some(other) == key);
+            let is_in_use = || key.is_some_and(|key| self.has_connection(key));
             if is_at {
                 is_in_use().then_some(SocketError::InUse)
             } else {
@@ -248,7 +296,7 @@ impl<T> SocketList<T> {
             (at.port, at.protocol) == (Some(key.dport()), key.protocol())
                 && at.scope().takes(key.dst())
         };
-        !self.connections().any(|other| other == key) && !self.bound().any(takes)
+        !self.has_connection(key) && !self.bound().any(takes)
     }
 
     pub fn refuse_connect_ephemeral(
@@ -276,6 +324,26 @@ impl<T> SocketList<T> {
         self.sockets.iter().position(|socket| socket.name == *name)
     }
 
+    /// The sockets that are bound to the port of a packet and an address of its version that is not
+    /// its destination.
+    pub fn at_other_addresses(&self, packet: &FlowKey) -> impl Iterator<Item = &Socket<T>> {
+        let (to, port) = (packet.dst(), Some(packet.dport()));
+        let is_unmapped =
+            [packet.src(), to].into_iter().all(|address| unmapped(address) == address);
+        self.sockets.iter().filter(move |socket| match socket.kind {
+            Kind::Bound(at, _) => match at.scope() {
+                Scope::One(own) => {
+                    is_unmapped
+                        && own != to
+                        && own.is_ipv4() == to.is_ipv4()
+                        && (at.port, at.protocol) == (port, packet.protocol())
+                }
+                _ => false,
+            },
+            _ => false,
+        })
+    }
+
     /// The sockets that accept a packet, the best matches first.
     pub fn matches(&self, packet: &FlowKey) -> Vec<(Rank, &Socket<T>)> {
         let ranks = self.sockets.iter().map(|socket| (rank(socket.kind, packet), socket));
@@ -286,12 +354,13 @@ impl<T> SocketList<T> {
     }
 }
 
-/// How specific a match is: connection, port, scope of the address.
+/// How specific a match is: connection, port; the first of a connection, or the scope.
 pub type Rank = (bool, bool, u8);
 
 fn rank(kind: Kind, packet: &FlowKey) -> Option<Rank> {
     let at = match kind {
-        Kind::Connected(key) => return (key == *packet).then_some((true, true, 2)),
+        Kind::Connected(key, _) => return (key == *packet).then_some((true, true, 1)),
+        Kind::Queued(key, _) => return (key == *packet).then_some((true, true, 0)),
         Kind::Bound(at, _) => at,
     };
     let is_unmapped =

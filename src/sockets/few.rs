@@ -1,0 +1,246 @@
+//! Up to 16 connections: an array, and the tags of all its keys, compared at once.
+//!
+//! ```text
+//!     tags     │ a │ b │ c │ … │        16 bytes, zero if the slot is free
+//!     slots    │ key a, socket │ key b, socket │ key c, socket │ …
+//! ```
+//!
+//! The tag of a key depends on its remote address and its ports. The hash of the tags has no seed:
+//! 16 connections chosen to have equal tags are all compared.
+//!
+//! - **F1** `tags` has the tag of the key of each slot, and zeros for free slots.
+
+use alloc::format;
+use core::mem;
+use core::net::{Ipv4Addr, Ipv6Addr};
+
+use crate::invariant::{InvariantError, ensure};
+use crate::key::flow::{FiveTuple, FlowKey};
+use crate::memory::{Allocator, Global, Vec};
+use crate::table::tags::{FREE, GROUP, Group, tag};
+
+/// The capacity of the array. For more connections, a map is as fast.
+pub(super) const MAX_FEW: usize = GROUP;
+
+/// The length at which maps are replaced by an array. Lower than [`MAX_FEW`], so that a few
+/// insertions and removals move nothing.
+pub(super) const SHRINK_AT: usize = MAX_FEW / 2;
+
+/// A connection and its socket.
+#[derive(Clone, Debug)]
+pub(super) struct Slot<T> {
+    pub(super) key: FlowKey,
+    /// Whether sockets with reuse can be bound to its port.
+    pub(super) allows_reuse: bool,
+    pub(super) socket: T,
+}
+
+/// Up to 16 connections.
+#[derive(Clone)]
+pub(super) struct FewConnections<T, A: Allocator = Global> {
+    tags: [u8; MAX_FEW],
+    slots: Vec<Slot<T>, A>,
+}
+
+impl<T, A: Allocator> FewConnections<T, A> {
+    pub(super) const fn new_in(memory: A) -> Self {
+        Self { tags: [FREE; MAX_FEW], slots: Vec::new_in(memory) }
+    }
+
+    pub(super) fn allocator(&self) -> &A {
+        self.slots.allocator()
+    }
+
+    pub(super) fn allocation_size(&self) -> usize {
+        self.slots.capacity() * size_of::<Slot<T>>()
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    pub(super) fn slots(&self) -> &[Slot<T>] {
+        &self.slots
+    }
+
+    /// Returns all slots, whose keys must stay the same.
+    pub(super) fn slots_mut(&mut self) -> &mut [Slot<T>] {
+        &mut self.slots
+    }
+
+    #[inline]
+    pub(super) fn get(&self, key: &FlowKey) -> Option<&T> {
+        self.find(key).map(|slot| &self.slots[slot].socket)
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, key: &FlowKey) -> Option<&mut T> {
+        self.find(key).map(|slot| &mut self.slots[slot].socket)
+    }
+
+    /// Reserves memory for more connections. Returns false if the array or the memory is too small.
+    pub(super) fn reserve(&mut self, additional: usize) -> bool {
+        self.len() + additional <= MAX_FEW && self.slots.try_reserve(additional).is_ok()
+    }
+
+    /// Inserts a connection that is absent. Memory for it is [reserved](Self::reserve).
+    pub(super) fn push(&mut self, slot: Slot<T>) {
+        self.tags[self.len()] = tag_of(&slot.key);
+        self.slots.push(slot);
+    }
+
+    /// Removes a connection; the last one moves into its slot.
+    pub(super) fn remove(&mut self, key: &FlowKey) -> Option<T> {
+        let slot = self.find(key)?;
+        let last = self.pop()?;
+        if slot == self.len() {
+            return Some(last.socket);
+        }
+        self.tags[slot] = tag_of(&last.key);
+        Some(mem::replace(&mut self.slots[slot], last).socket)
+    }
+
+    /// Removes the connections for which `keep` returns false.
+    pub(super) fn retain(&mut self, keep: &mut impl FnMut(FlowKey, &mut T) -> bool) {
+        let mut left = self.len();
+        while self.extract_next(&mut left, |key, socket| !keep(key, socket)).is_some() {}
+    }
+
+    /// Removes and returns the next connection for which `picks` returns true: the last one of the
+    /// first `left` ones.
+    pub(super) fn extract_next(
+        &mut self,
+        left: &mut usize,
+        mut picks: impl FnMut(FlowKey, &mut T) -> bool,
+    ) -> Option<(FlowKey, T)> {
+        while *left > 0 {
+            *left -= 1;
+            let Slot { key, socket, .. } = &mut self.slots[*left];
+            let key = *key;
+            if picks(key, socket) {
+                // The one that takes its place was not picked.
+                return self.remove(&key).map(|socket| (key, socket));
+            }
+        }
+        None
+    }
+
+    /// Removes the last connection.
+    pub(super) fn pop(&mut self) -> Option<Slot<T>> {
+        let last = self.slots.pop()?;
+        self.tags[self.len()] = FREE;
+        Some(last)
+    }
+
+    #[inline]
+    fn find(&self, key: &FlowKey) -> Option<usize> {
+        // Two searches, each of which compares keys of one IP version.
+        match key {
+            FlowKey::V4(key) => self.search(
+                tag_v4(key),
+                |slot| matches!(&slot.key, FlowKey::V4(other) if other == key),
+            ),
+            FlowKey::V6(key) => self.search(
+                tag_v6(key),
+                |slot| matches!(&slot.key, FlowKey::V6(other) if other == key),
+            ),
+        }
+    }
+
+    #[inline]
+    fn search(&self, tag: u8, eq: impl Fn(&Slot<T>) -> bool) -> Option<usize> {
+        let mut candidates = self.group().matches(tag);
+        candidates.find(|slot| self.slots.get(*slot).is_some_and(&eq))
+    }
+
+    #[inline]
+    fn group(&self) -> Group {
+        let word = |at: usize| self.tags[at..at + 8].try_into().map_or(0, u64::from_le_bytes);
+        Group::of_words([word(0), word(8)])
+    }
+
+    /// Checks F1, and that there are at most [`MAX_FEW`] connections, all different.
+    pub(super) fn validate(&self) -> Result<(), InvariantError> {
+        ensure(self.len() <= MAX_FEW, || format!("an array has {} connections", self.len()))?;
+        let are_free = self.tags[self.len()..].iter().all(|tag| *tag == FREE);
+        ensure(are_free, || "F1: a free slot has a tag")?;
+        for (slot, Slot { key, .. }) in self.slots.iter().enumerate() {
+            ensure(self.tags[slot] == tag_of(key), || "F1: a slot has another tag")?;
+            let others = &self.slots[slot + 1..];
+            let is_unique = others.iter().all(|other| other.key != *key);
+            ensure(is_unique, || "an array has a connection twice")?;
+        }
+        Ok(())
+    }
+}
+
+/// The tag of a key.
+fn tag_of(key: &FlowKey) -> u8 {
+    match key {
+        FlowKey::V4(key) => tag_v4(key),
+        FlowKey::V6(key) => tag_v6(key),
+    }
+}
+
+#[inline]
+fn tag_v4(key: &FiveTuple<Ipv4Addr>) -> u8 {
+    tag_by(key.src.to_bits().into(), key.sport, key.dport)
+}
+
+#[inline]
+fn tag_v6(key: &FiveTuple<Ipv6Addr>) -> u8 {
+    let src = key.src.to_bits();
+    tag_by((src >> 64) as u64 ^ src as u64, key.sport, key.dport)
+}
+
+#[inline]
+fn tag_by(src: u64, sport: u16, dport: u16) -> u8 {
+    let ports = u64::from(sport) << 48 | u64::from(dport) << 32;
+    tag((src ^ ports).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(client: u32, port: u16) -> FlowKey {
+        let (src, dst) = (Ipv4Addr::from_bits(client), Ipv4Addr::new(198, 51, 100, 1));
+        FiveTuple { src, dst, sport: port, dport: 443, protocol: 6 }.into()
+    }
+
+    #[test]
+    fn tags_of_other_clients_and_ports_differ_mostly() {
+        let near = (0..64).map(|n| tag_of(&key(0xc000_0200 + n, 40_000)));
+        let ports = (0..64).map(|n| tag_of(&key(0xc000_0200, 40_000 + n)));
+        for tags in [near.collect::<alloc::vec::Vec<u8>>(), ports.collect()] {
+            let pairs = (0..64).flat_map(|one| (0..one).map(move |other| (one, other)));
+            let equal = pairs.filter(|&(one, other)| tags[one] == tags[other]).count();
+            // 2016 pairs, and 255 tags.
+            assert!(equal < 48 && !tags.contains(&FREE), "{equal}");
+        }
+    }
+
+    #[test]
+    fn every_slot_is_found_and_removed() {
+        for removed in (0..MAX_FEW).step_by(if cfg!(miri) { 7 } else { 1 }) {
+            let keys: [FlowKey; MAX_FEW] = core::array::from_fn(|n| key(n as u32, 1));
+            let mut few = FewConnections::new_in(Global);
+            assert!(few.reserve(MAX_FEW));
+            for (socket, &key) in keys.iter().enumerate() {
+                few.push(Slot { key, allows_reuse: false, socket });
+            }
+            assert!((0..MAX_FEW).all(|n| few.get(&keys[n]) == Some(&n)) && !few.reserve(1));
+            assert_eq!(few.remove(&keys[removed]), Some(removed));
+            for (n, key) in keys.iter().enumerate() {
+                assert_eq!(few.get(key), (n != removed).then_some(&n));
+            }
+            assert_eq!((few.validate(), few.remove(&keys[removed])), (Ok(()), None));
+        }
+    }
+}
