@@ -147,8 +147,8 @@ fn look_up<A: Address + Debug + Send>(
     let pin = routes.pin();
     let addresses = seeds.map(Seed::address::<A>);
     let (mut found, mut values) = ([None; 3], [None; 3]);
-    pin.lookup_batch(&addresses, &mut found);
-    pin.lookup_batch_values(&addresses, &mut values);
+    pin.lookup_batch(&addresses, |i, route| found[i] = route);
+    pin.lookup_batch_values(&addresses, |i, value| values[i] = value);
     for ((address, found), value) in addresses.iter().zip(found).zip(values) {
         let expected = model.lookup(address);
         assert_eq!(pin.lookup(address), expected);

@@ -109,7 +109,11 @@ impl Tables<'_> {
                 let covered = self.model.keys().copied().filter(|one| prefix.covers(one));
                 let covered: Vec<AnyPrefix> = covered.collect();
                 let mut copy = self.routes.clone();
-                assert_eq!(copy.remove_covered(&prefix), covered.len());
+                let removed = match &prefix {
+                    AnyPrefix::V4(prefix) => copy.v4_mut().remove_covered(prefix),
+                    AnyPrefix::V6(prefix) => copy.v6_mut().remove_covered(prefix),
+                };
+                assert_eq!(removed, covered.len());
                 covered.into_iter().for_each(|one| self.remove(one));
                 assert_eq!(copy, self.routes);
             }
@@ -118,7 +122,7 @@ impl Tables<'_> {
             Op::Retain(most) => self.retain(|prefix| prefix.len() <= most % 64),
             Op::Collect => {
                 self.routes = self.routes.clone().into_iter().collect();
-                self.set = self.set.iter().collect();
+                self.set = self.set.clone().into_iter().collect();
             }
             Op::Sets(least) => {
                 let is_long = |prefix: &Narrow| prefix.len() >= u32::from(least % 33);
@@ -160,8 +164,8 @@ impl Tables<'_> {
             self.set.retain(|prefix| keep(prefix.into()));
             self.stamped.retain(|prefix, _| keep(prefix.into()));
         } else {
-            let removed = self.routes.extract_if(|prefix, _| !keep(prefix)).count();
-            assert_eq!(removed, before - self.model.len());
+            self.routes.retain(|prefix, _| keep(prefix));
+            assert_eq!(self.routes.len(), self.model.len());
             let removed = self.set.extract_if(|prefix| !keep(prefix.into())).count();
             assert_eq!(removed, self.stamped.extract_if(|at, _| !keep(at.into())).count());
         }
@@ -171,8 +175,8 @@ impl Tables<'_> {
     fn look_up(&self, seeds: [Seed; 3]) {
         let addresses = seeds.map(Seed::address);
         let (mut found, mut values) = ([None; 3], [None; 3]);
-        self.routes.lookup_batch(&addresses, &mut found);
-        self.routes.lookup_batch_values(&addresses, &mut values);
+        self.routes.lookup_batch(&addresses, |i, route| found[i] = route);
+        self.routes.lookup_batch(&addresses, |i, route| values[i] = route.map(|it| it.1));
         for ((address, found), value) in addresses.into_iter().zip(found).zip(values) {
             let expected = lookup(&self.model, address);
             assert_eq!(self.routes.lookup(address), expected);
@@ -185,9 +189,11 @@ impl Tables<'_> {
         }
         for prefix in seeds.map(Seed::prefix) {
             assert_eq!(self.routes.get(&prefix), self.model.get(&prefix));
-            let covered = self.model.iter().filter(|(one, _)| prefix.covers(one));
-            let covered: Vec<(AnyPrefix, &u64)> = covered.map(|(one, at)| (*one, at)).collect();
-            assert!(self.routes.covered(&prefix).eq(covered));
+            let AnyPrefix::V4(narrow) = prefix else { continue };
+            let covered = self.model.keys().copied().filter(|one| prefix.covers(one));
+            assert!(self.set.covered(&narrow).map(AnyPrefix::from).eq(covered));
+            let covering = self.model.keys().copied().filter(|one| one.covers(&prefix));
+            assert!(self.set.covering(&narrow).map(AnyPrefix::from).eq(covering));
         }
     }
 

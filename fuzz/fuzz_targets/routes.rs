@@ -5,6 +5,7 @@
 use std::fmt::Debug;
 use std::hash::Hash;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::ops::Bound;
 
 use arbitrary::Arbitrary;
 use flowtable::key::bits::{Address, BitString};
@@ -110,6 +111,10 @@ impl Seeds {
             _ => Seed { len: len.wrapping_add(i.into()), ..self.first },
         })
     }
+}
+
+fn bound_includes<T>(bound: Bound<T>) -> bool {
+    matches!(bound, Bound::Included(_))
 }
 
 fn cut<A: Address>(address: A, len: u32) -> Prefix<A> {
@@ -274,9 +279,9 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
                 let asked: Vec<A> =
                     seeds.iter().chain(seeds.iter().take(9)).map(Seed::address).collect();
                 let mut found = vec![None; asked.len()];
-                self.ours.lookup_batch(&asked, &mut found);
+                self.ours.lookup_batch(&asked, |i, route| found[i] = route);
                 let mut values = vec![None; asked.len()];
-                self.ours.lookup_batch_values(&asked, &mut values);
+                self.ours.lookup_batch_values(&asked, |i, value| values[i] = value);
                 assert!(
                     values.iter().eq(&found
                         .iter()
@@ -285,7 +290,10 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
                 );
                 assert!(found.into_iter().eq(asked.iter().map(|one| self.model.lookup(one))));
             }
-            Op::Walk(seed, other) => self.walk(&seed.prefix(), &other.address()),
+            Op::Walk(seed, other) => {
+                self.walk(&seed.prefix(), &other.address());
+                self.walk_mutably(&seed.prefix(), &other.address());
+            }
             op => self.whole(op),
         }
     }
@@ -299,9 +307,29 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
         let (covering, covered) =
             (those(&|route| route.covers(prefix)), those(&|route| prefix.covers(route)));
         assert_eq!(ours.overlaps(prefix), !covering.is_empty() || !covered.is_empty());
+        assert_eq!(ours.lookup_prefix(prefix), covering.last().copied());
+        for bound in [Bound::Included(*prefix), Bound::Excluded(*prefix)] {
+            let is_after = |at: &Prefix<A>| at > prefix || at == prefix && bound_includes(bound);
+            assert!(ours.iter_from(bound).eq(those(&is_after)));
+        }
         assert!(ours.matches(address).eq(those(&|route| route.contains(address))));
         assert!(ours.covering(prefix).eq(covering));
         assert!(ours.covered(prefix).eq(covered));
+    }
+
+    /// Changes the values of the routes that a prefix covers, or that contain an address.
+    fn walk_mutably(&mut self, prefix: &Prefix<A>, address: &A) {
+        let Self { ours, model, reference, make, now } = self;
+        let covered: Vec<_> = ours.covered_mut(prefix).collect();
+        let mut change = |(prefix, value): (Prefix<A>, &mut V)| {
+            *now += 1;
+            let old = std::mem::replace(value, make(*now));
+            assert_eq!(model.insert(prefix, value.clone()), Some(old.clone()));
+            assert_eq!(reference.insert(prefix, value.clone()), Some(old));
+        };
+        covered.into_iter().for_each(&mut change);
+        let matches: Vec<_> = ours.matches_mut(address).collect();
+        matches.into_iter().for_each(change);
     }
 
     /// Applies an operation on the whole table.

@@ -17,16 +17,15 @@
 
 use alloc::vec::Vec;
 use core::fmt;
-use core::iter::{self, FusedIterator};
+use core::iter::FusedIterator;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::extract::Extraction;
-use super::{AnyEntry, IntoIter, Iter, IterMut, NoMemory, RouteTable};
+use super::{IntoIter, Iter, IterMut, RouteTable};
 use crate::key::any_prefix::AnyPrefix;
+use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::memory::{Allocator, Global};
 use crate::raw::prefetch::BURST;
-use crate::raw::results::results_for;
 
 /// A routing table for IPv4 and IPv6: a [`RouteTable`] of each.
 ///
@@ -36,11 +35,10 @@ use crate::raw::results::results_for;
 /// | method | cost |
 /// |---|---|
 /// | `lookup`, `lookup_mut` | IPv4: a slot and a value; IPv6: entries of three levels at once, and a value |
-/// | `lookup_batch`, `lookup_batch_values` | each burst of 32 addresses in two parts, with overlapped cache misses |
-/// | `insert`, `try_insert`, `remove`, `entry` | the path to the node, up to 126 values; for some, 64 or 4096 slots |
-/// | `get`, `get_mut`, `contains`, `matches`, `covering` | the path to the node |
-/// | `covered`, `remove_covered` | the path, and all routes below |
-/// | `iter`, `iter_mut`, `values`, `retain`, `extract_if`, `clone` | O(routes), of both families |
+/// | `lookup_batch` | each burst of 32 addresses in two parts, with overlapped cache misses |
+/// | `insert`, `remove` | the path to the node, up to 126 values; for some, 64 or 4096 slots |
+/// | `get`, `get_mut` | the path to the node |
+/// | `iter`, `iter_mut`, `retain`, `clone` | O(routes), of both families |
 /// | `len`, `v4`, `v6` | O(1) |
 ///
 /// IPv4-mapped addresses of IPv6 are addresses of IPv6 here: pass
@@ -54,35 +52,24 @@ use crate::raw::results::results_for;
 /// let (ten, lab): (AnyPrefix, AnyPrefix) = ("10.0.0.0/8".parse()?, "2001:db8::/32".parse()?);
 /// let mut routes = Routes::from([(ten, 1), (lab, 2)]);
 /// assert_eq!((routes.len(), routes.is_empty()), (2, false));
-/// assert_eq!((routes.get(&ten), routes.contains(&lab)), (Some(&1), true));
-/// assert_eq!(routes.try_insert(ten, 3).unwrap(), Some(1));
+/// assert_eq!(routes.insert(ten, 3), Some(1));
 /// *routes.get_mut(&lab).unwrap() += 10;
+/// assert_eq!(routes.get(&lab), Some(&12));
 ///
 /// let address = "10.1.2.3".parse().unwrap();
 /// assert_eq!(routes.lookup(address), Some((ten, &3)));
 /// *routes.lookup_mut(address).unwrap().1 = 4;
-/// assert!(routes.matches(address).eq([(ten, &4)]));
-/// assert!(routes.covered(&AnyPrefix::parse_lenient("::/0")?).eq([(lab, &12)]));
-/// assert!(routes.covering(&ten).eq([(ten, &4)]));
 /// assert!(routes.iter().eq([(ten, &4), (lab, &12)]));
-/// assert!(routes.values().eq(&[4, 12]) && routes.prefixes().eq([ten, lab]));
-/// assert_eq!((routes.v4().len(), routes.v6_mut().len()), (1, 1));
-///
 /// routes.iter_mut().for_each(|(prefix, value)| *value += u32::from(prefix.len()));
-/// routes.values_mut().for_each(|value| *value *= 2);
-/// assert!(routes.values().eq(&[24, 88]));
-/// assert_eq!(routes.remove_covered(&AnyPrefix::parse_lenient("2001::/16")?), 1);
-/// routes.insert(lab, 12);
-/// routes.retain(|_, value| *value != 12);
-/// *routes.entry(ten).or_insert(0) += 1;
-/// for (_, value) in &mut routes {
-///     *value += 1;
-/// }
-/// assert!(routes.clone().into_iter().eq([(ten, 26)]));
-/// assert_eq!((routes.remove(&lab), routes.remove(&ten)), (None, Some(26)));
-/// routes.v4_mut().insert("192.0.2.0/24".parse()?, 5);
+/// routes.retain(|_, value| *value != 44);
+/// assert!(routes.clone().into_iter().eq([(ten, 12)]));
+///
+/// // All other methods are those of one family.
+/// *routes.v4_mut().entry("192.0.2.0/24".parse()?).or_insert(0) += 5;
+/// assert!(routes.v4().covered(&"0.0.0.0/0".parse()?).map(|(_, value)| value).eq(&[12, 5]));
+/// assert_eq!((routes.remove(&ten), routes.v6_mut().len()), (Some(12), 0));
 /// routes.clear();
-/// assert_eq!((routes.v6().len(), routes.allocation_size()), (0, 0));
+/// assert!(routes.is_empty() && routes.v6().is_empty());
 /// # Ok::<(), flowtable::PrefixError>(())
 /// ```
 #[doc(alias("fib", "lpm", "rib"))]
@@ -109,8 +96,8 @@ impl<V, M: Allocator + Clone> Routes<V, M> {
     ///
     /// let arena = bumpalo::Bump::new();
     /// let mut routes = Routes::new_in(&arena);
-    /// assert_eq!(routes.try_insert("10.0.0.0/8".parse()?, 'a'), Ok(None));
-    /// assert!(arena.allocated_bytes() >= routes.allocation_size());
+    /// assert_eq!(routes.insert("10.0.0.0/8".parse()?, 'a'), None);
+    /// assert!(arena.allocated_bytes() >= routes.v4().allocation_size());
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     #[must_use]
@@ -154,23 +141,11 @@ impl<V, M: Allocator + Clone> Routes<V, M> {
 
     /// Inserts a route. Returns the previous value of the prefix.
     ///
-    /// Aborts like other collections if there is no memory: see [`try_insert`](Self::try_insert).
+    /// Aborts like other collections if there is no memory: see [`RouteTable::try_insert`].
     pub fn insert(&mut self, prefix: AnyPrefix, value: V) -> Option<V> {
         match prefix {
             AnyPrefix::V4(prefix) => self.v4.insert(prefix, value),
             AnyPrefix::V6(prefix) => self.v6.insert(prefix, value),
-        }
-    }
-
-    /// Inserts a route, if there is memory. Returns the previous value of the prefix.
-    ///
-    /// # Errors
-    ///
-    /// As those of [`RouteTable::try_insert`].
-    pub fn try_insert(&mut self, prefix: AnyPrefix, value: V) -> Result<Option<V>, NoMemory<V>> {
-        match prefix {
-            AnyPrefix::V4(prefix) => self.v4.try_insert(prefix, value),
-            AnyPrefix::V6(prefix) => self.v6.try_insert(prefix, value),
         }
     }
 
@@ -199,20 +174,6 @@ impl<V, M: Allocator + Clone> Routes<V, M> {
         }
     }
 
-    /// Returns whether there is a route of exactly this prefix.
-    #[must_use]
-    pub fn contains(&self, prefix: &AnyPrefix) -> bool {
-        self.get(prefix).is_some()
-    }
-
-    /// Returns the entry of a prefix.
-    pub fn entry(&mut self, prefix: AnyPrefix) -> AnyEntry<'_, V, M> {
-        match prefix {
-            AnyPrefix::V4(prefix) => AnyEntry::V4(self.v4.entry(prefix)),
-            AnyPrefix::V6(prefix) => AnyEntry::V6(self.v6.entry(prefix)),
-        }
-    }
-
     /// Returns the longest route that contains `address`.
     #[inline]
     #[must_use]
@@ -223,15 +184,10 @@ impl<V, M: Allocator + Clone> Routes<V, M> {
         }
     }
 
-    /// Looks up a batch of addresses: writes the longest route that contains each address to
-    /// `found`. What that has beyond the addresses is set to `None`.
+    /// Calls `found` with the index of each address and the longest route that contains it.
     ///
-    /// Of each 32 addresses, those of one family are looked up like a
+    /// Of each 32 addresses, those of IPv4 come first. Those of one family are looked up like a
     /// [batch](RouteTable::lookup_batch) of its table, with overlapping cache misses.
-    ///
-    /// # Panics
-    ///
-    /// If `found` is shorter than `addresses`.
     ///
     /// # Example
     ///
@@ -242,56 +198,21 @@ impl<V, M: Allocator + Clone> Routes<V, M> {
     /// routes.insert("10.0.0.0/8".parse()?, "core");
     /// routes.insert("2001:db8::/32".parse()?, "lab");
     /// let burst = ["2001:db8::1", "10.1.2.3", "2001:db9::1"].map(|text| text.parse().unwrap());
-    /// let mut found = [None; 3];
-    /// routes.lookup_batch(&burst, &mut found);
-    /// let via = found.map(|route| route.map(|(_, via)| *via));
+    /// let mut via = [None; 3];
+    /// routes.lookup_batch(&burst, |i, route| via[i] = route.map(|(_, via)| *via));
     /// assert_eq!(via, [Some("lab"), Some("core"), None]);
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     pub fn lookup_batch<'t>(
         &'t self,
         addresses: &[IpAddr],
-        found: &mut [Option<(AnyPrefix, &'t V)>],
+        mut found: impl FnMut(usize, Option<(AnyPrefix, &'t V)>),
     ) {
-        let found = results_for(addresses.len(), found);
-        for (addresses, found) in addresses.chunks(BURST).zip(found.chunks_mut(BURST)) {
-            found.fill(None);
-            let look_up = |own: &[_], routes: &mut [_]| self.v4.lookup_batch(own, routes);
-            batch_of(v4_of, Ipv4Addr::UNSPECIFIED, addresses, found, look_up, any);
-            let look_up = |own: &[_], routes: &mut [_]| self.v6.lookup_batch(own, routes);
-            batch_of(v6_of, Ipv6Addr::UNSPECIFIED, addresses, found, look_up, any);
-        }
-    }
-
-    /// Looks up the values of a batch of addresses, as [`lookup_batch`](Self::lookup_batch) without
-    /// prefixes.
-    ///
-    /// # Panics
-    ///
-    /// If `found` is shorter than `addresses`.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::routes::Routes;
-    ///
-    /// let mut routes = Routes::new();
-    /// routes.insert("10.0.0.0/8".parse()?, "core");
-    /// routes.insert("2001:db8::/32".parse()?, "lab");
-    /// let burst = ["2001:db8::1", "10.1.2.3", "2001:db9::1"].map(|text| text.parse().unwrap());
-    /// let mut found = [None; 3];
-    /// routes.lookup_batch_values(&burst, &mut found);
-    /// assert_eq!(found, [Some(&"lab"), Some(&"core"), None]);
-    /// # Ok::<(), flowtable::PrefixError>(())
-    /// ```
-    pub fn lookup_batch_values<'t>(&'t self, addresses: &[IpAddr], found: &mut [Option<&'t V>]) {
-        let found = results_for(addresses.len(), found);
-        for (addresses, found) in addresses.chunks(BURST).zip(found.chunks_mut(BURST)) {
-            found.fill(None);
-            let look_up = |own: &[_], values: &mut [_]| self.v4.lookup_batch_values(own, values);
-            batch_of(v4_of, Ipv4Addr::UNSPECIFIED, addresses, found, look_up, |value| value);
-            let look_up = |own: &[_], values: &mut [_]| self.v6.lookup_batch_values(own, values);
-            batch_of(v6_of, Ipv6Addr::UNSPECIFIED, addresses, found, look_up, |value| value);
+        for (first, addresses) in (0..).step_by(BURST).zip(addresses.chunks(BURST)) {
+            let (v4, v6) = (Family::of(addresses, v4_of), Family::of(addresses, v6_of));
+            let mut found = |nth, route| found(first + nth, route);
+            self.v4.lookup_batch(v4.addresses(), |i, route| found(v4.places[i], route.map(any)));
+            self.v6.lookup_batch(v6.addresses(), |i, route| found(v6.places[i], route.map(any)));
         }
     }
 
@@ -303,126 +224,15 @@ impl<V, M: Allocator + Clone> Routes<V, M> {
         }
     }
 
-    /// Returns an iterator over the routes that contain `address`, the shortest first.
-    #[doc(alias("less specific"))]
-    pub fn matches(&self, address: IpAddr) -> impl Iterator<Item = (AnyPrefix, &V)> {
-        self.covering(&AnyPrefix::host(address))
-    }
-
-    /// Returns an iterator over the routes that cover `prefix`, the shortest first; the last one
-    /// may be of `prefix` itself.
-    #[doc(alias("less specific", "supernets"))]
-    pub fn covering<'t>(
-        &'t self,
-        prefix: &AnyPrefix,
-    ) -> impl Iterator<Item = (AnyPrefix, &'t V)> + use<'t, V, M> {
-        let (v4, v6) = match prefix {
-            AnyPrefix::V4(prefix) => (Some(self.v4.covering(prefix)), None),
-            AnyPrefix::V6(prefix) => (None, Some(self.v6.covering(prefix))),
-        };
-        v4.into_iter().flatten().map(any).chain(v6.into_iter().flatten().map(any))
-    }
-
-    /// Returns an iterator over the routes that `prefix` covers, in order; the first one may be of
-    /// `prefix` itself.
-    #[doc(alias("more specific", "subnets"))]
-    pub fn covered<'t>(
-        &'t self,
-        prefix: &AnyPrefix,
-    ) -> impl Iterator<Item = (AnyPrefix, &'t V)> + use<'t, V, M> {
-        let (v4, v6) = match prefix {
-            AnyPrefix::V4(prefix) => (Some(self.v4.covered(prefix)), None),
-            AnyPrefix::V6(prefix) => (None, Some(self.v6.covered(prefix))),
-        };
-        v4.into_iter().flatten().map(any).chain(v6.into_iter().flatten().map(any))
-    }
-
-    /// Returns whether a route and a prefix have addresses in common: if the route covers the
-    /// prefix, or the other way round.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::routes::Routes;
-    ///
-    /// let mut routes = Routes::new();
-    /// routes.insert("10.1.0.0/16".parse()?, ());
-    /// let overlaps = ["10.0.0.0/8", "10.1.2.0/24", "10.2.0.0/16", "::/0"]
-    ///     .map(|prefix| routes.overlaps(&prefix.parse().unwrap()));
-    /// assert_eq!(overlaps, [true, true, false, false]);
-    /// # Ok::<(), flowtable::PrefixError>(())
-    /// ```
-    #[must_use]
-    pub fn overlaps(&self, prefix: &AnyPrefix) -> bool {
-        match prefix {
-            AnyPrefix::V4(prefix) => self.v4.overlaps(prefix),
-            AnyPrefix::V6(prefix) => self.v6.overlaps(prefix),
-        }
-    }
-
     /// Returns an iterator over all routes in order: those of IPv4, then those of IPv6.
     #[must_use]
     pub fn iter(&self) -> Both<Iter<'_, Ipv4Addr, V, M>, Iter<'_, Ipv6Addr, V, M>> {
         Both { v4: self.v4.iter(), v6: self.v6.iter() }
     }
 
-    /// Returns an iterator over the prefixes of all routes in order.
-    pub fn prefixes(&self) -> impl Iterator<Item = AnyPrefix> {
-        self.iter().map(|(prefix, _)| prefix)
-    }
-
-    /// Returns an iterator over the values of all routes in the order of their prefixes.
-    pub fn values(&self) -> impl Iterator<Item = &V> {
-        self.iter().map(|(_, value)| value)
-    }
-
     /// Returns an iterator over all routes in order, with mutable references to their values.
     pub fn iter_mut(&mut self) -> Both<IterMut<'_, Ipv4Addr, V, M>, IterMut<'_, Ipv6Addr, V, M>> {
         Both { v4: self.v4.iter_mut(), v6: self.v6.iter_mut() }
-    }
-
-    /// Returns an iterator over mutable references to the values of all routes in the order of
-    /// their prefixes.
-    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
-        self.iter_mut().map(|(_, value)| value)
-    }
-
-    /// Removes the routes that `prefix` covers, itself included. Returns their number.
-    #[doc(alias("remove_children", "more specific"))]
-    pub fn remove_covered(&mut self, prefix: &AnyPrefix) -> usize {
-        match prefix {
-            AnyPrefix::V4(prefix) => self.v4.remove_covered(prefix),
-            AnyPrefix::V6(prefix) => self.v6.remove_covered(prefix),
-        }
-    }
-
-    /// Returns an iterator that removes the routes for which `predicate` returns true, in order:
-    /// those of IPv4, then those of IPv6; `predicate` may change their values. See
-    /// [`RouteTable::extract_if`].
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::Routes;
-    ///
-    /// let mut routes = Routes::new();
-    /// for prefix in ["10.0.0.0/8", "192.0.2.0/24", "2001:db8::/32"] {
-    ///     routes.insert(prefix.parse()?, prefix.len());
-    /// }
-    /// let long = routes.extract_if(|_, length| *length > 10).map(|(prefix, _)| prefix);
-    /// assert!(long.eq(["192.0.2.0/24".parse()?, "2001:db8::/32".parse()?]));
-    /// assert!(routes.values().eq(&[10]));
-    /// # Ok::<(), flowtable::PrefixError>(())
-    /// ```
-    pub fn extract_if(
-        &mut self,
-        mut predicate: impl FnMut(AnyPrefix, &mut V) -> bool,
-    ) -> impl Iterator<Item = (AnyPrefix, V)> {
-        let (mut v4, mut v6) = (Extraction::new(&mut self.v4), Extraction::new(&mut self.v6));
-        iter::from_fn(move || {
-            let first = v4.next(|prefix, value| predicate(prefix.into(), value)).map(any);
-            first.or_else(|| v6.next(|prefix, value| predicate(prefix.into(), value)).map(any))
-        })
     }
 
     /// Retains the routes for which `keep` returns true; `keep` may change their values.
@@ -438,12 +248,6 @@ impl<V, M: Allocator + Clone> Routes<V, M> {
             v4: RouteTable::new_in(self.v4.allocator().clone()),
             v6: RouteTable::new_in(self.v6.allocator().clone()),
         };
-    }
-
-    /// Returns the bytes that the tables have allocated; without what values own.
-    #[must_use]
-    pub fn allocation_size(&self) -> usize {
-        self.v4.allocation_size() + self.v6.allocation_size()
     }
 }
 
@@ -513,27 +317,31 @@ const fn v6_of(address: IpAddr) -> Option<Ipv6Addr> {
     if let IpAddr::V6(address) = address { Some(address) } else { None }
 }
 
-/// Looks up the addresses of one family, which are those that `of` returns, by `look_up`, and
-/// writes what `result` makes of each. `unused` is any address of the family.
-fn batch_of<A: Copy, R: Copy, T>(
-    of: impl Fn(IpAddr) -> Option<A>,
-    unused: A,
-    addresses: &[IpAddr],
-    found: &mut [Option<T>],
-    look_up: impl FnOnce(&[A], &mut [Option<R>]),
-    result: impl Fn(R) -> T,
-) {
-    let (mut own, mut places, mut count) = ([unused; BURST], [0; BURST], 0);
-    for (place, address) in addresses.iter().enumerate() {
-        if let Some(address) = of(*address) {
-            (own[count], places[count]) = (address, place);
-            count += 1;
+/// The addresses of one family in a burst.
+struct Family<A> {
+    addresses: [A; BURST],
+    /// The index of each in the burst.
+    places: [usize; BURST],
+    count: usize,
+}
+
+impl<A: Address> Family<A> {
+    /// Returns the addresses for which `of` returns one.
+    fn of(burst: &[IpAddr], of: impl Fn(IpAddr) -> Option<A>) -> Self {
+        let unused = A::from_windows(|_| 0);
+        let mut family = Self { addresses: [unused; BURST], places: [0; BURST], count: 0 };
+        for (place, address) in burst.iter().enumerate() {
+            if let Some(address) = of(*address) {
+                family.addresses[family.count] = address;
+                family.places[family.count] = place;
+                family.count += 1;
+            }
         }
+        family
     }
-    let mut routes = [None; BURST];
-    look_up(&own[..count], &mut routes);
-    for (place, route) in places[..count].iter().zip(routes) {
-        found[*place] = route.map(&result);
+
+    fn addresses(&self) -> &[A] {
+        &self.addresses[..self.count]
     }
 }
 

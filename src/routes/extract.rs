@@ -12,53 +12,12 @@ use crate::memory::{Allocator, Global};
 /// Removes and returns the routes for which a predicate returns true. See
 /// [`RouteTable::extract_if`].
 pub struct ExtractIf<'t, A: Address, V, F, M: Allocator + Clone = Global> {
-    routes: Extraction<'t, A, V, M>,
-    predicate: F,
-}
-
-/// The routes from which some are removed, in order.
-pub(super) struct Extraction<'t, A: Address, V, M: Allocator + Clone> {
     table: &'t mut RouteTable<A, V, M>,
+    predicate: F,
     /// The last route that was removed.
     last: Option<Prefix<A>>,
     /// The maximum number of routes to visit: an inconsistent address does not go on forever.
     left: usize,
-}
-
-impl<'t, A: Address, V, M: Allocator + Clone> Extraction<'t, A, V, M> {
-    pub(super) fn new(table: &'t mut RouteTable<A, V, M>) -> Self {
-        let left = table.len;
-        Self { table, last: None, left }
-    }
-
-    /// Removes and returns the next route for which the predicate returns true.
-    pub(super) fn next(
-        &mut self,
-        mut predicate: impl FnMut(Prefix<A>, &mut V) -> bool,
-    ) -> Option<(Prefix<A>, V)> {
-        let Self { table, last, left } = self;
-        while *left > 0 {
-            let (nodes, all) = (&table.store.nodes, Prefix::default_route());
-            let walk = match last {
-                None => Walk::below(nodes, &all),
-                Some(last) => Walk::after(nodes, &all, last),
-            };
-            let mut routes = IterMut::along(&mut table.store, walk).take(*left);
-            let picked = routes.find_map(|(prefix, value)| {
-                *left -= 1;
-                predicate(prefix, value).then_some(prefix)
-            });
-            let Some(prefix) = picked else {
-                *left = 0;
-                return None;
-            };
-            *last = Some(prefix);
-            if let Some(value) = table.remove(&prefix) {
-                return Some((prefix, value));
-            }
-        }
-        None
-    }
 }
 
 impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
@@ -84,7 +43,8 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         &mut self,
         predicate: F,
     ) -> ExtractIf<'_, A, V, F, M> {
-        ExtractIf { routes: Extraction::new(self), predicate }
+        let left = self.len;
+        ExtractIf { table: self, predicate, last: None, left }
     }
 }
 
@@ -97,11 +57,32 @@ where
     type Item = (Prefix<A>, V);
 
     fn next(&mut self) -> Option<(Prefix<A>, V)> {
-        self.routes.next(&mut self.predicate)
+        let Self { table, predicate, last, left } = self;
+        while *left > 0 {
+            let (nodes, all) = (&table.store.nodes, Prefix::default_route());
+            let walk = match last {
+                None => Walk::below(nodes, &all),
+                Some(last) => Walk::after(nodes, &all, last),
+            };
+            let mut routes = IterMut::along(&mut table.store, walk).take(*left);
+            let picked = routes.find_map(|(prefix, value)| {
+                *left -= 1;
+                predicate(prefix, value).then_some(prefix)
+            });
+            let Some(prefix) = picked else {
+                *left = 0;
+                return None;
+            };
+            *last = Some(prefix);
+            if let Some(value) = table.remove(&prefix) {
+                return Some((prefix, value));
+            }
+        }
+        None
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (0, Some(self.routes.left))
+        (0, Some(self.left))
     }
 }
 

@@ -4,6 +4,7 @@
 use core::fmt;
 use core::iter::FusedIterator;
 use core::marker::PhantomData;
+use core::ops::Bound;
 
 use super::store::{Nodes, Store, Values};
 use super::walk::{Descent, Walk};
@@ -13,8 +14,8 @@ use crate::memory::{Allocator, Global};
 
 /// An iterator over routes in order: each before those that it covers.
 ///
-/// Created by [`RouteTable::iter`](super::RouteTable::iter) and
-/// [`covered`](super::RouteTable::covered).
+/// Created by [`RouteTable::iter`](super::RouteTable::iter),
+/// [`iter_from`](super::RouteTable::iter_from) and [`covered`](super::RouteTable::covered).
 pub struct Iter<'t, A, V, M: Allocator + Clone = Global> {
     store: &'t Store<V, M>,
     walk: Walk<A, M>,
@@ -25,6 +26,10 @@ pub struct Iter<'t, A, V, M: Allocator + Clone = Global> {
 impl<'t, A: Address, V, M: Allocator + Clone> Iter<'t, A, V, M> {
     pub(super) fn below(store: &'t Store<V, M>, prefix: &Prefix<A>, left: Option<usize>) -> Self {
         Self { store, walk: Walk::below(&store.nodes, prefix), left }
+    }
+
+    pub(super) fn from(store: &'t Store<V, M>, bound: Bound<Prefix<A>>) -> Self {
+        Self { store, walk: Walk::from(&store.nodes, bound), left: None }
     }
 }
 
@@ -101,9 +106,48 @@ impl<A: Address + fmt::Debug, V: fmt::Debug, M: Allocator + Clone> fmt::Debug
     }
 }
 
+/// An iterator over the routes that contain an address, the shortest first, with mutable references
+/// to their values.
+///
+/// Created by [`RouteTable::matches_mut`](super::RouteTable::matches_mut).
+pub struct MatchesMut<'t, A, V, M: Allocator + Clone = Global> {
+    nodes: &'t Nodes<M>,
+    values: &'t Values<V, M>,
+    descent: Descent<A>,
+    borrow: PhantomData<&'t mut V>,
+}
+
+impl<'t, A: Address, V, M: Allocator + Clone> MatchesMut<'t, A, V, M> {
+    pub(super) fn along(store: &'t mut Store<V, M>, address: A) -> Self {
+        let (nodes, values) = (&store.nodes, &store.values);
+        let descent = Descent::along(nodes, address, A::BITS);
+        Self { nodes, values, descent, borrow: PhantomData }
+    }
+}
+
+impl<'t, A: Address, V, M: Allocator + Clone> Iterator for MatchesMut<'t, A, V, M> {
+    type Item = (Prefix<A>, &'t mut V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (prefix, value) = self.descent.next(self.nodes)?;
+        // SAFETY: a descent reads deeper nodes with each step, and each route of a node once; the
+        // store is borrowed mutably.
+        Some((prefix, unsafe { &mut *self.values.as_ptr(value) }))
+    }
+}
+
+impl<A: Address, V, M: Allocator + Clone> FusedIterator for MatchesMut<'_, A, V, M> {}
+
+impl<A, V, M: Allocator + Clone> fmt::Debug for MatchesMut<'_, A, V, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MatchesMut").finish_non_exhaustive()
+    }
+}
+
 /// An iterator over routes in order, with mutable references to their values.
 ///
-/// Created by [`RouteTable::iter_mut`](super::RouteTable::iter_mut).
+/// Created by [`RouteTable::iter_mut`](super::RouteTable::iter_mut) and
+/// [`covered_mut`](super::RouteTable::covered_mut).
 pub struct IterMut<'t, A, V, M: Allocator + Clone = Global> {
     nodes: &'t Nodes<M>,
     values: &'t Values<V, M>,

@@ -19,12 +19,11 @@ use super::node::{Node, Path};
 use super::search::RouteMatch;
 use super::slot::Slot;
 use super::store::{NO_NODE, Nodes, ROOT};
-use super::stride::{STRIDE, first_slot, slot_of};
+use super::stride::{PrefixIndex, STRIDE, first_slot, node_pos, slot_of};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::memory::Allocator;
 use crate::raw::prefetch::{BURST, prefetch};
-use crate::raw::results::results_for;
 
 /// Returns the longest match in a node at `pos` that has one.
 #[inline]
@@ -52,6 +51,35 @@ impl<M: Allocator + Clone> Nodes<M> {
             return RouteMatch::NONE;
         }
         self.match_at(self.descend(ROOT, 0, address), address)
+    }
+
+    /// Returns the longest match of a prefix, which may not exist.
+    pub(super) fn longest_of_prefix<A: Address>(&self, prefix: &Prefix<A>) -> RouteMatch {
+        let (address, end) = (prefix.address(), node_pos(prefix.len()));
+        let (mut id, mut pos, mut best) = (ROOT, 0, RouteMatch::NONE);
+        while !self.is_empty() {
+            let node = self.get(id);
+            if let Some(path) = node.as_path() {
+                let agrees = path.common_strides(address.window(pos)) == path.strides;
+                if !agrees || pos + path.len() > end {
+                    break;
+                }
+                (id, pos) = (path.child, pos + path.len());
+                continue;
+            }
+            let is_last = pos == end;
+            let found = match is_last {
+                true => node.longest_of(PrefixIndex::of(prefix, pos)),
+                false => node.longest(slot_of(&address, pos)),
+            };
+            if let Some(found) = found {
+                best = RouteMatch::below(pos, found);
+            }
+            let child = if is_last { None } else { node.child(slot_of(&address, pos)) };
+            let Some(child) = child else { break };
+            (id, pos) = (child, pos + STRIDE);
+        }
+        best
     }
 
     /// Returns the node of an index in a slot or a node.
@@ -186,77 +214,72 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         (Prefix::of(address, found.len()), value)
     }
 
-    /// Looks up addresses in bursts, and writes to `found` what `result` returns for each address
+    /// Looks up addresses in bursts, and calls `found` with the index of each address, the address
     /// and its match, whose length is only known if `LEN`.
     #[inline(always)]
-    fn bursts<'t, const LEN: bool, R>(
+    pub(super) fn bursts<'t, const LEN: bool>(
         &'t self,
         addresses: &[A],
-        found: &mut [R],
-        result: impl Fn(&A, Option<(RouteMatch, &'t V)>) -> R,
+        mut found: impl FnMut(usize, &A, Option<(RouteMatch, &'t V)>),
     ) {
-        match &self.shortcuts.direct {
-            Some(direct) if direct.is_fast() => {
-                // SAFETY: the CPU has the instructions.
-                unsafe { self.bursts_in_tables::<true, LEN, _>(direct, addresses, found, result) };
-            }
-            Some(direct) => {
-                // SAFETY: this copy needs no instructions.
-                unsafe { self.bursts_in_tables::<false, LEN, _>(direct, addresses, found, result) };
-            }
-            None => {
-                for (address, found) in addresses.iter().zip(found) {
-                    *found = result(address, self.with_value(self.store.nodes.longest(address)));
+        for (first, addresses) in (0..).step_by(BURST).zip(addresses.chunks(BURST)) {
+            let mut longest = [None; BURST];
+            let longest = &mut longest[..addresses.len()];
+            match &self.shortcuts.direct {
+                Some(direct) if direct.is_fast() => {
+                    // SAFETY: the CPU has the instructions.
+                    unsafe { self.burst::<true, LEN>(direct, addresses, longest) };
                 }
+                Some(direct) => {
+                    // SAFETY: this copy needs no instructions.
+                    unsafe { self.burst::<false, LEN>(direct, addresses, longest) };
+                }
+                None => {
+                    for (address, longest) in addresses.iter().zip(&mut *longest) {
+                        *longest = self.with_value(self.store.nodes.longest(address));
+                    }
+                }
+            }
+            for ((nth, address), longest) in (first..).zip(addresses).zip(longest) {
+                found(nth, address, *longest);
             }
         }
     }
 
-    /// [`bursts`](Self::bursts) with direct tables.
+    /// Looks up the addresses of one burst in direct tables, and prefetches the values.
     ///
     /// # Safety
     ///
     /// If `FAST`, the CPU has the instructions of `bit_ops`.
     #[inline(always)]
-    unsafe fn bursts_in_tables<'t, const FAST: bool, const LEN: bool, R>(
+    unsafe fn burst<'t, const FAST: bool, const LEN: bool>(
         &'t self,
         direct: &Direct<M>,
         addresses: &[A],
-        found: &mut [R],
-        result: impl Fn(&A, Option<(RouteMatch, &'t V)>) -> R,
+        longest: &mut [Option<(RouteMatch, &'t V)>],
     ) {
-        let finish = |address: &A, slot, candidates| {
-            let word = address.window(0);
-            // SAFETY: by the contract of this function.
-            let longest = unsafe {
-                self.longest_by_slot::<FAST, LEN>(direct, slot, candidates, address, word)
-            };
-            let longest = self.with_value(longest);
-            if let Some((_, value)) = longest {
-                prefetch(value);
-            }
-            result(address, longest)
-        };
-        for (addresses, found) in addresses.chunks(BURST).zip(found.chunks_mut(BURST)) {
-            let mut slots = [&Slot::EMPTY; BURST];
-            for (slot, address) in slots.iter_mut().zip(addresses) {
-                *slot = direct.slot(address.window(0));
-                prefetch(*slot);
-            }
-            let slots = addresses.iter().zip(&slots);
-            if !has_levels::<A>() {
-                for ((address, slot), found) in slots.zip(found) {
-                    *found = finish(address, slot, Candidates::NONE);
-                }
-                continue;
-            }
-            let mut candidates = [Candidates::NONE; BURST];
-            for ((address, slot), candidates) in slots.clone().zip(&mut candidates) {
+        let mut slots = [&Slot::EMPTY; BURST];
+        for (slot, address) in slots.iter_mut().zip(addresses) {
+            *slot = direct.slot(address.window(0));
+            prefetch(*slot);
+        }
+        let mut candidates = [Candidates::NONE; BURST];
+        if has_levels::<A>() {
+            for ((address, slot), candidates) in addresses.iter().zip(slots).zip(&mut candidates) {
                 *candidates = self.candidates(slot, address.window(0));
                 candidates.each().into_iter().for_each(|entry| prefetch(entry));
             }
-            for (((address, slot), candidates), found) in slots.zip(&candidates).zip(found) {
-                *found = finish(address, slot, *candidates);
+        }
+        let copies = slots.into_iter().zip(candidates);
+        for ((address, (slot, candidates)), longest) in addresses.iter().zip(copies).zip(longest) {
+            let word = address.window(0);
+            // SAFETY: by the contract of this function.
+            let found = unsafe {
+                self.longest_by_slot::<FAST, LEN>(direct, slot, candidates, address, word)
+            };
+            *longest = self.with_value(found);
+            if let Some((_, value)) = *longest {
+                prefetch(value);
             }
         }
     }
@@ -266,24 +289,5 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     fn with_value(&self, found: RouteMatch) -> Option<(RouteMatch, &V)> {
         // SAFETY: as in `route`.
         found.exists().map(|found| (found, unsafe { self.store.values.get(found.value()) }))
-    }
-
-    /// Looks up a batch as [`RouteTable::lookup_batch`], and maps the found routes.
-    pub(super) fn batch<'t, R>(
-        &'t self,
-        addresses: &[A],
-        found: &mut [Option<R>],
-        map: impl Fn(Prefix<A>, &'t V) -> R,
-    ) {
-        let found = results_for(addresses.len(), found);
-        self.bursts::<true, _>(addresses, found, |address, route| {
-            route.map(|(route, value)| map(Prefix::of(address, route.len()), value))
-        });
-    }
-
-    /// See [`RouteTable::lookup_batch_values`].
-    pub(super) fn batch_values<'t>(&'t self, addresses: &[A], found: &mut [Option<&'t V>]) {
-        let found = results_for(addresses.len(), found);
-        self.bursts::<false, _>(addresses, found, |_, route| route.map(|(_, value)| value));
     }
 }

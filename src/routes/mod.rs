@@ -100,7 +100,7 @@
 mod methods;
 
 mod aggregate;
-mod any_entry;
+mod any_prefix_set;
 mod both;
 mod build;
 mod bulk;
@@ -141,12 +141,12 @@ use node::Changed;
 use store::Store;
 use update::Shortcuts;
 
-pub use any_entry::AnyEntry;
+pub use any_prefix_set::AnyPrefixSet;
 pub use both::{Both, Routes};
 pub use entry::{Entry, OccupiedEntry, VacantEntry};
 pub use error::NoMemory;
 pub use extract::ExtractIf;
-pub use iter::{Covering, IntoIter, Iter, IterMut};
+pub use iter::{Covering, IntoIter, Iter, IterMut, MatchesMut};
 pub use set::PrefixSet;
 pub use shape::RouteShape;
 pub use stamped::{Refreshed, RouteStamp, StampedRoutes};
@@ -158,9 +158,9 @@ pub use stamped::{Refreshed, RouteStamp, StampedRoutes};
 /// | `lookup`, `lookup_mut` | a slot or entries of three levels, a value; else the trie |
 /// | `lookup_batch`, `lookup_batch_values` | with the cache misses of 32 addresses overlapped |
 /// | `insert`, `try_insert`, `remove` | the path to the node, up to 126 values; for some, 64 or 4096 slots |
-/// | `get`, `get_mut`, `contains` | the path to the node |
-/// | `matches`, `covering` | the path, once |
-/// | `covered`, `iter` | the path, and all routes below |
+/// | `get`, `get_mut`, `contains`, `lookup_prefix` | the path to the node |
+/// | `matches`, `matches_mut`, `covering` | the path, once |
+/// | `covered`, `covered_mut`, `iter`, `iter_from` | the path, and all routes below, or from it on |
 ///
 /// Two tables are equal if they have the same routes and values.
 ///

@@ -203,6 +203,15 @@ impl Node {
         })
     }
 
+    /// Returns the longest route that covers a prefix, itself included. Must not be called on a
+    /// path.
+    pub(super) fn longest_of(&self, index: PrefixIndex) -> Option<NodeMatch> {
+        match self.has(index) {
+            true => Some(NodeMatch { value: self.value(index), level: index.level() }),
+            false => self.longest_above(index),
+        }
+    }
+
     /// Calls a function for each route, with the index of its value: the shorter ones first. Must
     /// not be called on a path.
     pub(super) fn for_each_route(&self, mut each: impl FnMut(PrefixIndex, u32)) {

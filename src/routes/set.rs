@@ -3,7 +3,7 @@
 use core::fmt;
 use core::iter::Map;
 
-use super::{Iter, NoMemory, RouteTable};
+use super::{IntoIter, Iter, NoMemory, RouteTable};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::memory::{Allocator, Global};
@@ -14,7 +14,10 @@ use crate::memory::{Allocator, Global};
 /// |---|---|
 /// | `contains_address`, `lookup` | as [`RouteTable::lookup`] |
 /// | `insert`, `remove`, `contains`, `covers`, `overlaps` | the path to the prefix, as in a [`RouteTable`] |
+/// | `lookup_prefix`, `covering`, `covered` | the path to the prefix, and the prefixes that are read |
 /// | `lookup_batch` | as [`RouteTable::lookup_batch`] |
+/// | `remove_covered` | the path, and all prefixes below |
+/// | `aggregated` | O(bits of all prefixes) |
 /// | `iter`, `retain`, `extract_if`, `union`, `intersection`, `difference`, `clone`, `==` | O(prefixes), of both sets |
 /// | `len`, `is_empty` | O(1) |
 ///
@@ -40,6 +43,7 @@ use crate::memory::{Allocator, Global};
 /// assert_eq!(private.difference(&other).as_table().len(), 1);
 /// private.retain(|prefix| prefix.len() < 16);
 /// assert_eq!(private, other);
+/// assert!(private.clone().into_iter().eq(["10.0.0.0/8".parse()?]));
 /// assert!(private.remove(&"10.0.0.0/8".parse()?) && private.is_empty());
 /// # Ok::<(), flowtable::PrefixError>(())
 /// ```
@@ -133,6 +137,30 @@ impl<A: Address, M: Allocator + Clone> PrefixSet<A, M> {
         self.table.remove(prefix).is_some()
     }
 
+    /// Removes the prefixes that `prefix` covers, itself included. Returns their number.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, routes::PrefixSet};
+    ///
+    /// let mut hosts: PrefixSet<u8> = (0..6).map(Prefix::host).collect();
+    /// assert_eq!(hosts.remove_covered(&Prefix::new(4, 7)?), 2);
+    /// assert_eq!(hosts.len(), 4);
+    /// hosts.clear();
+    /// assert!(hosts.is_empty());
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[doc(alias("remove_children"))]
+    pub fn remove_covered(&mut self, prefix: &Prefix<A>) -> usize {
+        self.table.remove_covered(prefix)
+    }
+
+    /// Removes all prefixes and releases the memory.
+    pub fn clear(&mut self) {
+        self.table.clear();
+    }
+
     /// Retains the prefixes for which `keep` returns true. It is called in order; if it panics,
     /// some that it has rejected may remain. O(prefixes).
     pub fn retain(&mut self, mut keep: impl FnMut(Prefix<A>) -> bool) {
@@ -177,12 +205,43 @@ impl<A: Address, M: Allocator + Clone> PrefixSet<A, M> {
         self.table.lookup(address).map(|(prefix, ())| prefix)
     }
 
-    /// Looks up a batch of addresses: writes the longest prefix that contains each address to
-    /// `found`, with overlapping cache misses. What that has beyond the addresses is set to `None`.
+    /// Returns the longest prefix that covers `prefix`, which may be `prefix` itself.
     ///
-    /// # Panics
+    /// # Example
     ///
-    /// If `found` is shorter than `addresses`.
+    /// ```
+    /// use flowtable::{Prefix, routes::PrefixSet};
+    ///
+    /// let [short, long, host] = [(0x40_u8, 2), (0x48, 5), (0x49, 8)].map(|(address, len)| {
+    ///     Prefix::new(address, len).unwrap()
+    /// });
+    /// let set = PrefixSet::from([short, long]);
+    /// assert_eq!(set.lookup_prefix(&host), Some(long));
+    /// assert!(set.covering(&host).eq([short, long]));
+    /// assert!(set.covered(&short).eq([short, long]) && set.covered(&host).next().is_none());
+    /// ```
+    #[doc(alias("get_lpm"))]
+    #[must_use]
+    pub fn lookup_prefix(&self, prefix: &Prefix<A>) -> Option<Prefix<A>> {
+        self.table.lookup_prefix(prefix).map(|(prefix, ())| prefix)
+    }
+
+    /// Returns an iterator over the prefixes that cover `prefix`, the shortest first; the last one
+    /// may be `prefix` itself.
+    #[doc(alias("supernets"))]
+    pub fn covering(&self, prefix: &Prefix<A>) -> impl Iterator<Item = Prefix<A>> {
+        self.table.covering(prefix).map(|(prefix, ())| prefix)
+    }
+
+    /// Returns an iterator over the prefixes that `prefix` covers, in order; the first one may be
+    /// `prefix` itself.
+    #[doc(alias("children", "subnets"))]
+    pub fn covered(&self, prefix: &Prefix<A>) -> impl Iterator<Item = Prefix<A>> {
+        self.table.covered(prefix).map(|(prefix, ())| prefix)
+    }
+
+    /// Calls `found` with the index of each address and the longest prefix that contains it. The
+    /// cache misses of 32 addresses overlap.
     ///
     /// # Example
     ///
@@ -191,12 +250,12 @@ impl<A: Address, M: Allocator + Clone> PrefixSet<A, M> {
     ///
     /// let ports: PrefixSet<u16> = [Prefix::new(0, 6)?].into();
     /// let mut found = [None; 2];
-    /// ports.lookup_batch(&[80, 8080], &mut found);
+    /// ports.lookup_batch(&[80, 8080], |i, prefix| found[i] = prefix);
     /// assert_eq!(found, [Some(Prefix::new(0, 6)?), None]);
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
-    pub fn lookup_batch(&self, addresses: &[A], found: &mut [Option<Prefix<A>>]) {
-        self.table.batch(addresses, found, |prefix, ()| prefix);
+    pub fn lookup_batch(&self, addresses: &[A], mut found: impl FnMut(usize, Option<Prefix<A>>)) {
+        self.table.lookup_batch(addresses, |i, route| found(i, route.map(|(prefix, ())| prefix)));
     }
 
     /// Returns whether a prefix of the set covers `prefix`.
@@ -214,6 +273,24 @@ impl<A: Address, M: Allocator + Clone> PrefixSet<A, M> {
     /// Returns an iterator over the prefixes in order.
     pub fn iter(&self) -> impl Iterator<Item = Prefix<A>> {
         self.table.prefixes()
+    }
+
+    /// Returns the smallest set that contains the same addresses: without prefixes that others
+    /// cover, and with two halves as one.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, routes::PrefixSet};
+    ///
+    /// let hosts: PrefixSet<u8> = (1..8).map(Prefix::host).collect();
+    /// let prefixes = [(1, 8), (2, 7), (4, 6)].map(|(at, len)| Prefix::new(at, len).unwrap());
+    /// assert!(hosts.aggregated().iter().eq(prefixes));
+    /// ```
+    #[doc(alias("compress", "simplify"))]
+    #[must_use]
+    pub fn aggregated(&self) -> Self {
+        Self { table: self.table.aggregated() }
     }
 
     /// Returns the prefixes that are in either set.
@@ -259,6 +336,16 @@ impl<A: Address> Default for PrefixSet<A> {
 impl<A: Address + fmt::Debug, M: Allocator + Clone> fmt::Debug for PrefixSet<A, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.iter()).finish()
+    }
+}
+
+/// The prefixes in order.
+impl<A: Address, M: Allocator + Clone> IntoIterator for PrefixSet<A, M> {
+    type Item = Prefix<A>;
+    type IntoIter = Map<IntoIter<A, (), M>, fn((Prefix<A>, ())) -> Prefix<A>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.table.into_iter().map(|(prefix, ())| prefix)
     }
 }
 

@@ -1,6 +1,9 @@
 //! Ordered views of the routes.
 
-use super::{Covering, Iter, IterMut, RouteTable, walk};
+use core::ops::Bound;
+
+use super::walk::Walk;
+use super::{Covering, Iter, IterMut, MatchesMut, RouteTable, walk};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::memory::Allocator;
@@ -62,6 +65,68 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     pub fn covered(&self, prefix: &Prefix<A>) -> Iter<'_, A, V, M> {
         let all = prefix.is_default_route().then_some(self.len);
         Iter::below(&self.store, prefix, all)
+    }
+
+    /// Returns an iterator over the routes that `prefix` covers, in order, with mutable references
+    /// to their values. Takes the path, and all routes below.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let mut routes = RouteTable::from([(long, 1), (short, 2)]);
+    /// routes.covered_mut(&Prefix::new(0x40, 3)?).for_each(|(_, value)| *value += 10);
+    /// assert!(routes.values().eq(&[2, 11]));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[doc(alias("children_mut"))]
+    pub fn covered_mut(&mut self, prefix: &Prefix<A>) -> IterMut<'_, A, V, M> {
+        let walk = Walk::below(&self.store.nodes, prefix);
+        IterMut::along(&mut self.store, walk)
+    }
+
+    /// Returns an iterator over the routes that contain `address`, the shortest first, with mutable
+    /// references to their values. Takes the path, once.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let mut hits = RouteTable::from([(long, 0), (short, 0)]);
+    /// hits.matches_mut(&0x49).for_each(|(_, hits)| *hits += 1);
+    /// hits.matches_mut(&0x50).for_each(|(_, hits)| *hits += 1);
+    /// assert!(hits.values().eq(&[2, 1]));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn matches_mut(&mut self, address: &A) -> MatchesMut<'_, A, V, M> {
+        MatchesMut::along(&mut self.store, *address)
+    }
+
+    /// Returns an iterator over the routes from a bound on, in order: the next page of a list is
+    /// what follows the last prefix of this one. Takes the path, and the routes that are read.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    /// use std::ops::Bound;
+    ///
+    /// let routes: RouteTable<u8, ()> = (0..5).map(|at| (Prefix::host(at), ())).collect();
+    /// let (mut pages, mut from) = (vec![], Bound::Unbounded);
+    /// loop {
+    ///     let page: Vec<u8> = routes.iter_from(from).take(2).map(|(at, ())| at.address()).collect();
+    ///     let Some(&last) = page.last() else { break };
+    ///     from = Bound::Excluded(Prefix::host(last));
+    ///     pages.push(page);
+    /// }
+    /// assert_eq!(pages, [vec![0, 1], vec![2, 3], vec![4]]);
+    /// ```
+    pub fn iter_from(&self, bound: Bound<Prefix<A>>) -> Iter<'_, A, V, M> {
+        Iter::from(&self.store, bound)
     }
 
     /// Returns whether a route has an address in common with `prefix`: it covers `prefix`, or

@@ -5,6 +5,8 @@
 //! with the bits that lead to it, and composes addresses from these; and the nodes above that have
 //! more slots to visit (`steps.rs`).
 
+use core::ops::Bound;
+
 use super::node::Node;
 use super::steps::{Step, Steps};
 use super::store::{Nodes, ROOT};
@@ -77,16 +79,37 @@ impl<A: Address, M: Allocator + Clone> Walk<A, M> {
     /// Creates a walk over the routes that `prefix` covers, without those up to `last`, which it
     /// covers, too.
     pub(super) fn after(nodes: &Nodes<M>, prefix: &Prefix<A>, last: &Prefix<A>) -> Self {
-        let (mut walk, len) = (Self::below(nodes, prefix), last.len());
+        Self::below_from(nodes, prefix, last, false)
+    }
+
+    /// Creates a walk over all routes from a bound on.
+    pub(super) fn from(nodes: &Nodes<M>, bound: Bound<Prefix<A>>) -> Self {
+        let all = Prefix::default_route();
+        match bound {
+            Bound::Included(first) => Self::below_from(nodes, &all, &first, true),
+            Bound::Excluded(last) => Self::below_from(nodes, &all, &last, false),
+            Bound::Unbounded => Self::below(nodes, &all),
+        }
+    }
+
+    /// Creates a walk over the routes that `prefix` covers, from one of them on, which is included
+    /// or not.
+    fn below_from(
+        nodes: &Nodes<M>,
+        prefix: &Prefix<A>,
+        from: &Prefix<A>,
+        is_included: bool,
+    ) -> Self {
+        let (mut walk, len) = (Self::below(nodes, prefix), from.len());
         loop {
             let frame = &mut walk.frame;
             let pos = frame.pos;
-            let order = frame.address.cmp(&last.address().truncated(pos));
+            let order = frame.address.cmp(&from.address().truncated(pos));
             if pos == node_pos(len) && order.is_eq() {
-                let index = PrefixIndex::of(last, pos);
-                let first = index.first_slot();
+                let index = PrefixIndex::of(from, pos);
+                let (first, level) = (index.first_slot(), index.level() + u32::from(!is_included));
                 frame.slots &= u64::MAX << first;
-                frame.level = if frame.slots >> first & 1 == 0 { 0 } else { index.level() + 1 };
+                frame.level = if frame.slots >> first & 1 == 0 { 0 } else { level };
                 return walk;
             }
             if order.is_gt() || order.is_eq() && pos >= len {
@@ -96,8 +119,8 @@ impl<A: Address, M: Allocator + Clone> Walk<A, M> {
                 frame.slots = 0;
                 return walk;
             }
-            let slot = slot_of(&last.address(), pos);
-            // Those that begin there and are in this node cover `last`.
+            let slot = slot_of(&from.address(), pos);
+            // Those that begin there and are in this node cover `from`.
             (frame.slots, frame.level) = (frame.slots & (u64::MAX << slot << 1), 0);
             let Some(child) = frame.node.child(slot) else { return walk };
             walk.descend(nodes, slot, child);

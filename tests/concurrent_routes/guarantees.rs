@@ -36,7 +36,7 @@ fn make_before_break<A: Address + Send + Sync + 'static>(address: A, lens: &[u32
         |(pinned, last), made| {
             let made_before = made();
             let mut found = [None; 32];
-            pinned.lookup_batch(&[address; 32], &mut found);
+            pinned.lookup_batch(&[address; 32], |i, route| found[i] = route);
             let single = pinned.lookup(&address);
             for (last, found) in last.iter_mut().zip(found.into_iter().chain([single])) {
                 let (prefix, now) = found.expect("there is always a route");

@@ -69,8 +69,8 @@ impl<A: Address + Debug + Send> Checked<A> {
             .collect();
         let pinned = self.routes.pin();
         let (mut found, mut values) = ([None; 40], [None; 40]);
-        pinned.lookup_batch(&addresses, &mut found);
-        pinned.lookup_batch_values(&addresses, &mut values);
+        pinned.lookup_batch(&addresses, |i, route| found[i] = route);
+        pinned.lookup_batch_values(&addresses, |i, value| values[i] = value);
         for (address, (found, value)) in addresses.iter().zip(found.into_iter().zip(values)) {
             let expected = self.model.lookup(address);
             assert_eq!(pinned.lookup(address), expected, "{address:?}");

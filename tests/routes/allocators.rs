@@ -146,7 +146,7 @@ fn lookup<A: Family, V: Value>(table: &Table<'_, A, V>, model: &Model<A, V>, num
     let addresses: Vec<A> =
         (number..number + 40).map(|number| A::route(number).address()).collect();
     let mut found = vec![None; addresses.len()];
-    table.lookup_batch(&addresses, &mut found);
+    table.lookup_batch(&addresses, |i, route| found[i] = route);
     for (address, found) in addresses.iter().zip(found) {
         let longest = model.iter().filter(|(prefix, _)| prefix.contains(address));
         let longest = longest.max_by_key(|(prefix, _)| prefix.len());

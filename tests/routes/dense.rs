@@ -88,7 +88,7 @@ impl<A: Address + Debug + Hash> Dense<A> {
         let outside = flipped(&first, prefix.len().saturating_sub(1));
         let addresses = [first, last, inside, outside];
         let mut found = [None; 4];
-        self.ours.lookup_batch(&addresses, &mut found);
+        self.ours.lookup_batch(&addresses, |i, route| found[i] = route);
         for (address, found) in addresses.iter().zip(found) {
             assert_eq!(found, self.model.lookup(address), "{address:?}");
             assert_eq!(found, self.ours.lookup(address), "{address:?}");
@@ -145,7 +145,7 @@ impl<A: Address + Debug + Hash> Dense<A> {
         let addresses: Vec<A> =
             self.present.iter().flat_map(|one| [one.address(), last_address(one)]).collect();
         let mut found = vec![None; addresses.len()];
-        self.ours.lookup_batch(&addresses, &mut found);
+        self.ours.lookup_batch(&addresses, |i, route| found[i] = route);
         for (address, found) in addresses.iter().zip(found) {
             assert_eq!(found, self.model.lookup(address), "{address:?}");
             assert_eq!(found, self.ours.lookup(address), "{address:?}");
@@ -252,7 +252,7 @@ fn deep_below_a_direct_table<A: Address + Debug + Hash>(near: A, far: A) {
     for seed in 0..10 {
         addresses.shuffle(&mut StdRng::seed_from_u64(seed));
         let mut found = vec![None; addresses.len()];
-        dense.ours.lookup_batch(&addresses, &mut found);
+        dense.ours.lookup_batch(&addresses, |i, route| found[i] = route);
         for (address, found) in addresses.iter().zip(found) {
             assert_eq!(found, dense.model.lookup(address), "{address:?}");
             assert_eq!(found, dense.ours.lookup(address), "{address:?}");

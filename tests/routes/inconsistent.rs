@@ -90,7 +90,7 @@ fn table() -> RouteTable<Inconsistent, Box<u32>> {
 fn read_all(table: &RouteTable<Inconsistent, Box<u32>>) {
     let addresses: Vec<_> = (0..if cfg!(miri) { 4 } else { 64 }).map(address).collect();
     let mut found = vec![None; addresses.len()];
-    table.lookup_batch(&addresses, &mut found);
+    table.lookup_batch(&addresses, |i, route| found[i] = route);
     for (address, found) in addresses.iter().zip(found) {
         let values = [found, table.lookup(address)].into_iter().flatten();
         assert!(values.map(|(_, value)| **value).all(|value| value < 5000 || value == 7777));
@@ -164,7 +164,7 @@ fn windows_may_contradict_each_other() {
         let address = Skewed(at & !(63 << 34) | slot << 34);
         assert!(table.lookup(&address).is_none_or(|(_, value)| **value == 2));
         let mut found = [table.lookup(&address)];
-        table.lookup_batch(&[address], &mut found);
+        table.lookup_batch(&[address], |i, route| found[i] = route);
         assert!(found[0].is_none_or(|(_, value)| **value == 2));
     }
 }

@@ -89,15 +89,13 @@ impl<A: Address + Debug + Hash> Real<A> {
         assert_eq!(self.ours.len(), self.model.len());
         for addresses in self.addresses() {
             let mut found = vec![None; addresses.len()];
-            for (addresses, found) in addresses.chunks(32).zip(found.chunks_mut(32)) {
-                self.ours.lookup_batch(addresses, found);
-            }
+            self.ours.lookup_batch(&addresses, |i, route| found[i] = route);
             for (address, found) in addresses.iter().zip(found) {
                 assert_eq!(found, self.model.lookup(address), "{address:?}");
                 assert_eq!(found, self.ours.lookup(address), "{address:?}");
             }
             let mut values = vec![None; addresses.len()];
-            self.ours.lookup_batch_values(&addresses, &mut values);
+            self.ours.lookup_batch_values(&addresses, |i, value| values[i] = value);
             for (address, value) in addresses.iter().zip(values) {
                 let found = self.model.lookup(address);
                 assert_eq!(value, found.map(|(_, value)| value), "{address:?}");

@@ -157,7 +157,7 @@ fn lookups_and_iterators_allocate_nothing() {
     let addresses: Vec<Ipv6Addr> = routes.iter().map(Prefix::address).collect();
     let mut found = vec![None; addresses.len()];
     let taken = peak_of(|| {
-        table.lookup_batch(&addresses, &mut found);
+        table.lookup_batch(&addresses, |i, route| found[i] = route);
         for prefix in &routes {
             assert!(table.get(prefix).is_some() && table.lookup(&prefix.address()).is_some());
             assert!(table.overlaps(prefix) && table.covering(prefix).last().is_some());

@@ -4,7 +4,6 @@
 use core::fmt::Debug;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
 use flowtable::key::bits::Address;
@@ -78,9 +77,9 @@ fn an_empty_table_has_no_routes_and_no_memory() {
             }
         }
         let mut found = [Some((Prefix::default_route(), &5)); 3];
-        table.lookup_batch(&[zero, all, zero], &mut found);
-        assert_eq!(found, [None; 3], "previous contents are overwritten");
-        table.lookup_batch(&[], &mut []);
+        table.lookup_batch(&[zero, all, zero], |i, route| found[i] = route);
+        assert_eq!(found, [None; 3]);
+        table.lookup_batch(&[], |_, _| unreachable!());
         table.retain(|_, _| unreachable!());
         table.extend([]);
         table.clear();
@@ -214,17 +213,15 @@ fn batches_of_all_lengths() {
     for count in counts.filter(|count| !cfg!(miri) || count % 33 == 0) {
         let addresses: Vec<Ipv4Addr> = (0..count).map(address).collect();
         let mut found = vec![Some((V4::default_route(), &"before")); addresses.len()];
-        table.lookup_batch(&addresses, &mut found);
+        table.lookup_batch(&addresses, |i, route| found[i] = route);
         assert!(found.into_iter().eq(addresses.iter().map(|one| table.lookup(one))), "{count}");
     }
-    let short = AssertUnwindSafe(|| table.lookup_batch(&[address(0)], &mut []));
-    assert!(catch_unwind(short).is_err());
-    let mut long = [Some((V4::default_route(), &"before")); 2];
-    table.lookup_batch(&[address(1)], &mut long);
-    assert_eq!(long, [table.lookup(&address(1)), None]);
-    let mut values = [Some(&"before"); 2];
-    table.lookup_batch_values(&[address(1)], &mut values);
-    assert_eq!(values, [table.lookup(&address(1)).map(|(_, value)| value), None]);
+    let (mut indices, addresses) = (vec![], [address(1); 40]);
+    table.lookup_batch_values(&addresses, |i, value| {
+        indices.push(i);
+        assert_eq!(value, table.lookup(&address(1)).map(|(_, value)| value));
+    });
+    assert!(indices.into_iter().eq(0..40), "each address once, in order");
 }
 
 #[test]
@@ -233,7 +230,7 @@ fn results_of_a_batch_outlive_the_addresses() {
     let mut found = [None; 2];
     {
         let addresses = vec![ip4("10.1.2.3"), ip4("192.0.2.1")];
-        table.lookup_batch(&addresses, &mut found);
+        table.lookup_batch(&addresses, |i, route| found[i] = route);
     }
     assert_eq!(found.map(|found| *found.unwrap().1), ["10.1.2.3/32", "192.0.2.0/25"]);
 }

@@ -4,6 +4,7 @@
 use core::fmt::Debug;
 use core::hash::Hash;
 use core::net::{Ipv4Addr, Ipv6Addr};
+use core::ops::Bound;
 
 use flowtable::key::bits::Address;
 use flowtable::{LcRouteTable, Prefix, RouteTable};
@@ -277,7 +278,12 @@ impl<A: Address + Debug + Hash, V: Value> Trio<A, V> {
                 let Some((prefix, _)) = self.linear.lookup(&address) else {
                     return assert!(self.ours.lookup_mut(&address).is_none());
                 };
-                let (found, value) = self.ours.lookup_mut(&address).expect("a route for it");
+                let (found, value) = match bit % 3 {
+                    0 => self.ours.lookup_mut(&address),
+                    1 => self.ours.lookup_prefix_mut(&Prefix::host(address)),
+                    _ => self.ours.matches_mut(&address).last(),
+                }
+                .expect("a route for it");
                 assert_eq!((found, Some(&*value)), (prefix, self.linear.get(&prefix)));
                 *value = V::make(bit);
                 self.linear.insert(prefix, V::make(bit));
@@ -288,15 +294,19 @@ impl<A: Address + Debug + Hash, V: Value> Trio<A, V> {
                     picks.into_iter().map(|(pick, bit)| self.address(pick, bit)).collect();
                 let mut found = vec![None; addresses.len()];
                 let mut values = vec![None; addresses.len()];
-                self.ours.lookup_batch(&addresses, &mut found);
-                self.ours.lookup_batch_values(&addresses, &mut values);
+                self.ours.lookup_batch(&addresses, |i, route| found[i] = route);
+                self.ours.lookup_batch_values(&addresses, |i, value| values[i] = value);
                 for (address, (found, value)) in addresses.iter().zip(found.into_iter().zip(values))
                 {
                     assert_eq!(found, self.linear.lookup(address), "{address:?}");
                     assert_eq!(value, found.map(|(_, value)| value), "{address:?}");
                 }
             }
-            Op::Walk(pick, bit) => self.walk(&self.prefix(pick), &self.address(pick, bit)),
+            Op::Walk(pick, bit) => {
+                let (prefix, address) = (self.prefix(pick), self.address(pick, bit));
+                self.walk(&prefix, &address);
+                self.walk_mutably(&prefix, &address);
+            }
             op => self.whole(op),
         }
     }
@@ -313,10 +323,37 @@ impl<A: Address + Debug + Hash, V: Value> Trio<A, V> {
         assert!(ours.covering(prefix).eq(linear.covering(prefix)), "{prefix:?}");
         assert!(ours.covered(prefix).eq(linear.covered(prefix)), "{prefix:?}");
         assert_eq!(ours.overlaps(prefix), linear.overlaps(prefix), "{prefix:?}");
+        assert_eq!(ours.lookup_prefix(prefix), linear.covering(prefix).pop(), "{prefix:?}");
+        for bound in [Bound::Included(*prefix), Bound::Excluded(*prefix), Bound::Unbounded] {
+            assert!(ours.iter_from(bound).eq(linear.iter_from(bound)), "{bound:?}");
+        }
         let shorter = prefix_of(*address, prefix.len().saturating_sub(3));
         assert!(ours.covering(&shorter).eq(linear.covering(&shorter)), "{shorter:?}");
         assert!(ours.covered(&shorter).eq(linear.covered(&shorter)), "{shorter:?}");
         assert_eq!(ours.overlaps(&shorter), linear.overlaps(&shorter), "{shorter:?}");
+    }
+
+    /// Changes the values of all routes that a prefix covers, and then those that contain an
+    /// address.
+    fn walk_mutably(&mut self, prefix: &Prefix<A>, address: &A) {
+        let Self { ours, linear, reference } = self;
+        let covered = linear.covered(prefix).into_iter().map(|(prefix, _)| prefix);
+        let covered: Vec<Prefix<A>> = covered.collect();
+        let matches = linear.matches(address).into_iter().map(|(prefix, _)| prefix);
+        let matches: Vec<Prefix<A>> = matches.collect();
+        let mut number = 0;
+        let mut change = |(prefix, value): (Prefix<A>, &mut V)| {
+            number += 1;
+            *value = V::make(number);
+            linear.insert(prefix, value.clone());
+            reference.insert(prefix, value.clone());
+            prefix
+        };
+        // All references at once.
+        let routes: Vec<_> = ours.covered_mut(prefix).collect();
+        assert!(routes.into_iter().map(&mut change).eq(covered), "{prefix:?}");
+        let routes: Vec<_> = ours.matches_mut(address).collect();
+        assert!(routes.into_iter().map(&mut change).eq(matches), "{address:?}");
     }
 
     /// Retains the routes whose bits are set, in order, and changes some of these.

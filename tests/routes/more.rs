@@ -2,10 +2,10 @@
 
 use core::fmt::Debug;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use flowtable::key::bits::Address;
-use flowtable::routes::{Entry, PrefixSet};
+use flowtable::routes::{AnyPrefixSet, Entry, PrefixSet};
 use flowtable::{AnyPrefix, Prefix, RouteTable, Routes};
 use model::prefixes::prefix_of;
 use rand::rngs::StdRng;
@@ -100,30 +100,17 @@ fn sets_are_those_of_maps() {
         assert_eq!(rest, a.difference(&b));
         let addresses: Vec<u8> = (0..=255).collect();
         let mut found = [None; 256];
-        a.lookup_batch(&addresses, &mut found);
+        a.lookup_batch(&addresses, |i, route| found[i] = route);
         assert!(addresses.iter().zip(found).all(|(address, found)| a.lookup(address) == found));
+        for prefix in b.iter() {
+            assert!(a.covering(&prefix).eq(a.iter().filter(|other| other.covers(&prefix))));
+            assert!(a.covered(&prefix).eq(a.iter().filter(|other| prefix.covers(other))));
+            assert_eq!(a.lookup_prefix(&prefix), a.covering(&prefix).last());
+            let (mut rest, count) = (a.clone(), a.covered(&prefix).count());
+            assert_eq!(rest.remove_covered(&prefix), count);
+            assert!(rest.into_iter().eq(a.iter().filter(|other| !prefix.covers(other))));
+        }
     }
-}
-
-#[test]
-fn routes_of_both_families_are_extracted_in_order() {
-    let mut rng = StdRng::seed_from_u64(8);
-    let v4 = random_routes::<Ipv4Addr>(100, &mut rng);
-    let v6 = random_routes::<Ipv6Addr>(100, &mut rng);
-    let v4 = v4.into_iter().map(|(prefix, value)| (AnyPrefix::from(prefix), value));
-    let v6 = v6.into_iter().map(|(prefix, value)| (AnyPrefix::from(prefix), value));
-    let all: Vec<_> = v4.chain(v6).collect();
-    let mut routes: Routes<_> = all.iter().cloned().collect();
-    let is_picked = |prefix: AnyPrefix| prefix.len() % 3 == 0;
-    let mut picked = all.clone();
-    picked.retain(|(prefix, _)| is_picked(*prefix));
-    // What is not visited stays.
-    let half = picked.len() / 2;
-    let removed: Vec<_> = routes.extract_if(|prefix, _| is_picked(prefix)).take(half).collect();
-    assert_eq!((removed.as_slice(), routes.len()), (&picked[..half], all.len() - half));
-    assert!(routes.extract_if(|prefix, _| is_picked(prefix)).eq(picked.split_off(half)));
-    let rest = all.into_iter().filter(|(prefix, _)| !is_picked(*prefix));
-    assert!(routes.into_iter().eq(rest));
 }
 
 #[test]
@@ -198,9 +185,8 @@ fn check_batches<'a>(routes: &Routes<u32>, prefixes: impl Iterator<Item = &'a An
     addresses.shuffle(&mut StdRng::seed_from_u64(9));
     for len in [0, 1, 31, 32, 33, addresses.len()] {
         let burst = &addresses[..len];
-        let mut found = vec![routes.iter().next(); len + 1];
-        routes.lookup_batch(burst, &mut found);
-        assert_eq!(found.pop(), Some(None));
+        let mut found = vec![routes.iter().next(); len];
+        routes.lookup_batch(burst, |i, route| found[i] = route);
         assert!(burst.iter().map(|address| routes.lookup(*address)).eq(found));
     }
 }
@@ -224,13 +210,8 @@ fn both_families_are_in_one_table() {
         };
         for address in [prefix.address(), prefix.last_address()] {
             assert_eq!(routes.lookup(address), longest(address));
-            assert!(routes.matches(address).all(|(prefix, _)| prefix.contains(address)));
         }
         assert_eq!(prefix.to_string().parse(), Ok(*prefix));
-        let covered = all.keys().filter(|other| prefix.covers(other)).count();
-        assert_eq!(routes.covered(prefix).count(), covered);
-        let covering = all.keys().filter(|other| other.covers(prefix)).count();
-        assert_eq!(routes.covering(prefix).count(), covering);
     }
     check_batches(&routes, all.keys());
     assert_eq!(routes.clone(), routes);
@@ -242,20 +223,61 @@ fn both_families_are_in_one_table() {
         *value += u32::from(prefix.len());
     }
     changed.iter_mut().for_each(|(prefix, value)| *value += u32::from(prefix.len()));
-    for (prefix, other) in changed.keys().zip(all.keys().rev()) {
-        let other = AnyPrefix::new(other.address(), prefix.len().min(32)).unwrap();
-        *routes.entry(other).and_modify(|value| *value += 1).or_insert(7) += 2;
+    routes.retain(|prefix, _| prefix.len() % 3 > 0);
+    changed.retain(|prefix, _| prefix.len() % 3 > 0);
+    for (prefix, value) in &changed {
+        assert_eq!(routes.get(prefix), Some(value));
+        *routes.get_mut(prefix).unwrap() += 1;
     }
-    let others = changed
-        .keys()
-        .zip(all.keys().rev())
-        .map(|(prefix, other)| AnyPrefix::new(other.address(), prefix.len().min(32)).unwrap());
-    for other in others.collect::<Vec<_>>() {
-        *changed.entry(other).and_modify(|value| *value += 1).or_insert(7) += 2;
-    }
+    changed.values_mut().for_each(|value| *value += 1);
     assert!(routes.iter().eq(changed.iter().map(|(prefix, value)| (*prefix, value))));
     for (prefix, value) in &changed {
         assert_eq!(routes.remove(prefix), Some(*value));
     }
-    assert_eq!((routes.len(), routes.allocation_size()), (0, 0));
+    assert!(routes.is_empty() && routes.v4().allocation_size() == 0);
+}
+
+#[test]
+fn a_set_of_both_families_is_that_of_a_map() {
+    let mut rng = StdRng::seed_from_u64(10);
+    let v4 = random_routes::<Ipv4Addr>(50, &mut rng).into_keys().map(AnyPrefix::from);
+    let v6 = random_routes::<Ipv6Addr>(50, &mut rng).into_keys().map(AnyPrefix::from);
+    let mut model: BTreeSet<AnyPrefix> = v4.chain(v6).collect();
+    let mut set: AnyPrefixSet = model.iter().copied().collect();
+    assert!(set.iter().eq(model.iter().copied()) && set.clone().into_iter().eq(model.clone()));
+    for prefix in model.clone() {
+        for address in [prefix.address(), prefix.last_address()] {
+            let longest = model.iter().filter(|prefix| prefix.contains(address));
+            let longest = longest.max_by_key(|prefix| prefix.len()).copied();
+            assert_eq!(set.lookup(address), longest);
+            assert_eq!(set.contains_address(address), longest.is_some());
+        }
+        assert!(set.contains(&prefix) && !set.insert(prefix));
+        if prefix.len() % 2 == 0 {
+            assert!(model.remove(&prefix) && set.remove(&prefix) && !set.remove(&prefix));
+        }
+        assert_eq!(set.contains(&prefix), model.contains(&prefix));
+    }
+    set.retain(|prefix| prefix.len() % 3 > 0);
+    model.retain(|prefix| prefix.len() % 3 > 0);
+    assert_eq!(set, model.iter().copied().collect());
+    assert_eq!(format!("{set:?}"), format!("{model:?}"));
+}
+
+#[test]
+fn an_aggregated_set_has_the_same_addresses() {
+    let mut rng = StdRng::seed_from_u64(11);
+    for _ in 0..if cfg!(miri) { 2 } else { 100 } {
+        let set: PrefixSet<u8> = random_routes(20, &mut rng).into_keys().collect();
+        let smallest = set.aggregated();
+        let has = |set: &PrefixSet<u8>| (0..=255).map(|at| set.contains_address(&at)).collect();
+        let (before, after): (Vec<bool>, Vec<bool>) = (has(&set), has(&smallest));
+        assert_eq!(before, after);
+        assert!(smallest.iter().all(|prefix| smallest.covering(&prefix).count() == 1));
+        let siblings = |prefix: Prefix<u8>| {
+            let above = Prefix::new(prefix.address(), prefix.len().saturating_sub(1)).unwrap();
+            above.halves().is_some_and(|halves| halves.iter().all(|half| smallest.contains(half)))
+        };
+        assert!(!smallest.iter().any(siblings), "{smallest:?}");
+    }
 }

@@ -102,7 +102,7 @@ impl Run {
         assert_eq!(self.ours.len(), self.routes.len());
         let addresses: Vec<u16> = (0..40).map(|at| at * 1639).collect();
         let mut found = [None; 41];
-        self.ours.lookup_batch(&addresses, &mut found);
+        self.ours.lookup_batch(&addresses, |i, route| found[i] = route);
         assert!(found.iter().zip(&addresses).all(|(found, at)| *found == self.ours.lookup(at)));
         self.ours.validate().unwrap_or_else(|broken| panic!("{broken}"));
     }

@@ -41,7 +41,7 @@ impl LookUp for Table {
         addresses: &[Ipv4Addr],
         found: &mut [Option<(Prefix<Ipv4Addr>, &'t u32)>],
     ) {
-        self.lookup_batch(addresses, found);
+        self.lookup_batch(addresses, |i, route| found[i] = route);
     }
 }
 
@@ -57,7 +57,7 @@ impl LookUp for PinnedRoutes<'_, Ipv4Addr, u32> {
         addresses: &[Ipv4Addr],
         found: &mut [Option<(Prefix<Ipv4Addr>, &'t u32)>],
     ) {
-        self.lookup_batch(addresses, found);
+        self.lookup_batch(addresses, |i, route| found[i] = route);
     }
 }
 

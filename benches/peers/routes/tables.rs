@@ -37,20 +37,24 @@ impl<A: Family> LpmTable<A> for RouteTable<A, u32> {
 
     #[inline]
     fn burst(&self, addresses: &[A; BURST]) -> u64 {
-        let mut found = [None; BURST];
-        self.lookup_batch(addresses, &mut found);
-        let digest =
-            |(prefix, &value): (Prefix<A>, &u32)| Match { len: prefix.len(), value }.digest();
-        found.into_iter().flatten().map(digest).fold(0, u64::wrapping_add)
+        let mut sum = 0_u64;
+        self.lookup_batch(addresses, |_, route| {
+            if let Some((prefix, &value)) = route {
+                sum = sum.wrapping_add(Match { len: prefix.len(), value }.digest());
+            }
+        });
+        sum
     }
 
     #[inline]
     fn burst_of_values(&self, addresses: &[A; BURST]) -> u64 {
-        let mut found = [None; BURST];
-        self.lookup_batch_values(addresses, &mut found);
-        let digests =
-            found.into_iter().flatten().map(|&value| Match::without_length(value).digest());
-        digests.fold(0, u64::wrapping_add)
+        let mut sum = 0_u64;
+        self.lookup_batch_values(addresses, |_, value| {
+            if let Some(&value) = value {
+                sum = sum.wrapping_add(Match::without_length(value).digest());
+            }
+        });
+        sum
     }
 
     fn shape(&self) -> Option<String> {

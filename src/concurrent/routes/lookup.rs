@@ -163,42 +163,47 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
         unsafe { block.find::<A, false, true>(address) }
     }
 
-    /// Looks up addresses in bursts, and writes to `found` what `result` returns for each address
+    /// Looks up addresses in bursts, and calls `found` with the index of each address, the address
     /// and its match, whose length is only known if `LEN`.
     #[inline(always)]
-    pub(super) fn bursts<'p, const LEN: bool, R>(
+    pub(super) fn bursts<'p, const LEN: bool>(
         &'p self,
         addresses: &[A],
-        found: &mut [R],
-        result: impl Fn(&A, Option<(u32, &'p V)>) -> R,
+        mut found: impl FnMut(usize, &A, Option<(u32, &'p V)>),
     ) {
-        for (addresses, found) in addresses.chunks(BURST).zip(found.chunks_mut(BURST)) {
+        for (first, addresses) in (0..).step_by(BURST).zip(addresses.chunks(BURST)) {
+            let mut longest = [None; BURST];
+            let longest = &mut longest[..addresses.len()];
             if self.routes.is_fast {
                 // SAFETY: the CPU has the instructions.
-                unsafe { self.burst::<true, LEN, _>(addresses, found, &result) };
+                unsafe { self.burst::<true, LEN>(addresses, longest) };
             } else {
                 // SAFETY: this copy needs no instructions.
-                unsafe { self.burst::<false, LEN, _>(addresses, found, &result) };
+                unsafe { self.burst::<false, LEN>(addresses, longest) };
+            }
+            for ((nth, address), longest) in (first..).zip(addresses).zip(longest) {
+                found(nth, address, *longest);
             }
         }
     }
 
+    /// Looks up the addresses of one burst, and prefetches the values.
+    ///
     /// # Safety
     ///
     /// If `FAST`, the CPU has the instructions of `bit_ops`.
     #[inline(always)]
-    unsafe fn burst<'p, const FAST: bool, const LEN: bool, R>(
+    unsafe fn burst<'p, const FAST: bool, const LEN: bool>(
         &'p self,
         addresses: &[A],
-        found: &mut [R],
-        result: impl Fn(&A, Option<(u32, &'p V)>) -> R,
+        longest: &mut [Option<(u32, &'p V)>],
     ) {
         addresses.iter().for_each(|address| self.routes.slots.prefetch(address.window(0)));
-        let finish = |address: &A, longest: Option<(u32, &'p V)>| {
-            if let Some((_, value)) = longest {
+        let prefetch_value = |found: Option<(u32, &'p V)>| {
+            if let Some((_, value)) = found {
                 prefetch(value);
             }
-            result(address, longest)
+            found
         };
         let mut blocks = [Block::empty(); BURST];
         for (block, address) in blocks.iter_mut().zip(addresses) {
@@ -206,9 +211,9 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
             block.prefetch();
         }
         if A::BITS <= 32 {
-            for ((block, address), found) in blocks.iter().zip(addresses).zip(found) {
+            for ((block, address), longest) in blocks.iter().zip(addresses).zip(longest) {
                 // SAFETY: by the contract of this function.
-                *found = finish(address, unsafe { block.find::<A, FAST, LEN>(address) });
+                *longest = prefetch_value(unsafe { block.find::<A, FAST, LEN>(address) });
             }
             return;
         }
@@ -229,9 +234,9 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
                 break;
             }
         }
-        for ((descent, address), found) in descents.iter().zip(addresses).zip(found) {
+        for ((descent, address), longest) in descents.iter().zip(addresses).zip(longest) {
             // SAFETY: by the contract of this function.
-            *found = finish(address, unsafe { descent.finish::<A, FAST, LEN>(address) });
+            *longest = prefetch_value(unsafe { descent.finish::<A, FAST, LEN>(address) });
         }
     }
 }

@@ -7,7 +7,6 @@ use super::ConcurrentRoutes;
 use crate::concurrent::guard::Guard;
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
-use crate::raw::results::results_for;
 
 /// A pinned [`ConcurrentRoutes`], with the lookups of a route table.
 ///
@@ -64,12 +63,9 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
         self.longest(address)
     }
 
-    /// Looks up several addresses: the results are those of [`lookup`](Self::lookup), but the cache
-    /// misses of 32 addresses overlap. Results beyond those of the addresses are set to `None`.
-    ///
-    /// # Panics
-    ///
-    /// If `found` is shorter than `addresses`.
+    /// Calls `found` with the index of each address, and the longest route that contains it with
+    /// its value. The results are those of [`lookup`](Self::lookup), but the cache misses of 32
+    /// addresses overlap.
     ///
     /// # Example
     ///
@@ -79,23 +75,23 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
     /// let at = Prefix::new(0x40_u8, 2)?;
     /// let routes: ConcurrentRoutes<u8, char> = [(at, 'a')].into_iter().collect();
     /// let (pinned, mut found) = (routes.pin(), [None; 2]);
-    /// pinned.lookup_batch(&[0x41, 0x80], &mut found);
+    /// pinned.lookup_batch(&[0x41, 0x80], |i, route| found[i] = route);
     /// assert_eq!(found, [Some((Prefix::new(0x40, 2)?, &'a')), None]);
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
-    pub fn lookup_batch<'p>(&'p self, addresses: &[A], found: &mut [Option<(Prefix<A>, &'p V)>]) {
-        let found = results_for(addresses.len(), found);
-        self.bursts::<true, _>(addresses, found, |address, route| {
-            route.map(|(len, value)| (Prefix::of(address, len), value))
+    #[inline]
+    pub fn lookup_batch<'p>(
+        &'p self,
+        addresses: &[A],
+        mut found: impl FnMut(usize, Option<(Prefix<A>, &'p V)>),
+    ) {
+        self.bursts::<true>(addresses, |nth, address, route| {
+            found(nth, route.map(|(len, value)| (Prefix::of(address, len), value)));
         });
     }
 
-    /// Looks up the values of several addresses, like [`lookup_batch`](Self::lookup_batch) without
-    /// the prefixes.
-    ///
-    /// # Panics
-    ///
-    /// If `found` is shorter than `addresses`.
+    /// Calls `found` with the index of each address and the value of the longest route that
+    /// contains it, like [`lookup_batch`](Self::lookup_batch) without the prefixes.
     ///
     /// # Example
     ///
@@ -105,13 +101,17 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
     /// let at = Prefix::new(0x40_u8, 2)?;
     /// let routes: ConcurrentRoutes<u8, char> = [(at, 'a')].into_iter().collect();
     /// let (pinned, mut found) = (routes.pin(), [None; 2]);
-    /// pinned.lookup_batch_values(&[0x41, 0x80], &mut found);
+    /// pinned.lookup_batch_values(&[0x41, 0x80], |i, value| found[i] = value);
     /// assert_eq!(found, [Some(&'a'), None]);
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
-    pub fn lookup_batch_values<'p>(&'p self, addresses: &[A], found: &mut [Option<&'p V>]) {
-        let found = results_for(addresses.len(), found);
-        self.bursts::<false, _>(addresses, found, |_, route| route.map(|(_, value)| value));
+    #[inline]
+    pub fn lookup_batch_values<'p>(
+        &'p self,
+        addresses: &[A],
+        mut found: impl FnMut(usize, Option<&'p V>),
+    ) {
+        self.bursts::<false>(addresses, |nth, _, route| found(nth, route.map(|(_, value)| value)));
     }
 }
 

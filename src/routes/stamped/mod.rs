@@ -327,13 +327,8 @@ impl<A: Address, V> StampedRoutes<A, V> {
         self.table.lookup(address).map(|(prefix, route)| (prefix, &route.value))
     }
 
-    /// Looks up a batch of addresses: writes the longest prefix that contains each address, and its
-    /// value, to `found`, with overlapping cache misses. What that has beyond the addresses is set
-    /// to `None`.
-    ///
-    /// # Panics
-    ///
-    /// If `found` is shorter than `addresses`.
+    /// Calls `found` with the index of each address, the longest prefix that contains it, and its
+    /// value. The cache misses of 32 addresses overlap.
     ///
     /// # Example
     ///
@@ -342,12 +337,18 @@ impl<A: Address, V> StampedRoutes<A, V> {
     ///
     /// let ports = StampedRoutes::from_iter([(Prefix::new(0_u16, 6)?, 'a')]);
     /// let mut found = [None; 2];
-    /// ports.lookup_batch(&[80, 8080], &mut found);
+    /// ports.lookup_batch(&[80, 8080], |i, route| found[i] = route);
     /// assert_eq!(found, [Some((Prefix::new(0, 6)?, &'a')), None]);
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
-    pub fn lookup_batch<'t>(&'t self, addresses: &[A], found: &mut [Option<(Prefix<A>, &'t V)>]) {
-        self.table.batch(addresses, found, |prefix, route| (prefix, &route.value));
+    pub fn lookup_batch<'t>(
+        &'t self,
+        addresses: &[A],
+        mut found: impl FnMut(usize, Option<(Prefix<A>, &'t V)>),
+    ) {
+        self.table.lookup_batch(addresses, |i, route| {
+            found(i, route.map(|(prefix, route)| (prefix, &route.value)));
+        });
     }
 
     /// Returns the stamp of an address, and the longest prefix that contains it, if any does.

@@ -1,5 +1,7 @@
 //! The reference model of route tables: an unordered vector, scanned by each operation.
 
+use core::ops::Bound;
+
 use flowtable::Prefix;
 use flowtable::key::bits::Address;
 
@@ -64,6 +66,16 @@ impl<A: Address, V> RouteList<A, V> {
     /// All routes that cover the prefix, itself included, the shortest first.
     pub fn covering(&self, prefix: &Prefix<A>) -> Vec<(Prefix<A>, &V)> {
         self.all(&|route| covers(&route, prefix))
+    }
+
+    /// All routes from a bound on, in order.
+    pub fn iter_from(&self, bound: Bound<Prefix<A>>) -> Vec<(Prefix<A>, &V)> {
+        let order = |prefix: &Prefix<A>| (prefix.address(), prefix.len());
+        self.all(&|route| match &bound {
+            Bound::Included(from) => order(&route) >= order(from),
+            Bound::Excluded(from) => order(&route) > order(from),
+            Bound::Unbounded => true,
+        })
     }
 
     /// All routes that the prefix covers, itself included, in order.

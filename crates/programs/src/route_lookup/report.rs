@@ -78,7 +78,7 @@ impl Speed {
         let burst = Self::rate(&addresses, |addresses| {
             let mut found = [None; BURST];
             for burst in addresses.chunks_exact(BURST) {
-                table.lookup_batch(burst, &mut found);
+                table.lookup_batch(burst, |i, route| found[i] = route);
                 black_box(&found);
             }
         });
