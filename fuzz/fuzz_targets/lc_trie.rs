@@ -2,7 +2,7 @@
 #![no_main]
 
 use std::collections::{BTreeMap, btree_map};
-use std::ops::RangeBounds;
+use std::ops::{Bound, RangeBounds};
 
 use flowtable::LcTrieMap;
 use flowtable::trie::map::Entry;
@@ -87,8 +87,7 @@ impl<K: Key> Pair<K> {
 
     fn pop(&mut self, last: bool) {
         let Self { map, model } = self;
-        let end = if last { map.last_key_value() } else { map.first_key_value() };
-        let popped = end.map(|(key, _)| *key).and_then(|key| map.remove_entry(&key));
+        let popped = if last { map.pop_last() } else { map.pop_first() };
         assert_eq!(popped, if last { model.pop_last() } else { model.pop_first() });
     }
 
@@ -175,9 +174,18 @@ impl<K: Key> Pair<K> {
         }
     }
 
-    fn range(&self, from: Edge, to: Edge, ends: u64) {
+    fn range(&mut self, from: Edge, to: Edge, ends: u64) {
         let range = (from.bound::<K>(), to.bound::<K>());
         let inside = self.model.iter().filter(|(key, _)| range.contains(*key));
         assert_same(self.map.range(range), inside, ends);
+        let inside = self.model.iter_mut().filter(|(key, _)| range.contains(*key));
+        assert_same(self.map.range_mut(range), inside, ends);
+        if let Bound::Included(key) = range.0 {
+            let (mut rest, mut expected) = (self.map.split_off(&key), self.model.split_off(&key));
+            assert!(rest.iter().eq(&expected));
+            rest.validate().expect("invariant of the rest");
+            self.map.append(&mut rest);
+            self.model.append(&mut expected);
+        }
     }
 }

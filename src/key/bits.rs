@@ -271,6 +271,85 @@ impl Address for u128 {
     }
 }
 
+impl BitString for usize {
+    const BITS: u32 = Self::BITS;
+
+    #[inline]
+    fn window(&self, pos: u32) -> u64 {
+        shifted((*self as u64) << (64 - Self::BITS), pos)
+    }
+}
+
+/// One bit: `false` is before `true`.
+impl BitString for bool {
+    const BITS: u32 = 1;
+
+    #[inline]
+    fn window(&self, pos: u32) -> u64 {
+        shifted(u64::from(*self) << 63, pos)
+    }
+}
+
+/// The sign bit is inverted: negative numbers come first.
+impl BitString for i8 {
+    const BITS: u32 = Self::BITS;
+
+    #[inline]
+    fn window(&self, pos: u32) -> u64 {
+        ((*self ^ Self::MIN) as u8).window(pos)
+    }
+}
+
+/// The sign bit is inverted: negative numbers come first.
+impl BitString for i16 {
+    const BITS: u32 = Self::BITS;
+
+    #[inline]
+    fn window(&self, pos: u32) -> u64 {
+        ((*self ^ Self::MIN) as u16).window(pos)
+    }
+}
+
+/// The sign bit is inverted: negative numbers come first.
+impl BitString for i32 {
+    const BITS: u32 = Self::BITS;
+
+    #[inline]
+    fn window(&self, pos: u32) -> u64 {
+        ((*self ^ Self::MIN) as u32).window(pos)
+    }
+}
+
+/// The sign bit is inverted: negative numbers come first.
+impl BitString for i64 {
+    const BITS: u32 = Self::BITS;
+
+    #[inline]
+    fn window(&self, pos: u32) -> u64 {
+        ((*self ^ Self::MIN) as u64).window(pos)
+    }
+}
+
+/// The sign bit is inverted: negative numbers come first.
+impl BitString for i128 {
+    const BITS: u32 = Self::BITS;
+
+    #[inline]
+    fn window(&self, pos: u32) -> u64 {
+        ((*self ^ Self::MIN) as u128).window(pos)
+    }
+}
+
+/// The sign bit is inverted: negative numbers come first.
+impl BitString for isize {
+    const BITS: u32 = Self::BITS;
+
+    #[inline]
+    fn window(&self, pos: u32) -> u64 {
+        ((*self ^ Self::MIN) as usize).window(pos)
+    }
+}
+
 /// The bytes in order, each most significant bit first. `N` is at most 2^29 - 1.
 impl<const N: usize> BitString for [u8; N] {
     const BITS: u32 = {

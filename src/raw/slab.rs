@@ -305,6 +305,23 @@ impl<T, A: Allocator> Slab<T, Contiguous<T, A>> {
         self.slots.0.try_reserve_exact(entries.saturating_sub(self.slots.len())).is_ok()
     }
 
+    /// Returns mutable references to the entries at indices, which exist and ascend.
+    pub(crate) fn get_ascending_mut(
+        &mut self,
+        indices: impl Iterator<Item = u32>,
+    ) -> impl Iterator<Item = &mut T> {
+        let (mut rest, mut first) = (self.slots.0.as_mut_slice(), 0);
+        indices.map_while(move |index| {
+            let from = mem::take(&mut rest).get_mut(index.checked_sub(first)? as usize..)?;
+            let (slot, after) = from.split_first_mut()?;
+            (rest, first) = (after, index + 1);
+            match slot {
+                Slot::Occupied(entry) => Some(entry),
+                Slot::Free(_) => None,
+            }
+        })
+    }
+
     /// Returns a reference to the entry at `index`, without checking that there is one.
     ///
     /// # Safety

@@ -118,7 +118,8 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// let routes: RouteTable<u8, ()> = (0..5).map(|at| (Prefix::host(at), ())).collect();
     /// let (mut pages, mut from) = (vec![], Bound::Unbounded);
     /// loop {
-    ///     let page: Vec<u8> = routes.iter_from(from).take(2).map(|(at, ())| at.address()).collect();
+    ///     let page = routes.iter_from(from).take(2).map(|(at, ())| at.address());
+    ///     let page: Vec<u8> = page.collect();
     ///     let Some(&last) = page.last() else { break };
     ///     from = Bound::Excluded(Prefix::host(last));
     ///     pages.push(page);

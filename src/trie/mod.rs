@@ -127,9 +127,12 @@ impl<K: BitString, V> Trie<K, V> {
         (&leaf.key, &mut leaf.value)
     }
 
-    /// All leaves in slab order, which is unrelated to the order of the keys.
-    pub(crate) fn leaves_mut(&mut self) -> impl Iterator<Item = (LeafId, &K, &mut V)> {
-        self.leaves.iter_mut().map(|(id, leaf)| (LeafId(id), &leaf.key, &mut leaf.value))
+    /// The leaves with these numbers, which exist and ascend.
+    pub(crate) fn leaves_mut(
+        &mut self,
+        ids: impl Iterator<Item = u32>,
+    ) -> impl Iterator<Item = (&K, &mut V)> {
+        self.leaves.get_ascending_mut(ids).map(|leaf| (&leaf.key, &mut leaf.value))
     }
 }
 

@@ -10,7 +10,7 @@
 use core::ops::Bound;
 
 use super::node::{Child, LeafId, Link};
-use super::{InsertionPoint, SearchResult, Suffixes, Trie};
+use super::{InsertionPoint, LeafPosition, SearchResult, Suffixes, Trie};
 use crate::key::bits::BitString;
 
 /// A double-ended walk over leaves. Valid until the trie is modified.
@@ -71,6 +71,18 @@ impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
         let continues = first != last && walk.remaining > 0;
         walk.ends = if continues { self.leaf_before(last).map(|next| (first, next)) } else { None };
         self.leaf_at(last)
+    }
+
+    /// Returns the position of the first leaf.
+    pub(crate) fn first_position(&self) -> Option<LeafPosition> {
+        let link = self.first_below(Link::Root)?;
+        Some(LeafPosition { leaf: self.leaf_at(link)?, link })
+    }
+
+    /// Returns the position of the last leaf.
+    pub(crate) fn last_position(&self) -> Option<LeafPosition> {
+        let link = self.last_below(Link::Root)?;
+        Some(LeafPosition { leaf: self.leaf_at(link)?, link })
     }
 
     fn leaf_at(&self, link: Link) -> Option<LeafId> {

@@ -32,6 +32,11 @@ enum Op<K> {
     Retain(u32),
     Extract(u32, usize),
     AddToAll(u32),
+    AddToRange(Bound<K>, Bound<K>, u32),
+    Pop(bool),
+    EntryOfEnd(bool, u32),
+    /// Splits there, and appends the rest again, or the other way round.
+    Split(K, bool),
     Rebuild,
     Shrink,
     Clear,
@@ -50,8 +55,13 @@ fn op<K: Debug + Clone + 'static>(
         6 => key.clone().prop_map(Op::Remove),
         4 => key.clone().prop_map(Op::Get),
         4 => (key.clone(), any::<u32>()).prop_map(|(key, value)| Op::EntryAdd(key, value)),
-        2 => key.prop_map(Op::EntryRemove),
-        2 => (bound.clone(), bound).prop_map(|(from, to)| Op::Range(from, to)),
+        2 => key.clone().prop_map(Op::EntryRemove),
+        2 => (bound.clone(), bound.clone()).prop_map(|(from, to)| Op::Range(from, to)),
+        1 => (bound.clone(), bound, any::<u32>())
+            .prop_map(|(from, to, more)| Op::AddToRange(from, to, more)),
+        2 => any::<bool>().prop_map(Op::Pop),
+        1 => (any::<bool>(), any::<u32>()).prop_map(|(last, value)| Op::EntryOfEnd(last, value)),
+        1 => (key.clone(), any::<bool>()).prop_map(|(key, upwards)| Op::Split(key, upwards)),
         1 => (0..4_u32).prop_map(Op::Retain),
         1 => (0..4_u32, 0..20_usize).prop_map(|(remainder, most)| Op::Extract(remainder, most)),
         1 => any::<u32>().prop_map(Op::AddToAll),
@@ -140,6 +150,40 @@ fn step<K: BitString + Debug>(
             model.values_mut().for_each(|value| *value = value.wrapping_add(more));
             assert!(ours.iter_mut().eq(model.iter_mut()));
         }
+        Op::AddToRange(from, to, more) => {
+            let expected = model.iter_mut().filter(|(key, _)| within(*key, &from, &to));
+            let mut expected: Vec<_> = expected.collect();
+            expected.iter_mut().for_each(|(_, value)| **value = value.wrapping_add(more));
+            ours.range_mut((from, to)).for_each(|(_, value)| *value = value.wrapping_add(more));
+            assert!(ours.range_mut((from, to)).rev().eq(expected.into_iter().rev()));
+        }
+        Op::Pop(true) => assert_eq!(ours.pop_last(), model.pop_last()),
+        Op::Pop(false) => assert_eq!(ours.pop_first(), model.pop_first()),
+        Op::EntryOfEnd(last, value) => {
+            let entry = if last { ours.last_entry() } else { ours.first_entry() };
+            let expected = if last { model.last_entry() } else { model.first_entry() };
+            match (entry, expected) {
+                (Some(mut entry), Some(mut expected)) => {
+                    assert_eq!(entry.key(), expected.key());
+                    assert_eq!(entry.insert(value), expected.insert(value));
+                }
+                (entry, expected) => assert!(entry.is_none() && expected.is_none()),
+            }
+        }
+        Op::Split(at, upwards) => {
+            let (mut rest, mut expected) = (ours.split_off(&at), model.split_off(&at));
+            rest.validate().unwrap();
+            assert!(rest.iter().eq(&expected) && ours.iter().eq(&*model));
+            if upwards {
+                rest.append(ours);
+                expected.append(model);
+                (*ours, *model) = (rest, expected);
+            } else {
+                ours.append(&mut rest);
+                model.append(&mut expected);
+                assert!(rest.is_empty() && rest.allocation_size() == 0);
+            }
+        }
         Op::Rebuild => *ours = ours.clone().into_iter().collect(),
         Op::Shrink => {
             let (before, shape) = (ours.allocation_size(), ours.shape());
@@ -171,6 +215,8 @@ fn run<K: BitString + Debug>(ops: Vec<Op<K>>, tuning: Tuning) {
         assert!(ours.iter().rev().eq(model.iter().rev()), "back after {what}");
     }
     assert_eq!(format!("{ours:?}"), format!("{model:?}"));
+    assert!(ours.clone().into_keys().eq(model.keys().copied()));
+    assert!(ours.clone().into_values().eq(model.values().copied()));
     assert!(ours.drain().eq(model));
     assert!(ours.is_empty() && ours.allocation_size() == 0);
 }

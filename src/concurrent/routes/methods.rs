@@ -89,7 +89,7 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
     /// let at = Prefix::new(0x40_u8, 2)?;
     /// let routes: ConcurrentRoutes<u8, char> = [(at, 'a')].into_iter().collect();
     /// let (pinned, mut found) = (routes.pin(), [None; 2]);
-    /// pinned.lookup_batch(&[0x41, 0x80], &mut found);
+    /// pinned.lookup_batch(&[0x41, 0x80], |i, route| found[i] = route);
     /// assert_eq!(found.map(|route| route.map(|(_, &value)| value)), [Some('a'), None]);
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```

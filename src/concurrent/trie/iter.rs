@@ -5,17 +5,14 @@ use core::fmt;
 use core::iter::FusedIterator;
 use core::ops::Bound;
 
+use super::order::Walk;
 use super::pinned::PinnedTrie;
 use crate::concurrent::guard::Guard;
 use crate::key::bits::BitString;
 
 /// An iterator over the entries of a [`ConcurrentLcTrie`](super::ConcurrentLcTrie) in the order of
-/// their keys. Each step descends from the root. Created by [`PinnedTrie::iter`].
-pub struct TrieIter<'p, K, V, G = Guard> {
-    pinned: &'p PinnedTrie<'p, K, V, G>,
-    /// `None` at the end.
-    from: Option<Bound<K>>,
-}
+/// their keys. Created by [`PinnedTrie::iter`] and [`iter_from`](PinnedTrie::iter_from).
+pub struct TrieIter<'p, K, V>(Walk<'p, K, V>);
 
 impl<K: BitString, V, G: Borrow<Guard>> PinnedTrie<'_, K, V, G> {
     /// Returns an iterator over all entries, in the order of their keys.
@@ -28,7 +25,7 @@ impl<K: BitString, V, G: Borrow<Guard>> PinnedTrie<'_, K, V, G> {
     /// [3, 1, 2].into_iter().for_each(|key| assert!(pinned.insert(key, ()).is_ok()));
     /// assert!(pinned.iter().map(|(key, ())| key).eq([1, 2, 3]));
     /// ```
-    pub fn iter(&self) -> TrieIter<'_, K, V, G> {
+    pub fn iter(&self) -> TrieIter<'_, K, V> {
         self.iter_from(Bound::Unbounded)
     }
 
@@ -45,34 +42,32 @@ impl<K: BitString, V, G: Borrow<Guard>> PinnedTrie<'_, K, V, G> {
     /// assert_eq!(pinned.iter_from(Bound::Included(7)).count(), 2);
     /// assert_eq!(pinned.iter_from(Bound::Excluded(7)).count(), 1);
     /// ```
-    pub fn iter_from(&self, from: Bound<K>) -> TrieIter<'_, K, V, G> {
-        TrieIter { pinned: self, from: Some(from) }
+    pub fn iter_from(&self, from: Bound<K>) -> TrieIter<'_, K, V> {
+        TrieIter(self.walk(from))
     }
 }
 
-impl<'p, K: BitString, V, G: Borrow<Guard>> Iterator for TrieIter<'p, K, V, G> {
+impl<'p, K: BitString, V> Iterator for TrieIter<'p, K, V> {
     type Item = (K, &'p V);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let first = self.pinned.first(self.from?);
-        self.from = first.as_ref().map(|(key, _)| Bound::Excluded(*key));
-        first
+        self.0.next().map(|leaf| (leaf.key, &leaf.value))
     }
 }
 
-impl<K: BitString, V, G: Borrow<Guard>> FusedIterator for TrieIter<'_, K, V, G> {}
+impl<K: BitString, V> FusedIterator for TrieIter<'_, K, V> {}
 
 impl<'p, K: BitString, V, G: Borrow<Guard>> IntoIterator for &'p PinnedTrie<'_, K, V, G> {
     type Item = (K, &'p V);
-    type IntoIter = TrieIter<'p, K, V, G>;
+    type IntoIter = TrieIter<'p, K, V>;
 
-    fn into_iter(self) -> TrieIter<'p, K, V, G> {
+    fn into_iter(self) -> TrieIter<'p, K, V> {
         self.iter()
     }
 }
 
-impl<K: fmt::Debug, V, G> fmt::Debug for TrieIter<'_, K, V, G> {
+impl<K, V> fmt::Debug for TrieIter<'_, K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TrieIter").field("from", &self.from).finish_non_exhaustive()
+        f.debug_struct("TrieIter").finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! The first entry from a bound on.
+//! Walks over the entries in the order of their keys.
 #![allow(unsafe_code)]
 
 use alloc::vec::Vec;
@@ -11,31 +11,56 @@ use crate::key::bits::BitString;
 /// The slots of a node that follow the one that was visited last.
 type Rest<'t, K, V> = slice::Iter<'t, Slot<K, V>>;
 
-/// Returns the first leaf below a child within a bound. Does not recur: keys, and so the depth, may
-/// be of any length.
-///
-/// # Safety
-///
-/// The child was linked under a pin that lasts for `'t`.
-pub(super) unsafe fn first_from<'t, K: BitString, V>(
-    mut child: Child<K, V>,
-    from: &Bound<K>,
-) -> Option<&'t Leaf<K, V>> {
-    let mut open: Vec<Rest<'t, K, V>> = Vec::new();
-    loop {
-        // SAFETY: by the contract; children of a node are linked under the same pin.
-        match unsafe { child.kind() } {
-            Kind::Empty => {}
-            Kind::Leaf(leaf) if is_within(&leaf.key, from) => return Some(leaf),
-            Kind::Leaf(_) => {}
-            Kind::Node(node) => open.push(slots_from(node, from)),
+/// A walk over the leaves in order, from a bound on. Each child is loaded once: of a node that is
+/// replaced meanwhile, those that it had then. Does not recur: keys, and so the depth, may be of
+/// any length.
+pub(super) struct Walk<'t, K, V> {
+    /// The root, until it is visited.
+    root: Option<Child<K, V>>,
+    /// The nodes above the next child.
+    open: Vec<Rest<'t, K, V>>,
+    /// The bound, until a leaf is within it: then all later ones are.
+    from: Bound<K>,
+}
+
+impl<'t, K: BitString, V> Walk<'t, K, V> {
+    /// Creates a walk over the leaves below a child.
+    ///
+    /// # Safety
+    ///
+    /// The child was linked under a pin that lasts for `'t`.
+    pub(super) unsafe fn new(root: Child<K, V>, from: Bound<K>) -> Self {
+        Self { root: Some(root), open: Vec::new(), from }
+    }
+
+    /// Returns the child that is visited next.
+    fn next_child(&mut self) -> Option<Child<K, V>> {
+        if let Some(root) = self.root.take() {
+            return Some(root);
         }
-        child = loop {
-            match open.last_mut()?.next() {
-                Some(slot) => break slot.load(),
-                None => drop(open.pop()),
+        loop {
+            match self.open.last_mut()?.next() {
+                Some(slot) => return Some(slot.load()),
+                None => drop(self.open.pop()),
             }
-        };
+        }
+    }
+
+    /// Returns the next leaf.
+    pub(super) fn next(&mut self) -> Option<&'t Leaf<K, V>> {
+        loop {
+            let child = self.next_child()?;
+            // SAFETY: by the contract of `new`; children of a node are linked under the same pin,
+            // also if the node has been replaced: they are retired no earlier than it.
+            match unsafe { child.kind() } {
+                Kind::Leaf(leaf) if is_within(&leaf.key, &self.from) => {
+                    self.from = Bound::Unbounded;
+                    return Some(leaf);
+                }
+                Kind::Empty | Kind::Leaf(_) => {}
+                Kind::Node(node) => self.open.push(slots_from(node, &self.from)),
+            }
+        }
     }
 }
 

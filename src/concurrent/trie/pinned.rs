@@ -10,7 +10,7 @@ use std::panic::{catch_unwind, resume_unwind};
 
 use super::ConcurrentLcTrie;
 use super::node::{Child, Kind, Leaf};
-use super::order::first_from;
+use super::order::Walk;
 use super::write::Writer;
 use crate::concurrent::error::WouldExceed;
 use crate::concurrent::garbage::{OVERHEAD, forget_panic, help};
@@ -126,7 +126,7 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
         self.trie.garbage()
     }
 
-    /// Returns the first entry whose key is greater than `key`: one step of an iteration (T3).
+    /// Returns the first entry whose key is greater than `key`, by a descent.
     ///
     /// # Example
     ///
@@ -139,16 +139,13 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
     /// ```
     #[must_use]
     pub fn after(&self, key: &K) -> Option<(K, &V)> {
-        self.first(Bound::Excluded(*key))
+        self.iter_from(Bound::Excluded(*key)).next()
     }
 
-    pub(super) fn first(&self, from: Bound<K>) -> Option<(K, &V)> {
-        self.first_leaf(from).map(|leaf| (leaf.key, &leaf.value))
-    }
-
-    fn first_leaf(&self, from: Bound<K>) -> Option<&Leaf<K, V>> {
+    /// Begins a walk over the entries from a bound on.
+    pub(super) fn walk(&self, from: Bound<K>) -> Walk<'_, K, V> {
         // SAFETY: children are read under this pin.
-        unsafe { first_from(self.trie.root.load(), &from) }
+        unsafe { Walk::new(self.trie.root.load(), from) }
     }
 
     /// Inserts an entry, or replaces its value. Returns the former value.
@@ -220,10 +217,9 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
         K: Send + Sync + 'static,
         V: Send + Sync + 'static,
     {
-        let (mut from, mut rejected) = (Bound::Unbounded, Vec::new());
+        let (mut walk, mut rejected) = (self.walk(Bound::Unbounded), Vec::new());
         let judged = catch_unwind(AssertUnwindSafe(|| {
-            while let Some(leaf) = self.first_leaf(from) {
-                from = Bound::Excluded(leaf.key);
+            while let Some(leaf) = walk.next() {
                 if !keep(&leaf.key, &leaf.value) {
                     rejected.push(leaf);
                 }

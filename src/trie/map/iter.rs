@@ -172,26 +172,28 @@ impl<K: BitString, V> DoubleEndedIterator for Range<'_, K, V> {
 impl<K: BitString, V> FusedIterator for Range<'_, K, V> {}
 
 /// An iterator over keys and mutable values in order. See
-/// [`LcTrieMap::iter_mut`](super::LcTrieMap::iter_mut).
+/// [`LcTrieMap::iter_mut`](super::LcTrieMap::iter_mut) and
+/// [`range_mut`](super::LcTrieMap::range_mut).
 pub struct IterMut<'a, K, V> {
     entries: vec::IntoIter<Option<(&'a K, &'a mut V)>>,
 }
 
 impl<'a, K: BitString, V> IterMut<'a, K, V> {
-    pub(super) fn new(trie: &'a mut Trie<K, V>) -> Self {
-        let mut walk = trie.walk();
-        let mut ranks = vec![];
-        let mut rank = 0_u32;
+    /// Returns an iterator over the leaves of a walk.
+    pub(super) fn new(trie: &'a mut Trie<K, V>, mut walk: Walk) -> Self {
+        // Each leaf with its place in the walk, in the order of memory.
+        let mut leaves = vec![];
         while let Some(leaf) = trie.next_leaf(&mut walk) {
-            if ranks.len() <= leaf.0 as usize {
-                ranks.resize(leaf.0 as usize + 1, 0);
-            }
-            ranks[leaf.0 as usize] = rank;
-            rank += 1;
+            leaves.push((leaf.0, leaves.len()));
         }
-        let mut entries: vec::Vec<_> = core::iter::repeat_with(|| None).take(trie.len()).collect();
-        for (leaf, key, value) in trie.leaves_mut() {
-            entries[ranks[leaf.0 as usize] as usize] = Some((key, value));
+        let mut entries = vec![];
+        entries.resize_with(leaves.len(), || None);
+        leaves.sort_unstable();
+        // A walk over inconsistent keys may find a leaf twice.
+        leaves.dedup_by_key(|(leaf, _)| *leaf);
+        let (ids, places): (vec::Vec<_>, vec::Vec<_>) = leaves.into_iter().unzip();
+        for (place, entry) in places.into_iter().zip(trie.leaves_mut(ids.into_iter())) {
+            entries[place] = Some(entry);
         }
         Self { entries: entries.into_iter() }
     }

@@ -179,6 +179,69 @@ impl<K: BitString, V> LcTrieMap<K, V> {
         self.iter().next_back()
     }
 
+    /// Returns the entry of the smallest key. Cost: see
+    /// [`first_key_value`](Self::first_key_value).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut ends = flowtable::LcTrieMap::from([(5_u32, 'b'), (9, 'c'), (1, 'a')]);
+    /// *ends.first_entry().unwrap().get_mut() = 'A';
+    /// assert_eq!(ends.last_entry().unwrap().remove(), 'c');
+    /// assert_eq!((ends.pop_first(), ends.pop_last()), (Some((1, 'A')), Some((5, 'b'))));
+    /// assert_eq!((ends.pop_first(), ends.last_entry().is_none()), (None, true));
+    /// ```
+    pub fn first_entry(&mut self) -> Option<OccupiedEntry<'_, K, V>> {
+        let position = self.trie.first_position()?;
+        Some(OccupiedEntry { trie: &mut self.trie, position })
+    }
+
+    /// Returns the entry of the largest key. Cost: see [`first_key_value`](Self::first_key_value).
+    pub fn last_entry(&mut self) -> Option<OccupiedEntry<'_, K, V>> {
+        let position = self.trie.last_position()?;
+        Some(OccupiedEntry { trie: &mut self.trie, position })
+    }
+
+    /// Removes the smallest key and returns it with its value. Cost: see
+    /// [`first_key_value`](Self::first_key_value).
+    pub fn pop_first(&mut self) -> Option<(K, V)> {
+        self.first_entry().map(OccupiedEntry::remove_entry)
+    }
+
+    /// Removes the largest key and returns it with its value. Cost: see
+    /// [`first_key_value`](Self::first_key_value).
+    pub fn pop_last(&mut self) -> Option<(K, V)> {
+        self.last_entry().map(OccupiedEntry::remove_entry)
+    }
+
+    /// Moves all entries of `other` to this map, and leaves `other` empty. Replaces the values of
+    /// equal keys.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::LcTrieMap;
+    ///
+    /// let mut low = LcTrieMap::from([(1_u32, 'a'), (5, 'b'), (9, 'c')]);
+    /// let mut high = low.split_off(&5);
+    /// assert_eq!((low.len(), high.len()), (1, 2));
+    /// low.append(&mut high);
+    /// assert_eq!((low.len(), high.len()), (3, 0));
+    /// ```
+    pub fn append(&mut self, other: &mut Self) {
+        self.extend(other.drain());
+    }
+
+    /// Removes the entries from `key` on, and returns them as a map of the same tuning. O(entries
+    /// that are removed).
+    #[must_use]
+    pub fn split_off(&mut self, key: &K) -> Self {
+        let keys: Vec<K> = self.range(key..).map(|(key, _)| *key).collect();
+        let mut rest = Self::with_tuning(self.tuning());
+        rest.extend(keys.iter().filter_map(|key| self.remove_entry(key)));
+        rest
+    }
+
     /// Removes all keys and frees their memory. The tuning stays. If the drop of a value panics,
     /// the map is empty, and the others are dropped.
     pub fn clear(&mut self) {
@@ -227,9 +290,9 @@ impl<K: BitString, V> LcTrieMap<K, V> {
 
     /// Iterates over keys and mutable references to values, in the order of the keys.
     ///
-    /// The iterator allocates two pointers per key: in safe Rust, mutable references in the order
-    /// of the keys must be collected in advance. [`retain`](Self::retain) modifies values one by
-    /// one without memory.
+    /// The iterator allocates two pointers per key, and sorts the keys by their places in memory:
+    /// in safe Rust, mutable references in the order of the keys must be collected in advance.
+    /// [`retain`](Self::retain) modifies values one by one without memory.
     ///
     /// # Example
     ///
@@ -242,7 +305,8 @@ impl<K: BitString, V> LcTrieMap<K, V> {
     /// assert!(bytes.iter().eq([(&53, &26), (&443, &206)]));
     /// ```
     pub fn iter_mut(&mut self) -> IterMut<'_, K, V> {
-        IterMut::new(&mut self.trie)
+        let walk = self.trie.walk();
+        IterMut::new(&mut self.trie, walk)
     }
 
     /// Iterates over the keys in order.
@@ -263,7 +327,8 @@ impl<K: BitString, V> LcTrieMap<K, V> {
         ValuesMut(self.iter_mut())
     }
 
-    /// Iterates over the keys within `range` and their values, in order. An empty range is allowed.
+    /// Iterates over the keys within `range` and their values, in order. A range whose start is
+    /// above its end is empty; that of a `BTreeMap` panics.
     ///
     /// # Example
     ///
@@ -275,6 +340,32 @@ impl<K: BitString, V> LcTrieMap<K, V> {
     /// ```
     pub fn range(&self, range: impl RangeBounds<K>) -> Range<'_, K, V> {
         Range::new(&self.trie, range.start_bound(), range.end_bound())
+    }
+
+    /// Iterates over the keys within `range` and mutable references to their values, in order.
+    /// Cost: see [`iter_mut`](Self::iter_mut), for the keys within the range.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut map: flowtable::LcTrieMap<u16, u16> = [1, 5, 9].map(|key| (key, key)).into();
+    /// map.range_mut(..9).for_each(|(_, value)| *value += 10);
+    /// assert!(map.values().eq(&[11, 15, 9]));
+    /// assert!(map.clone().into_keys().eq([1, 5, 9]) && map.into_values().eq([11, 15, 9]));
+    /// ```
+    pub fn range_mut(&mut self, range: impl RangeBounds<K>) -> IterMut<'_, K, V> {
+        let walk = self.trie.walk_range(range.start_bound(), range.end_bound());
+        IterMut::new(&mut self.trie, walk)
+    }
+
+    /// Returns an iterator over the keys in order, which owns them.
+    pub fn into_keys(self) -> impl DoubleEndedIterator<Item = K> + ExactSizeIterator {
+        self.into_iter().map(|(key, _)| key)
+    }
+
+    /// Returns an iterator over the values in the order of their keys, which owns them.
+    pub fn into_values(self) -> impl DoubleEndedIterator<Item = V> + ExactSizeIterator {
+        self.into_iter().map(|(_, value)| value)
     }
 
     /// Frees the memory of removed keys and unused capacity. The shape of the trie stays. O(slots);

@@ -34,7 +34,9 @@ pub use iter::{IntoIter, Iter, IterMut, Keys, Range, Values, ValuesMut};
 /// | `insert`, `remove` | as `get`, and 4 to 6 slots written per key on average |
 /// | `range` from a key | as `get`, and the empty slots after the key |
 /// | a step of `iter`, `keys`, `values`, `range` | 2 or 3 slots on average |
-/// | `retain`, `iter_mut`, `values_mut`, `drain`, `clear` | O(slots), O(n) to sort or drop |
+/// | `first_entry`, `last_entry`, `pop_first`, `pop_last` | as a step of `iter`; from the root |
+/// | `range_mut`, `split_off`, `append` | as `range`; O(keys) of those that are read or moved |
+/// | `retain`, `iter_mut`, `values_mut`, `drain`, `clear` | O(slots), O(n log n) to sort, O(n) to drop |
 /// | `len`, `allocation_size` | O(1) |
 ///
 /// An insertion or removal that resizes the root reads all keys at once. A step of an iterator
