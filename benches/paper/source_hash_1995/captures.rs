@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use capture::data::{NO_CAPTURES, captures, folder};
-use capture::{Capture, Packet};
+use capture::{Capture, Tunnels, packets};
 use flowtable::hash::source_index::SourceIndex;
 use flowtable::key::bits::BitString;
 use flowtable::{FiveTuple, FlowKey};
@@ -55,7 +55,7 @@ fn keys(path: &Path) -> Result<HashSet<FlowKey>, String> {
     let mut capture = Capture::open(path).map_err(|error| error.to_string())?;
     let mut keys = HashSet::new();
     while let Some(frame) = capture.next_frame() {
-        keys.extend(Packet::of(&frame).ok().map(|packet| packet.key));
+        keys.extend(packets(&frame, Tunnels::Outer).flatten().map(|packet| packet.key));
     }
     Ok(keys)
 }

@@ -13,6 +13,8 @@ use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 
+pub use super::links::LINKS;
+
 /// Encoders of integers in a byte order.
 #[derive(Clone, Copy)]
 pub struct Endian {
@@ -53,6 +55,14 @@ pub fn pcap(endian: Endian, magic: u32, link: u32, records: &[Record<'_>]) -> Ve
         }
         out.extend(*frame);
     }
+    out
+}
+
+/// Returns a pcap of one little-endian record, whose frame had this length on the wire.
+pub fn pcap_of_cut(link: u32, record: Record<'_>, wire_len: usize) -> Vec<u8> {
+    const WIRE_LEN_AT: usize = 24 + 12;
+    let mut out = pcap(LITTLE, NANOSECONDS, link, &[record]);
+    out[WIRE_LEN_AT..WIRE_LEN_AT + 4].copy_from_slice(&(wire_len as u32).to_le_bytes());
     out
 }
 
@@ -163,66 +173,6 @@ pub fn small(endian: Endian, magic: u32) -> Vec<u8> {
     let (early, late, other) = (udp(1000, 53, 4), udp(1000, 53, 6), tcp6(40_000, 443));
     pcap(endian, magic, ETHERNET, &[(20, 7, &late), (10, 5, &early), (30, 999, &other)])
 }
-
-/// The header of pflog for IPv4: its length, the address family, and zeros.
-const PFLOG: [u8; 64] = {
-    let mut header = [0; 64];
-    (header[0], header[1]) = (61, 2);
-    header
-};
-
-/// The headers of each link type before an IPv4 packet, by link type number.
-pub const LINKS: [(u32, &[u8]); 45] = [
-    (0, &[2, 0, 0, 0]),
-    (0, &[0, 0, 0, 2]),
-    (1, b"ddddddssssss\x08\x00"),
-    (1, b"ddddddssssss\x81\x00\x00\x05\x08\x00"),
-    (1, b"ddddddssssss\x88\xa8\x00\x05\x81\x00\x00\x06\x08\x00"),
-    (1, b"ddddddssssss\x91\x00\x00\x05\x92\x00\x00\x06\x08\x00"),
-    (1, b"ddddddssssss\x88\x47\x00\x01\x00\x40\x00\x01\x11\x40"),
-    (1, b"ddddddssssss\x88\x47\x00\x01\x01\x40\x00\x00\x00\x00DDDDDDSSSSSS\x08\x00"),
-    (1, b"ddddddssssss\x81\x00\x00\x05\x88\x48\x00\x01\x11\x40"),
-    (1, b"ddddddssssss\x88\x64\x11\x00\x00\x01\x00\x1e\x00\x21"),
-    (1, b"ddddddssssss\x88\x64\x11\x00\x00\x01\x00\x1d\x21"),
-    (1, b"ddddddssssss\x88\xe7\x00\x00\x00\x01DDDDDDSSSSSS\x08\x00"),
-    (1, b"ddddddssssss\x00\x26\xaa\xaa\x03\x00\x00\x00\x08\x00"),
-    (6, b"\x10\x40ddddddssssss\xaa\xaa\x03\x00\x00\x00\x08\x00"),
-    (6, b"\x10\x40dddddd\xf3sssss\x06\x00rrrr\xaa\xaa\x03\x00\x00\x00\x08\x00"),
-    (9, &[0xff, 3, 0, 0x21]),
-    (9, &[0x21]),
-    (10, b"\x50ddddddssssss\xaa\xaa\x03\x00\x00\x00\x08\x00"),
-    (12, &[]),
-    (14, &[]),
-    (50, &[0xff, 3, 0, 0x21]),
-    (50, &[0x0f, 0, 8, 0]),
-    (51, &[0x11, 0, 0, 1, 0, 30, 0, 0x21]),
-    (101, &[]),
-    (104, &[0x0f, 0, 8, 0]),
-    (105, b"\x08\x01aa111111222222333333ss\xaa\xaa\x03\x00\x00\x00\x08\x00"),
-    (105, b"\x88\x03aa111111222222333333ss444444qq\xaa\xaa\x03\x00\x00\x00\x08\x00"),
-    (107, &[0x18, 0x41, 0x03, 0xcc]),
-    (107, &[0x18, 0x40, 0x01, 0x03, 0x00, 0x80, 0, 0, 0, 8, 0]),
-    (107, &[0x18, 0x41, 8, 0]),
-    (108, &[0, 0, 0, 2]),
-    (113, b"\x00\x00\x00\x01\x00\x06ssssss\x00\x00\x08\x00"),
-    (117, &PFLOG),
-    (
-        127,
-        b"\x00\x00\x08\x00\x00\x00\x00\x00\x08\x02aa111111222222333333ss\
-          \xaa\xaa\x03\x00\x00\x00\x08\x00",
-    ),
-    (138, b"ddddddddssssssss\x08\x00"),
-    (166, &[1, 3, 0, 0x21]),
-    (192, b"\x00\x00\x08\x00\x01\x00\x00\x00ddddddssssss\x08\x00"),
-    (204, &[0, 0xff, 3, 0, 0x21]),
-    (226, &[1, 2, 0, 4, 0, 0, 0, 30, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2]),
-    (228, &[]),
-    (239, &[2, 0, 0, 0, 5, 0, 1, 0, 7, 0, 0, 0, 34, 0, 9, 0]),
-    (242, b"gggggggggggggggggggggggggggggggggggggggg\x08\x00\x00\x00"),
-    (258, b"\x0c\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00ddddddssssss\x08\x00"),
-    (258, b"\x10\x00\x00\x00\x01\x00\x00\x00\x0c\x00\x00\x00nnnn"),
-    (276, b"\x08\x00\x00\x00\x00\x00\x00\x02\x00\x01\x00\x06ssssssss"),
-];
 
 /// Packets, bytes, first and last time of each five-tuple.
 pub type Flows = BTreeMap<Vec<String>, [u64; 4]>;

@@ -6,103 +6,176 @@
 //!     │ Ethernet │ length │ LLC, SNAP │ IP
 //!     │ Ethernet │ MPLS │ control word │ Ethernet │ IP
 //! ```
+//!
+//! Headers of fixed length are in a table: [`TAGS`].
 
-use etherparse::{EtherType, Ethernet2HeaderSlice, SingleVlanHeaderSlice};
+use etherparse::{EtherType, Ethernet2HeaderSlice, MacsecHeaderSlice, MacsecPType};
 
-use super::link::{IpAt, Version, ppp_payload, raw};
-use super::order::Order;
+use super::labels;
 use super::reject::Reject;
+use super::span::Span;
+use super::tags::{NotIp, TAGS, Then};
+use super::walk::{Next, Step, Version, Vlans};
 
 pub(crate) const MPLS: EtherType = EtherType(0x8847);
 pub(crate) const PPPOE: EtherType = EtherType(0x8864);
 const MPLS_MULTICAST: EtherType = EtherType(0x8848);
-/// Provider bridging before its standard had a number.
-const OLD_PROVIDER_BRIDGING: EtherType = EtherType(0x9200);
-const BACKBONE_BRIDGING: EtherType = EtherType(0x88e7);
+const MACSEC: EtherType = EtherType(0x88e5);
+const SERVICE_HEADER: EtherType = EtherType(0x894f);
+const TRILL: EtherType = EtherType(0x22f3);
+const REALTEK: EtherType = EtherType(0x8899);
 /// Smaller values of the type field are the length of an 802.3 frame.
 const FIRST_TYPE: u16 = 1536;
-/// An LLC header of SNAP, and a SNAP header of ether types.
-const SNAP: [u8; 6] = [0xaa, 0xaa, 0x03, 0, 0, 0];
+/// Length of an Ethernet header.
+const HEADER: usize = 14;
 
-/// Finds the IP header in an Ethernet frame.
-pub(crate) fn frame(frame: &[u8]) -> Result<IpAt, Reject> {
-    let header = Ethernet2HeaderSlice::from_slice(frame).map_err(|_| Reject::LinkCut)?;
-    payload(frame, header.ether_type(), header.slice().len())
+/// Reads an Ethernet header.
+pub(crate) fn header<'a>(span: Span<'a>, vlans: &mut Vlans) -> Result<Step<'a>, Reject> {
+    if let Some(vlan) = inter_switch_link(span) {
+        vlans.push(vlan);
+        return Ok((Next::Ethernet, span.after(26)?));
+    }
+    let header = Ethernet2HeaderSlice::from_slice(span.captured()).map_err(|_| Reject::LinkCut)?;
+    Ok((Next::EtherType(header.ether_type()), span.after(HEADER)?))
 }
 
-/// Returns the ether type at an offset.
-pub(crate) fn type_at(frame: &[u8], at: usize) -> Result<EtherType, Reject> {
-    Order::Big.u16(frame, at).map(EtherType).ok_or(Reject::LinkCut)
+/// Returns the VLAN of Cisco's ISL, which is known by its destination and its SNAP header: an
+/// Ethernet frame follows.
+fn inter_switch_link(span: Span<'_>) -> Option<u16> {
+    let is_destination = |prefix: u8| span.starts_with(&[prefix, 0x00, 0x0c, 0x00, 0x00]);
+    let has_frame = span.u8(5).ok()? >> 4 == 0;
+    let is_snap = span.captured().get(HEADER..)?.starts_with(&[0xaa, 0xaa, 0x03]);
+    let is_isl = (is_destination(0x01) || is_destination(0x03)) && has_frame && is_snap;
+    is_isl.then(|| span.u16(20).map(|vlan| vlan >> 1).ok())?
 }
 
-/// Finds the IP header after an ether type, from `offset` on.
-pub(crate) fn payload(
-    frame: &[u8],
-    mut ether_type: EtherType,
-    mut offset: usize,
-) -> Result<IpAt, Reject> {
-    // Each iteration advances `offset`, so the loop ends.
-    loop {
-        (ether_type, offset) = match ether_type {
-            EtherType::IPV4 => return Ok(IpAt { version: Version::V4, offset }),
-            EtherType::IPV6 => return Ok(IpAt { version: Version::V6, offset }),
-            EtherType::VLAN_TAGGED_FRAME
-            | EtherType::PROVIDER_BRIDGING
-            | EtherType::VLAN_DOUBLE_TAGGED_FRAME
-            | OLD_PROVIDER_BRIDGING => vlan(frame, offset)?,
-            MPLS | MPLS_MULTICAST => match after_labels(frame, offset)? {
-                Labelled::Ip(found) => return Ok(found),
-                Labelled::Ethernet(at) => inner_ethernet(frame, at)?,
-            },
-            PPPOE => ppp_payload(frame, offset + 6)?,
-            BACKBONE_BRIDGING => inner_ethernet(frame, offset + 4)?,
-            EtherType(0..FIRST_TYPE) => snap(frame, offset)?,
-            _ => return Err(Reject::NotIp),
+/// Reads the header that an ether type announces.
+pub(crate) fn payload<'a>(
+    ether_type: EtherType,
+    span: Span<'a>,
+    vlans: &mut Vlans,
+) -> Result<Step<'a>, Reject> {
+    if let Some(tag) = TAGS.iter().find(|tag| tag.ether_type == ether_type.0) {
+        if tag.is_vlan {
+            vlans.push(span.u16(0)? & 0x0fff);
+        }
+        let rest = span.after(tag.length)?;
+        return match tag.then {
+            Then::EtherType => Ok((typed(span, tag.length - 2)?, rest)),
+            Then::Header(next) => Ok((next, rest)),
         };
     }
-}
-
-fn vlan(frame: &[u8], offset: usize) -> Result<(EtherType, usize), Reject> {
-    let tag = SingleVlanHeaderSlice::from_slice(frame.get(offset..).unwrap_or_default())
-        .map_err(|_| Reject::LinkCut)?;
-    Ok((tag.ether_type(), offset + tag.slice().len()))
-}
-
-/// Reads an Ethernet header inside the frame.
-fn inner_ethernet(frame: &[u8], at: usize) -> Result<(EtherType, usize), Reject> {
-    let header = Ethernet2HeaderSlice::from_slice(frame.get(at..).unwrap_or_default())
-        .map_err(|_| Reject::LinkCut)?;
-    Ok((header.ether_type(), at + header.slice().len()))
-}
-
-/// Reads LLC with SNAP, which has an ether type; other LLC carries no IP that matters.
-pub(crate) fn snap(frame: &[u8], offset: usize) -> Result<(EtherType, usize), Reject> {
-    if !frame.get(offset..).unwrap_or_default().starts_with(&SNAP) {
-        return Err(Reject::NotIp);
-    }
-    let at = offset + SNAP.len();
-    Ok((type_at(frame, at)?, at + 2))
-}
-
-/// The payload of MPLS, which has no type field: guessed from the first half byte, as routers do.
-enum Labelled {
-    Ip(IpAt),
-    /// The offset of an Ethernet header: a pseudo-wire.
-    Ethernet(usize),
-}
-
-fn after_labels(frame: &[u8], mut offset: usize) -> Result<Labelled, Reject> {
-    loop {
-        let label = Order::Big.u32(frame, offset).ok_or(Reject::LinkCut)?;
-        offset += 4;
-        let bottom_of_stack = label & 0x100 != 0;
-        if bottom_of_stack {
-            break;
+    match ether_type {
+        MPLS | MPLS_MULTICAST => labels::payload(span),
+        MACSEC => unencrypted(span),
+        SERVICE_HEADER => service_chain(span),
+        TRILL => {
+            // Options, in words of four bytes.
+            let options = usize::from(span.u16(0)? >> 6 & 0x1f);
+            Ok((Next::Ethernet, span.after(6 + 4 * options)?))
         }
+        REALTEK => realtek(span),
+        EtherType(0..FIRST_TYPE) => llc(span),
+        EtherType(other) => Err(Reject::NotIp(NotIp::EtherType(other))),
     }
-    match frame.get(offset).ok_or(Reject::LinkCut)? >> 4 {
-        0 => Ok(Labelled::Ethernet(offset + 4)),
-        4 | 6 => raw(frame, offset).map(Labelled::Ip),
-        _ => Err(Reject::NotIp),
+}
+
+/// Returns what the ether type at this offset announces.
+pub(crate) fn typed(span: Span<'_>, at: usize) -> Result<Next, Reject> {
+    span.u16(at).map(|number| Next::EtherType(EtherType(number)))
+}
+
+/// Reads a header of MACsec whose payload is not encrypted.
+fn unencrypted(span: Span<'_>) -> Result<Step<'_>, Reject> {
+    let header = MacsecHeaderSlice::from_slice(span.captured()).map_err(|_| Reject::LinkCut)?;
+    match header.ptype() {
+        MacsecPType::Unmodified(ether_type) => {
+            Ok((Next::EtherType(ether_type), span.after(header.slice().len())?))
+        }
+        _ => Err(Reject::NotIp(NotIp::EtherType(MACSEC.0))),
+    }
+}
+
+/// Reads a network service header, RFC 8300.
+fn service_chain(span: Span<'_>) -> Result<Step<'_>, Reject> {
+    const SHORTEST: usize = 8;
+    let length = 4 * usize::from(span.u8(1)? & 0x3f);
+    let next = match span.u8(3)? {
+        1 => Next::Ip(Version::V4),
+        2 => Next::Ip(Version::V6),
+        3 => Next::Ethernet,
+        4 => Next::EtherType(SERVICE_HEADER),
+        5 => Next::EtherType(MPLS),
+        other => return Err(Reject::NotIp(NotIp::ServicePayload(other))),
+    };
+    Ok((next, span.after(length.max(SHORTEST))?))
+}
+
+/// Reads Realtek's tag of a switch port: of two or six bytes, before an ether type.
+fn realtek(span: Span<'_>) -> Result<Step<'_>, Reject> {
+    let length = match span.u8(0)? {
+        0xa0..=0xaf => 4,
+        0x04 => 8,
+        _ => return Err(Reject::NotIp(NotIp::EtherType(REALTEK.0))),
+    };
+    Ok((typed(span, length - 2)?, span.after(length)?))
+}
+
+/// Reads LLC: IP has a SAP of its own, or follows SNAP or a protocol ID of ISO.
+pub(crate) fn llc(span: Span<'_>) -> Result<Step<'_>, Reject> {
+    const UNNUMBERED: u8 = 0x03;
+    match [span.u8(0)?, span.u8(1)?, span.u8(2)?] {
+        [0xaa, 0xaa, UNNUMBERED] => snap(span.after(3)?),
+        [0x06, 0x06, UNNUMBERED] => Ok((Next::Ip(Version::V4), span.after(3)?)),
+        [0xfe, 0xfe, UNNUMBERED] => network_layer(span.after(3)?),
+        [sap, ..] => Err(Reject::NotIp(NotIp::Sap(sap))),
+    }
+}
+
+/// Reads SNAP: an organization, and an ether type, if the organization has those.
+pub(crate) fn snap(span: Span<'_>) -> Result<Step<'_>, Reject> {
+    /// RFC 1042, and the bridge tunnels of 802.1H.
+    const ETHER_TYPES: [u32; 2] = [0x00_0000, 0x00_00f8];
+    /// Of 802.1: bridged Ethernet frames, with and without check sequence.
+    const BRIDGED: u32 = 0x00_80c2;
+    let (organization, protocol) = (span.u32(0)? >> 8, span.u16(3)?);
+    let rest = span.after(5)?;
+    match (organization, protocol) {
+        (organization, _) if ETHER_TYPES.contains(&organization) => Ok((typed(span, 3)?, rest)),
+        (BRIDGED, 1 | 7) => Ok((Next::Ethernet, rest)),
+        _ => Err(Reject::NotIp(NotIp::Snap(organization))),
+    }
+}
+
+/// Reads a network layer protocol ID.
+pub(crate) fn network_layer(span: Span<'_>) -> Result<Step<'_>, Reject> {
+    let rest = span.after(1)?;
+    match span.u8(0)? {
+        0xcc => Ok((Next::Ip(Version::V4), rest)),
+        0x8e => Ok((Next::Ip(Version::V6), rest)),
+        0xcf => Ok((Next::Ppp, rest)),
+        0x80 => snap(rest),
+        other => Err(Reject::NotIp(NotIp::Nlpid(other))),
+    }
+}
+
+/// Returns whether these bytes look like an Ethernet frame: its type is a known one and, if it is
+/// that of IP, the IP header is valid.
+pub(crate) fn is_plausible(span: Span<'_>) -> bool {
+    let (Ok(ether_type), Ok(rest)) = (span.u16(HEADER - 2), span.after(HEADER)) else {
+        return false;
+    };
+    match EtherType(ether_type) {
+        EtherType::IPV4 => rest.is_cut() || labels::ip_version(rest) == Some(Version::V4),
+        EtherType::IPV6 => rest.is_cut() || labels::ip_version(rest) == Some(Version::V6),
+        EtherType(length @ 0..FIRST_TYPE) => {
+            let starts_with = |sap: u8| rest.starts_with(&[sap, sap, 0x03]);
+            let is_known = [0x06, 0x42, 0xaa, 0xfe].into_iter().any(starts_with);
+            is_known && usize::from(length) <= rest.wire()
+        }
+        MPLS | MPLS_MULTICAST | SERVICE_HEADER | TRILL => true,
+        EtherType(other) => {
+            TAGS.iter().any(|tag| tag.ether_type == other) || NotIp::EtherType(other).is_known()
+        }
     }
 }

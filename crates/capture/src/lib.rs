@@ -1,22 +1,25 @@
 //! Packet captures: from the bytes of a file or a pipe to the keys of flows.
 //!
 //! ```text
-//!     file, pipe ─► decompressed() ─► Window ─► Pcap or Pcapng ─► Frame ─► locate() ─► Packet
-//!                   gzip or not       bounded   the records       as       where IP    key, bytes,
-//!                                     memory                      captured begins      flags
+//!     file, pipe ─► decompressed() ─► Window ─► Pcap or Pcapng ─► Frame ─► packets() ─► Packet
+//!                   gzip or not       bounded   the records       as       headers      key,
+//!                                     memory                      captured to IP        bytes
 //! ```
 //!
 //! No input causes a panic, and memory stays bounded: a record is read in a window of at most 16
 //! MiB, which grows only as bytes arrive.
 //!
-//! The key of a flow is from the *outermost* IP header. A packet that has none, or one that cannot
-//! be read, is a [`Reject`], with its reason.
+//! The key of a flow is from the *outermost* IP header, or from one inside tunnels: [`Tunnels`]. A
+//! packet that has none, or one that cannot be read, is a [`Reject`], with its reason.
 
 pub mod clock;
 mod damage;
 pub mod data;
 mod ethernet;
+mod ip;
+mod labels;
 mod link;
+mod links;
 mod order;
 mod packet;
 mod pcap;
@@ -24,12 +27,18 @@ mod pcapng;
 mod reader;
 mod reject;
 mod source;
+mod span;
 pub mod synth;
+mod tags;
+mod tunnel;
+mod walk;
 mod wifi;
 mod window;
 
 pub use damage::{Damage, DamageKind, Damages};
-pub use packet::{Numbers, Packet, Ports};
+pub use packet::{Icmp, Numbers, Packet, Packets, Ports, Tunnels, packets};
 pub use reader::{Capture, End, Frame, OpenError, Opening};
 pub use reject::Reject;
 pub use source::{Decompressed, decompressed};
+pub use tags::{NotIp, WifiKind};
+pub use walk::Vlans;

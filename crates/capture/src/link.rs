@@ -1,258 +1,289 @@
-//! Location of the IP header in a frame, for the link types that captures of IP have.
+//! Headers of the link types that captures of IP have.
 //!
 //! One function per family of link types. Each reads the few bytes that determine the next header,
 //! and checks nothing else: a meter counts packets that a strict parser would refuse.
 //!
 //! Link types: <https://www.tcpdump.org/linktypes.html>.
 
-use etherparse::EtherType;
-
-use super::ethernet;
+use super::ethernet::{self, network_layer, typed};
 use super::order::Order;
 use super::reject::Reject;
+use super::span::Span;
+use super::tags::NotIp;
+use super::walk::{Next, Step, Version, Vlans};
 use super::wifi;
 
-/// The link type of per-packet information.
-const PPI: u16 = 192;
-
-/// The link type of the packet tap of macOS.
-const PACKET_TAP: u16 = 258;
-
-/// A version of IP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Version {
-    V4,
-    V6,
-}
-
-/// The location of the outermost IP header in a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct IpAt {
-    /// The version that the link layer announces.
-    pub version: Version,
-    /// Bytes before it.
-    pub offset: usize,
-}
-
-/// Finds the outermost IP header of a frame of this link type.
-pub(crate) fn locate(link: u16, frame: &[u8]) -> Result<IpAt, Reject> {
+/// Reads the first header of a frame of this link type.
+pub(crate) fn header<'a>(link: u16, span: Span<'a>, vlans: &mut Vlans) -> Result<Step<'a>, Reject> {
     match link {
-        0 => loopback(frame, Order::Little, 0, 4),
-        1 => ethernet::frame(frame),
-        6 => token_ring(frame),
-        9 => ppp(frame, 0),
-        10 => fddi(frame),
-        12 | 14 | 101 | 228 | 229 => raw(frame, 0),
-        50 => ppp_serial(frame),
-        51 => ethernet::payload(frame, ethernet::PPPOE, 0),
-        104 => hdlc(frame, 0),
-        105 => wifi::frame(frame, 0),
-        107 => frame_relay(frame),
-        108 => loopback(frame, Order::Big, 0, 4),
-        109 => loopback(frame, Order::Little, 0, 12),
-        113 => cooked(frame, 14, 16),
-        117 => packet_filter(frame),
-        119 => wifi::frame(frame, wifi::PRISM),
-        127 => wifi::radiotap(frame),
-        138 => cooked(frame, 16, 18),
-        166 => ppp_daemon(frame),
-        PPI => per_packet_information(frame),
-        204 => ppp(frame, 1),
-        205 => hdlc(frame, 1),
-        226 => ipnet(frame),
-        239 => netfilter_log(frame),
-        242 => cooked(frame, 40, 44),
-        PACKET_TAP => packet_tap(frame),
-        276 => cooked(frame, 0, 20),
-        _ => Err(Reject::UnknownLink),
-    }
-}
-
-/// Raw IP: the version is in the IP header.
-pub(crate) fn raw(frame: &[u8], offset: usize) -> Result<IpAt, Reject> {
-    match frame.get(offset).ok_or(Reject::LinkCut)? >> 4 {
-        4 => Ok(IpAt { version: Version::V4, offset }),
-        6 => Ok(IpAt { version: Version::V6, offset }),
-        _ => Err(Reject::WrongVersion),
+        0 => loopback(span, Order::Little, 0, 4),
+        1 => Ok((Next::Ethernet, span)),
+        6 => token_ring(span),
+        9 => Ok((Next::Ppp, span)),
+        10 => fddi(span),
+        11 | 100 => atm(span),
+        12 | 14 | 101 | 228 | 229 => Ok((Next::Raw, span)),
+        50 => ppp_serial(span),
+        51 => Ok((Next::EtherType(ethernet::PPPOE), span)),
+        104 => hdlc(span),
+        105 => Ok((Next::Wifi { is_padded: false }, span)),
+        106 => classical_ip(span),
+        107 => frame_relay(span),
+        108 => loopback(span, Order::Big, 0, 4),
+        109 => loopback(span, Order::Little, 0, 12),
+        113 => cooked(span, 14, 16),
+        117 => packet_filter(span),
+        119 | 163 => wifi::prism(span),
+        122 => Ok((Next::Llc, span.after(16)?)),
+        123 => sun_atm(span),
+        127 => wifi::radiotap(span),
+        138 => cooked(span, 16, 18),
+        166 => ppp_daemon(span),
+        192 => per_packet_information(span),
+        197 => extensible_record(span),
+        204 => Ok((Next::Ppp, span.after(1)?)),
+        205 => hdlc(span.after(1)?),
+        206 => frame_relay(span.after(1)?),
+        226 => ipnet(span),
+        239 => netfilter_log(span),
+        // Network analyzers and Ethernet with its preamble.
+        240 => Ok((Next::Ethernet, span.after(4)?)),
+        241 => Ok((Next::Ethernet, span.after(12)?)),
+        259 | 274 => Ok((Next::Ethernet, span.after(8)?)),
+        242 => cooked(span, 40, 44),
+        258 => packet_tap(span),
+        276 => cooked(span, 0, 20),
+        // Tags of a switch port. Marvell's with an ether type has link type 285.
+        281 => Ok((typed(span, 16)?, span.after(18)?)),
+        282 => Ok((Next::Ethernet, span.after(4)?)),
+        284 => marvell(span, vlans),
+        285 => Ok((Next::Ethernet, span)),
+        _ => Err(Reject::UnknownLink(link)),
     }
 }
 
 /// BSD's loopback and similar link types: an address family, in the byte order of the capturing
 /// host.
-fn loopback(frame: &[u8], order: Order, at: usize, offset: usize) -> Result<IpAt, Reject> {
-    let family = order.u32(frame, at).ok_or(Reject::LinkCut)?;
+fn loopback(span: Span<'_>, order: Order, at: usize, length: usize) -> Result<Step<'_>, Reject> {
+    let family = span.u32_in(order, at)?;
     // No family needs the upper half: if it is set, the byte order is the other one.
-    address_family(if family > 0xffff { family.swap_bytes() } else { family }, offset)
+    address_family(if family > 0xffff { family.swap_bytes() } else { family }, span, length)
 }
 
 /// Maps an address family. The numbers of IPv6 are those of Linux, Windows, the BSDs and macOS.
-fn address_family(family: u32, offset: usize) -> Result<IpAt, Reject> {
-    match family {
-        2 => Ok(IpAt { version: Version::V4, offset }),
-        10 | 23 | 24 | 26 | 28 | 30 => Ok(IpAt { version: Version::V6, offset }),
-        _ => Err(Reject::NotIp),
-    }
+fn address_family(family: u32, span: Span<'_>, length: usize) -> Result<Step<'_>, Reject> {
+    let version = match family {
+        2 => Version::V4,
+        10 | 23 | 24 | 26 | 28 | 30 => Version::V6,
+        _ => return Err(Reject::NotIp(NotIp::Family(family))),
+    };
+    Ok((Next::Ip(version), span.after(length)?))
 }
 
-/// Linux's cooked captures, IP over FireWire and over InfiniBand: a header of `offset` bytes with
+/// Linux's cooked captures, IP over FireWire and over InfiniBand: a header of `length` bytes with
 /// an ether type in it.
-fn cooked(frame: &[u8], ether_type_at: usize, offset: usize) -> Result<IpAt, Reject> {
-    if frame.len() < offset {
-        return Err(Reject::LinkCut);
-    }
-    let ether_type = ethernet::type_at(frame, ether_type_at)?;
-    ethernet::payload(frame, ether_type, offset)
+fn cooked(span: Span<'_>, ether_type_at: usize, length: usize) -> Result<Step<'_>, Reject> {
+    Ok((typed(span, ether_type_at)?, span.after(length)?))
 }
 
 /// Cisco's HDLC: address, control, ether type.
-fn hdlc(frame: &[u8], at: usize) -> Result<IpAt, Reject> {
-    ethernet::payload(frame, ethernet::type_at(frame, at + 2)?, at + 4)
+fn hdlc(span: Span<'_>) -> Result<Step<'_>, Reject> {
+    cooked(span, 2, 4)
 }
 
 /// FDDI: frame control, two addresses, LLC and SNAP.
-fn fddi(frame: &[u8]) -> Result<IpAt, Reject> {
-    let control = *frame.first().ok_or(Reject::LinkCut)?;
-    let is_llc = control & 0x30 == 0x10;
-    llc(frame, 13, is_llc)
+fn fddi(span: Span<'_>) -> Result<Step<'_>, Reject> {
+    let is_llc = span.u8(0)? & 0x30 == 0x10;
+    llc(span, 13, is_llc)
 }
 
 /// Token ring: access and frame control, two addresses, perhaps a source route, LLC and SNAP.
-fn token_ring(frame: &[u8]) -> Result<IpAt, Reject> {
+fn token_ring(span: Span<'_>) -> Result<Step<'_>, Reject> {
     const HEADER: usize = 14;
-    let control = *frame.get(1).ok_or(Reject::LinkCut)?;
+    let is_llc = span.u8(1)? & 0xc0 == 0x40;
     // The first bit of the source address, which is no group, shows that a route follows.
-    let is_routed = frame.get(8).ok_or(Reject::LinkCut)? & 0x80 != 0;
+    let is_routed = span.u8(8)? & 0x80 != 0;
     let route = match is_routed {
-        true => usize::from(frame.get(HEADER).ok_or(Reject::LinkCut)? & 0x1f),
+        true => usize::from(span.u8(HEADER)? & 0x1f),
         false => 0,
     };
-    llc(frame, HEADER + route, control & 0xc0 == 0x40)
+    llc(span, HEADER + route, is_llc)
 }
 
-/// Reads LLC and SNAP, if the frame has them.
-fn llc(frame: &[u8], offset: usize, is_llc: bool) -> Result<IpAt, Reject> {
+/// Returns LLC and SNAP, if the frame has them: other frames manage the ring.
+fn llc(span: Span<'_>, length: usize, is_llc: bool) -> Result<Step<'_>, Reject> {
+    const NULL_SAP: u8 = 0;
     if !is_llc {
-        return Err(Reject::NotIp);
+        return Err(Reject::NotIp(NotIp::Sap(NULL_SAP)));
     }
-    let (ether_type, offset) = ethernet::snap(frame, offset)?;
-    ethernet::payload(frame, ether_type, offset)
+    Ok((Next::Llc, span.after(length)?))
+}
+
+/// ATM by RFC 2684: LLC and SNAP. Bridged frames are padded there.
+fn atm(span: Span<'_>) -> Result<Step<'_>, Reject> {
+    const BRIDGED: [u8; 7] = [0xaa, 0xaa, 0x03, 0x00, 0x80, 0xc2, 0x00];
+    let is_ethernet = span.starts_with(&BRIDGED) && matches!(span.u8(7)?, 1 | 7);
+    match is_ethernet {
+        true => Ok((Next::Ethernet, span.after(10)?)),
+        false => Ok((Next::Llc, span)),
+    }
+}
+
+/// ATM of Linux: LLC and SNAP, or IP.
+fn classical_ip(span: Span<'_>) -> Result<Step<'_>, Reject> {
+    if span.starts_with(&[0xaa, 0xaa, 0x03]) { atm(span) } else { Ok((Next::Raw, span)) }
+}
+
+/// ATM of Sun: flags with the type of traffic, and a circuit.
+fn sun_atm(span: Span<'_>) -> Result<Step<'_>, Reject> {
+    const LAN_EMULATION: u8 = 1;
+    match span.u8(0)? & 0x0f {
+        LAN_EMULATION => Ok((Next::Ethernet, span.after(6)?)),
+        _ => atm(span.after(4)?),
+    }
 }
 
 /// Frame relay, RFC 2427: an address of two bytes or more, and an identifier of the protocol; or
 /// Cisco's encapsulation, which has an ether type.
-fn frame_relay(frame: &[u8]) -> Result<IpAt, Reject> {
+fn frame_relay(span: Span<'_>) -> Result<Step<'_>, Reject> {
     const UNNUMBERED: u8 = 0x03;
     // The last byte of the address is odd.
-    let address = frame.iter().take(4).position(|byte| byte & 1 == 1).ok_or(Reject::LinkCut)?;
-    let mut at = address + 1;
-    if frame.get(at) != Some(&UNNUMBERED) {
-        return ethernet::payload(frame, ethernet::type_at(frame, at)?, at + 2);
+    let last = span.captured().iter().take(4).position(|byte| byte & 1 == 1);
+    let rest = span.after(last.ok_or(Reject::LinkCut)? + 1)?;
+    if !rest.starts_with(&[UNNUMBERED]) {
+        return Ok((typed(rest, 0)?, rest.after(2)?));
     }
-    at += 1;
-    if frame.get(at) == Some(&0) {
-        at += 1;
-    }
-    match *frame.get(at).ok_or(Reject::LinkCut)? {
-        0xcc => Ok(IpAt { version: Version::V4, offset: at + 1 }),
-        0x8e => Ok(IpAt { version: Version::V6, offset: at + 1 }),
-        // SNAP without LLC.
-        0x80 => ethernet::payload(frame, ethernet::type_at(frame, at + 4)?, at + 6),
-        _ => Err(Reject::NotIp),
-    }
+    let rest = rest.after(1)?;
+    let is_padded = rest.starts_with(&[0]);
+    network_layer(if is_padded { rest.after(1)? } else { rest })
 }
 
 /// Solaris' IP observability: a header with an address family.
-fn ipnet(frame: &[u8]) -> Result<IpAt, Reject> {
-    address_family(u32::from(*frame.get(1).ok_or(Reject::LinkCut)?), 24)
+fn ipnet(span: Span<'_>) -> Result<Step<'_>, Reject> {
+    address_family(span.u8(1)?.into(), span, 24)
 }
 
-/// The packet tap of macOS: a header with its length, before a frame of another link type.
-fn packet_tap(frame: &[u8]) -> Result<IpAt, Reject> {
-    let length = Order::Little.u32(frame, 0).ok_or(Reject::LinkCut)? as usize;
-    let inner = Order::Little.u32(frame, 8).ok_or(Reject::LinkCut)?;
-    tapped(frame, length, inner)
-}
-
-/// PPP, with or without the address and control bytes of HDLC.
-fn ppp(frame: &[u8], at: usize) -> Result<IpAt, Reject> {
-    let at =
-        if frame.get(at..).unwrap_or_default().starts_with(&[0xff, 0x03]) { at + 2 } else { at };
-    ppp_protocol(frame, at)
+/// Reads PPP, with or without the address and control bytes of HDLC: a protocol of two bytes, or
+/// one if that is odd.
+pub(crate) fn ppp(span: Span<'_>) -> Result<Step<'_>, Reject> {
+    let span = if span.starts_with(&[0xff, 0x03]) { span.after(2)? } else { span };
+    let first = span.u8(0)?;
+    let (protocol, rest) = match first & 1 {
+        1 => (u16::from(first), span.after(1)?),
+        _ => (span.u16(0)?, span.after(2)?),
+    };
+    match protocol {
+        0x0021 => Ok((Next::Ip(Version::V4), rest)),
+        0x0057 => Ok((Next::Ip(Version::V6), rest)),
+        0x0281 | 0x0283 => Ok((Next::EtherType(ethernet::MPLS), rest)),
+        other => Err(Reject::NotIp(NotIp::Ppp(other))),
+    }
 }
 
 /// PPP or Cisco's HDLC, distinguished by the address byte.
-fn ppp_serial(frame: &[u8]) -> Result<IpAt, Reject> {
-    match frame.first() {
-        Some(0x0f | 0x8f) => hdlc(frame, 0),
-        _ => ppp(frame, 0),
+fn ppp_serial(span: Span<'_>) -> Result<Step<'_>, Reject> {
+    match span.u8(0)? {
+        0x0f | 0x8f => hdlc(span),
+        _ => Ok((Next::Ppp, span)),
     }
 }
 
 /// PPP as captured by the PPP daemon of Linux: the direction replaces the address.
-fn ppp_daemon(frame: &[u8]) -> Result<IpAt, Reject> {
-    ppp_protocol(frame, if frame.get(1) == Some(&0x03) { 2 } else { 0 })
-}
-
-/// Finds the IP header after a PPP protocol.
-fn ppp_protocol(frame: &[u8], at: usize) -> Result<IpAt, Reject> {
-    let (ether_type, offset) = ppp_payload(frame, at)?;
-    ethernet::payload(frame, ether_type, offset)
-}
-
-/// Reads a PPP protocol, which has two bytes, or one if that is odd. Returns the ether type that is
-/// equal to it, and the offset of the payload.
-pub(crate) fn ppp_payload(frame: &[u8], at: usize) -> Result<(EtherType, usize), Reject> {
-    let first = *frame.get(at).ok_or(Reject::LinkCut)?;
-    let (protocol, offset) = match first & 1 {
-        1 => (u16::from(first), at + 1),
-        _ => (Order::Big.u16(frame, at).ok_or(Reject::LinkCut)?, at + 2),
-    };
-    match protocol {
-        0x0021 => Ok((EtherType::IPV4, offset)),
-        0x0057 => Ok((EtherType::IPV6, offset)),
-        0x0281 | 0x0283 => Ok((ethernet::MPLS, offset)),
-        _ => Err(Reject::NotIp),
-    }
+fn ppp_daemon(span: Span<'_>) -> Result<Step<'_>, Reject> {
+    let has_control = matches!(span.u8(1), Ok(0x03));
+    Ok((Next::Ppp, span.after(if has_control { 2 } else { 0 })?))
 }
 
 /// The log of BSD's packet filter: the header's length and an address family.
-fn packet_filter(frame: &[u8]) -> Result<IpAt, Reject> {
-    let [length, family, _, _] = *frame.first_chunk().ok_or(Reject::LinkCut)?;
-    address_family(family.into(), usize::from(length).next_multiple_of(4))
+fn packet_filter(span: Span<'_>) -> Result<Step<'_>, Reject> {
+    let (length, family) = (span.u8(0)?, span.u8(1)?);
+    address_family(family.into(), span, usize::from(length).next_multiple_of(4))
 }
 
 /// The log of Linux's netfilter: attributes, one of which is the packet.
-fn netfilter_log(frame: &[u8]) -> Result<IpAt, Reject> {
+fn netfilter_log(span: Span<'_>) -> Result<Step<'_>, Reject> {
+    const HEADER: usize = 4;
     const PACKET: u16 = 9;
-    let mut at = 4;
+    let mut rest = span.after(HEADER)?;
     loop {
-        // Attributes are in the byte order of the capturing host; captures of big-endian hosts
-        // are not recognised.
-        let length = Order::Little.u16(frame, at).ok_or(Reject::LinkCut)?;
-        let kind = Order::Little.u16(frame, at + 2).ok_or(Reject::LinkCut)?;
+        // Numbers are in the byte order of the capturing host. No kind needs the upper byte.
+        let order = if rest.u8(2)? == 0 { Order::Big } else { Order::Little };
+        let (length, kind) = (rest.u16_in(order, 0)?, rest.u16_in(order, 2)?);
         match (length, kind) {
             (0..4, _) => return Err(Reject::LinkCut),
-            (_, PACKET) => return raw(frame, at + 4),
-            _ => at += usize::from(length).next_multiple_of(4),
+            (_, PACKET) => return Ok((Next::Raw, copied(rest.first(length.into()).after(4)?))),
+            _ => rest = rest.after(usize::from(length).next_multiple_of(4))?,
         }
     }
 }
 
-/// Per-packet information: a header before a frame of another link type, mostly of wireless
-/// networks.
-fn per_packet_information(frame: &[u8]) -> Result<IpAt, Reject> {
-    let length = Order::Little.u16(frame, 2).ok_or(Reject::LinkCut)?;
-    let inner = Order::Little.u32(frame, 4).ok_or(Reject::LinkCut)?;
-    tapped(frame, length.into(), inner)
+/// Returns a packet of which netfilter has copied a part: its length is in its header only.
+fn copied(packet: Span<'_>) -> Span<'_> {
+    let length = match packet.u8(0).unwrap_or_default() >> 4 {
+        4 => packet.u16(2).unwrap_or_default().into(),
+        6 => 40 + usize::from(packet.u16(4).unwrap_or_default()),
+        _ => 0,
+    };
+    packet.of_length(length)
 }
 
-/// Finds the IP header in a frame of the link type `inner`, after a header of this length. Another
-/// header of this kind in it is refused: many in a crafted frame would exhaust the stack.
-fn tapped(frame: &[u8], length: usize, inner: u32) -> Result<IpAt, Reject> {
+/// Per-packet information: a header before a frame of another link type, mostly of wireless
+/// networks.
+fn per_packet_information(span: Span<'_>) -> Result<Step<'_>, Reject> {
+    let length = span.u16_in(Order::Little, 2)?;
+    let inner = span.u32_in(Order::Little, 4)?;
+    tapped(span, length.into(), inner)
+}
+
+/// The packet tap of macOS: a header with its length, before a frame of another link type.
+fn packet_tap(span: Span<'_>) -> Result<Step<'_>, Reject> {
+    let length = span.u32_in(Order::Little, 0)? as usize;
+    let inner = span.u32_in(Order::Little, 8)?;
+    tapped(span, length, inner)
+}
+
+/// Returns the frame of the link type `inner` after a header of this length.
+fn tapped(span: Span<'_>, length: usize, inner: u32) -> Result<Step<'_>, Reject> {
     const SHORTEST: usize = 8;
-    let rest = frame.get(length..).ok_or(Reject::LinkCut)?;
-    let is_inner = |inner: &u16| length >= SHORTEST && ![PPI, PACKET_TAP].contains(inner);
-    let inner = u16::try_from(inner).ok().filter(is_inner);
-    let found = locate(inner.ok_or(Reject::UnknownLink)?, rest)?;
-    Ok(IpAt { offset: found.offset + length, ..found })
+    let inner = u16::try_from(inner).unwrap_or(u16::MAX);
+    let rest = span.after(length)?;
+    match length {
+        0..SHORTEST => Err(Reject::LinkCut),
+        _ => Ok((Next::Link(inner), rest)),
+    }
+}
+
+/// Endace's extensible record format: a header, extensions of it, and a frame by its type.
+fn extensible_record(span: Span<'_>) -> Result<Step<'_>, Reject> {
+    const HEADER: usize = 16;
+    const EXTENSION: usize = 8;
+    const HAS_EXTENSION: u8 = 0x80;
+    let kind = span.u8(8)?;
+    let mut rest = span.after(HEADER)?;
+    let mut has_extension = kind & HAS_EXTENSION != 0;
+    while has_extension {
+        has_extension = rest.u8(0)? & HAS_EXTENSION != 0;
+        rest = rest.after(EXTENSION)?;
+    }
+    match kind & !HAS_EXTENSION {
+        1 | 10 | 15 | 19 => ppp_serial(rest),
+        2 | 11 | 16 | 20 => Ok((Next::Ethernet, rest.after(2)?)),
+        // A header of the channel.
+        5 | 17 => ppp_serial(rest.after(4)?),
+        4 => atm(rest.after(4)?),
+        9 => atm(rest.after(8)?),
+        22 | 23 => Ok((Next::Raw, rest)),
+        other => Err(Reject::NotIp(NotIp::Record(other))),
+    }
+}
+
+/// Marvell's tag of a switch port between the addresses and the ether type: if the frame had a
+/// VLAN tag, it replaces that.
+fn marvell<'a>(span: Span<'a>, vlans: &mut Vlans) -> Result<Step<'a>, Reject> {
+    const ADDRESSES: usize = 12;
+    let is_tagged = span.u8(ADDRESSES)? & 0x20 != 0;
+    if is_tagged {
+        vlans.push(span.u16(ADDRESSES + 2)? & 0x0fff);
+    }
+    Ok((typed(span, ADDRESSES + 4)?, span.after(ADDRESSES + 6)?))
 }

@@ -1,24 +1,20 @@
-//! Parsing of IP and transport headers into the key of a flow.
+//! Packets of a frame: the key of the flow, and the fields that a meter needs.
 //!
 //! ```text
-//!     │ IPv4 │ options │ ports …                  first fragment, or not fragmented
-//!     │ IPv4 │ …                                  later fragment: ports 0
-//!     │ IPv6 │ extension │ extension │ ports …    the last "next header" is the protocol
+//!     frame ─► Walk ─► Ip ─► transport header ─► Packet
+//!               ▲       │
+//!               └───────┘ the content of a tunnel, if it is wanted
 //! ```
-//!
-//! Extension headers are parsed here: `etherparse` stops at the first truncated one, and supports
-//! fewer of them.
 
-use core::net::{Ipv4Addr, Ipv6Addr};
-
-use etherparse::err::ipv4::{HeaderError, HeaderSliceError};
-use etherparse::{IpNumber, Ipv4Header, Ipv4HeaderSlice, Ipv6Header, Ipv6HeaderSlice};
+use etherparse::IpNumber;
 use flowtable::{FiveTuple, FlowKey, TcpFlags};
 
-use super::link::{IpAt, Version, locate};
-use super::order::Order;
+use super::ip::{Addresses, Fragment, Ip};
 use super::reader::Frame;
 use super::reject::Reject;
+use super::span::Span;
+use super::tunnel;
+use super::walk::{Next, Step, Vlans, Walk};
 
 /// Protocols whose headers begin with two ports.
 const HAVE_PORTS: [IpNumber; 5] =
@@ -27,16 +23,21 @@ const HAVE_PORTS: [IpNumber; 5] =
 /// The properties of a packet that a meter needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// The key of its flow, in its direction.
+    /// The key of its flow, in its direction. That of a message of ICMP is [`FlowKey::icmp`].
     pub key: FlowKey,
-    /// Length of the IP packet, as its header has it.
+    pub vlans: Vlans,
+    /// The number of tunnels around it that were entered.
+    pub depth: u8,
+    /// Length of the IP packet, as its header has it, up to what the frame can hold.
     pub bytes: u64,
+    /// Whether the header claims more than the frame can hold.
+    pub is_overlong: bool,
     /// Nanoseconds since the epoch.
     pub time_ns: u64,
     /// TCP flags, if they were captured.
     pub flags: Option<TcpFlags>,
-    /// Type and code of ICMP of either version, in the upper and lower byte, if they were captured.
-    pub icmp: Option<u16>,
+    /// Type and code of ICMP of either version, if they were captured.
+    pub icmp: Option<Icmp>,
     /// Sequence numbers, if there are flags.
     pub numbers: Option<Numbers>,
     /// The origin of the ports in the key.
@@ -54,177 +55,219 @@ pub struct Numbers {
     pub payload: u64,
 }
 
+/// The first fields of a message of ICMP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Icmp {
+    pub kind: u8,
+    pub code: u8,
+    /// Of a query or its answer; of other types, the field in its place. 0 if it was not captured.
+    pub identifier: u16,
+}
+
 /// The origin of the ports in the key of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ports {
     /// The ports of the packet.
     Read,
-    /// 0: the protocol has none.
+    /// 0: the protocol has none. Or type, code and identifier of ICMP.
     None,
     /// 0: only the first fragment of a packet has them.
     LaterFragment,
-    /// 0: the capture ends before them.
+    /// 0: the packet or the capture ends before them.
     Cut,
 }
 
-impl Packet {
-    /// Reads the outermost IP header of a frame.
-    pub fn of(frame: &Frame<'_>) -> Result<Self, Reject> {
-        let IpAt { version, offset } = locate(frame.link, frame.data)?;
-        let ip = frame.data.get(offset..).unwrap_or_default();
-        match version {
-            // A packet longer than the field allows, on its way to or from a network card with
-            // segmentation offload, has a length of 0.
-            Version::V4 => Self::v4(ip, frame.time_ns, |length| match length {
-                0 => u64::from(frame.wire_len).saturating_sub(offset as u64),
-                _ => length.into(),
-            }),
-            Version::V6 => Self::v6(ip, frame.time_ns),
-        }
-    }
+/// The IP header that gives a packet its key, if there are several: that of a tunnel, or one inside
+/// it.
+///
+/// A tunnel whose content is not IP, or cannot be read, counts by its own header; so do later
+/// fragments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tunnels {
+    /// The outermost header.
+    #[default]
+    Outer,
+    /// The header inside the outermost tunnel.
+    One,
+    /// The innermost header.
+    All,
+}
 
-    fn v4(ip: &[u8], time_ns: u64, bytes: impl Fn(u16) -> u64) -> Result<Self, Reject> {
-        // Truncated options are replaced by zeros: they are not read.
-        let mut padded = [0; Ipv4Header::MAX_LEN];
-        let header = match Ipv4HeaderSlice::from_slice(ip) {
-            Err(HeaderSliceError::Len(_)) if ip.len() >= Ipv4Header::MIN_LEN => {
-                padded[..ip.len()].copy_from_slice(ip);
-                Ipv4HeaderSlice::from_slice(&padded)
-            }
-            result => result,
-        };
-        let header = header.map_err(|error| match error {
-            HeaderSliceError::Len(_) => Reject::IpCut,
-            HeaderSliceError::Content(HeaderError::UnexpectedVersion { .. }) => {
-                Reject::WrongVersion
-            }
-            HeaderSliceError::Content(HeaderError::HeaderLengthSmallerThanHeader { .. }) => {
-                Reject::ShortHeader
-            }
-        })?;
-        let payload = ip.get(header.slice().len()..).unwrap_or_default();
-        let is_later = header.fragments_offset().value() > 0;
-        let transport = Transport::new(header.protocol(), is_later, payload);
-        let key =
-            FlowKey::V4(transport.key::<Ipv4Addr>(header.source_addr(), header.destination_addr()));
-        let ip_header = header.slice().len() as u64;
-        Ok(transport.packet(key, bytes(header.total_len()), ip_header, time_ns))
-    }
+impl Tunnels {
+    /// The maximum number of tunnels around a packet.
+    const MAX_DEPTH: u8 = 16;
 
-    fn v6(ip: &[u8], time_ns: u64) -> Result<Self, Reject> {
-        if ip.len() < Ipv6Header::LEN {
-            return Err(Reject::IpCut);
+    /// Returns whether a tunnel inside `depth` others is entered.
+    const fn are_entered(self, depth: u8) -> bool {
+        match self {
+            Self::Outer => false,
+            Self::One => depth == 0,
+            Self::All => depth < Self::MAX_DEPTH,
         }
-        let header = Ipv6HeaderSlice::from_slice(ip).map_err(|_| Reject::WrongVersion)?;
-        let transport = after_extensions(header.next_header(), &ip[Ipv6Header::LEN..]);
-        let key =
-            FlowKey::V6(transport.key::<Ipv6Addr>(header.source_addr(), header.destination_addr()));
-        let ip_header = Ipv6Header::LEN as u64;
-        Ok(transport.packet(
-            key,
-            ip_header + u64::from(header.payload_length()),
-            ip_header,
-            time_ns,
-        ))
     }
 }
 
-/// The transport header of an IP packet.
-struct Transport {
-    protocol: IpNumber,
+/// Returns the packets of a frame: one, or those of an aggregate of a wireless network (A-MSDU).
+pub fn packets<'a>(frame: &Frame<'a>, tunnels: Tunnels) -> Packets<'a> {
+    let start = (Next::Link(frame.link), Span::new(frame.data, frame.wire_len));
+    Packets { next: Some(start), tunnels, time_ns: frame.time_ns }
+}
+
+/// The iterator that [`packets`] returns.
+pub struct Packets<'a> {
+    next: Option<Step<'a>>,
+    tunnels: Tunnels,
+    time_ns: u64,
+}
+
+impl Iterator for Packets<'_> {
+    type Item = Result<Packet, Reject>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let start = self.next.take()?;
+        let mut walk = Walk::new();
+        let packet = Packet::parse(&mut walk, start, self.tunnels, self.time_ns);
+        self.next = walk.subframes.map(|rest| (Next::Subframes, rest));
+        Some(packet)
+    }
+}
+
+impl Packet {
+    /// Returns the first packet of a frame, by its outermost IP header.
+    pub fn of(frame: &Frame<'_>) -> Result<Self, Reject> {
+        packets(frame, Tunnels::Outer).next().unwrap_or(Err(Reject::LinkCut))
+    }
+
+    fn parse<'a>(
+        walk: &mut Walk<'a>,
+        start: Step<'a>,
+        tunnels: Tunnels,
+        time_ns: u64,
+    ) -> Result<Self, Reject> {
+        let (version, span) = walk.find_ip(start)?;
+        let mut ip = Ip::parse(version, span)?;
+        let mut vlans = walk.vlans;
+        let mut depth = 0;
+        while tunnels.are_entered(depth) {
+            let Some(inner) = content(walk, &ip) else { break };
+            (ip, vlans, depth) = (inner, walk.vlans, depth + 1);
+        }
+        let Transport { sockets, ports, tcp, icmp } = Transport::parse(&ip);
+        Ok(Self {
+            key: key(&ip, sockets, icmp),
+            vlans,
+            depth,
+            bytes: ip.length as u64,
+            is_overlong: ip.is_overlong,
+            time_ns,
+            flags: tcp.map(|tcp| tcp.flags),
+            icmp,
+            numbers: tcp.map(|tcp| tcp.numbers),
+            ports,
+        })
+    }
+}
+
+/// Returns the packet inside a tunnel, if it can be read.
+fn content<'a>(walk: &mut Walk<'a>, outer: &Ip<'a>) -> Option<Ip<'a>> {
+    if outer.fragment == Fragment::Later {
+        return None;
+    }
+    let (version, span) = walk.find_ip(tunnel::content(outer)?).ok()?;
+    let inner = Ip::parse(version, span).ok()?;
+    // Later fragments of the outer packet have the rest of the inner one.
+    let is_overlong = inner.is_overlong && outer.fragment == Fragment::Whole;
+    Some(Ip { is_overlong: is_overlong || outer.is_overlong, ..inner })
+}
+
+/// Returns the key of a packet.
+fn key(ip: &Ip<'_>, sockets: Sockets, icmp: Option<Icmp>) -> FlowKey {
+    let Sockets { sport, dport } = sockets;
+    let protocol = ip.protocol.0;
+    let plain = match ip.addresses {
+        Addresses::V4(src, dst) => FlowKey::V4(FiveTuple { src, dst, sport, dport, protocol }),
+        Addresses::V6(src, dst) => FlowKey::V6(FiveTuple { src, dst, sport, dport, protocol }),
+    };
+    let Some(Icmp { kind, code, identifier }) = icmp else { return plain };
+    FlowKey::icmp(plain.src(), plain.dst(), kind, code, identifier).unwrap_or(plain)
+}
+
+/// The ports of a packet.
+#[derive(Clone, Copy, Default)]
+struct Sockets {
     sport: u16,
     dport: u16,
-    tcp: Option<Tcp>,
-    icmp: Option<u16>,
+}
+
+/// The transport header of a packet.
+struct Transport {
+    sockets: Sockets,
     ports: Ports,
-    /// Length of the extension headers before it.
-    extensions: u64,
-}
-
-/// The fields of a TCP header except the ports.
-struct Tcp {
-    sequence: u32,
-    acknowledgment: u32,
-    /// Length of the header.
-    length: u64,
-    flags: TcpFlags,
-}
-
-impl Tcp {
-    /// Parses a header; `None` if the capture ends before the flags.
-    fn new(segment: &[u8]) -> Option<Self> {
-        let sequence = Order::Big.u32(segment, 4)?;
-        let acknowledgment = Order::Big.u32(segment, 8)?;
-        // In words of four bytes, in the upper half of the byte.
-        let length = 4 * u64::from(segment.get(12)? >> 4);
-        let flags = TcpFlags(*segment.get(13)?);
-        Some(Self { sequence, acknowledgment, length, flags })
-    }
+    tcp: Option<Tcp>,
+    icmp: Option<Icmp>,
 }
 
 impl Transport {
-    fn new(protocol: IpNumber, is_later: bool, payload: &[u8]) -> Self {
-        let extensions = 0;
-        let (sport, dport, tcp, icmp) = (0, 0, None, None);
-        let without = |ports| Self { protocol, sport, dport, tcp, icmp, ports, extensions };
-        if is_later {
+    fn parse(ip: &Ip<'_>) -> Self {
+        let without = |ports| Self { sockets: Sockets::default(), ports, tcp: None, icmp: None };
+        if ip.fragment == Fragment::Later {
             return without(Ports::LaterFragment);
         }
-        if matches!(protocol, IpNumber::ICMP | IpNumber::IPV6_ICMP) {
-            return Self { icmp: Order::Big.u16(payload, 0), ..without(Ports::None) };
+        let is_icmp = match ip.addresses {
+            Addresses::V4(..) => ip.protocol == IpNumber::ICMP,
+            Addresses::V6(..) => ip.protocol == IpNumber::IPV6_ICMP,
+        };
+        if is_icmp {
+            return Self { icmp: Icmp::parse(ip.payload), ..without(Ports::None) };
         }
-        if !HAVE_PORTS.contains(&protocol) {
+        if !HAVE_PORTS.contains(&ip.protocol) {
             return without(Ports::None);
         }
-        let (Some(sport), Some(dport)) = (Order::Big.u16(payload, 0), Order::Big.u16(payload, 2))
-        else {
+        let (Ok(sport), Ok(dport)) = (ip.payload.u16(0), ip.payload.u16(2)) else {
             return without(Ports::Cut);
         };
-        let tcp = if protocol == IpNumber::TCP { Tcp::new(payload) } else { None };
-        Self { protocol, sport, dport, tcp, icmp: None, ports: Ports::Read, extensions }
-    }
-
-    fn key<A>(&self, src: A, dst: A) -> FiveTuple<A> {
-        FiveTuple { src, dst, sport: self.sport, dport: self.dport, protocol: self.protocol.0 }
-    }
-
-    /// Returns the packet, given the length of IP packet and IP header.
-    fn packet(&self, key: FlowKey, bytes: u64, ip_header: u64, time_ns: u64) -> Packet {
-        let numbers = |tcp: &Tcp| {
-            let payload = bytes.saturating_sub(ip_header + self.extensions + tcp.length);
-            Numbers { sequence: tcp.sequence, acknowledgment: tcp.acknowledgment, payload }
-        };
-        let flags = self.tcp.as_ref().map(|tcp| tcp.flags);
-        let numbers = self.tcp.as_ref().map(numbers);
-        Packet { key, bytes, time_ns, flags, icmp: self.icmp, numbers, ports: self.ports }
+        let tcp = if ip.protocol == IpNumber::TCP { Tcp::parse(ip) } else { None };
+        Self { sockets: Sockets { sport, dport }, ports: Ports::Read, tcp, icmp: None }
     }
 }
 
-/// Skips the extension headers of IPv6. If they are truncated, the last known number is the
-/// protocol.
-fn after_extensions(mut next: IpNumber, all: &[u8]) -> Transport {
-    let mut rest = all;
-    // All of them begin with the next number and a length, and none is below 8 bytes.
-    while let Some([following, length, offset_high, offset_low, ..]) = rest.first_chunk::<8>() {
-        let length = match next {
-            IpNumber::IPV6_FRAGMENTATION_HEADER => 8,
-            IpNumber::AUTHENTICATION_HEADER => 4 * (usize::from(*length) + 2),
-            IpNumber::IPV6_HEADER_HOP_BY_HOP
-            | IpNumber::IPV6_ROUTE_HEADER
-            | IpNumber::IPV6_DESTINATION_OPTIONS
-            | IpNumber::MOBILITY_HEADER
-            | IpNumber::HIP
-            | IpNumber::SHIM6 => 8 * (usize::from(*length) + 1),
-            _ => break,
-        };
-        // The lowest three bits are not part of the offset: they have the flag for more fragments.
-        let fragment_offset = u16::from_be_bytes([*offset_high, *offset_low]) >> 3;
-        if next == IpNumber::IPV6_FRAGMENTATION_HEADER && fragment_offset > 0 {
-            return Transport::new(IpNumber(*following), true, rest);
-        }
-        next = IpNumber(*following);
-        rest = rest.get(length..).unwrap_or_default();
+impl Icmp {
+    /// Parses a header; `None` if its type was not captured.
+    fn parse(message: Span<'_>) -> Option<Self> {
+        let [kind, code] = message.u16(0).ok()?.to_be_bytes();
+        Some(Self { kind, code, identifier: message.u16(4).unwrap_or_default() })
     }
-    let extensions = (all.len() - rest.len()) as u64;
-    Transport { extensions, ..Transport::new(next, false, rest) }
+
+    /// Returns type and code, in the upper and lower byte.
+    pub const fn type_code(self) -> u16 {
+        u16::from_be_bytes([self.kind, self.code])
+    }
+}
+
+/// The fields of a TCP header except the ports.
+#[derive(Clone, Copy)]
+struct Tcp {
+    flags: TcpFlags,
+    numbers: Numbers,
+}
+
+impl Tcp {
+    /// Parses a header. `None` if the capture ends before the flags, or the packet is shorter than
+    /// its TCP header: no host accepts its flags.
+    fn parse(ip: &Ip<'_>) -> Option<Self> {
+        const SHORTEST: usize = 20;
+        let segment = ip.payload;
+        let sequence = segment.u32(4).ok()?;
+        let acknowledgment = segment.u32(8).ok()?;
+        // In words of four bytes, in the upper half of the byte.
+        let header = 4 * usize::from(segment.u8(12).ok()? >> 4);
+        let flags = TcpFlags(segment.u8(13).ok()?);
+        // The header of a first fragment may continue in the next one.
+        let is_whole = ip.fragment == Fragment::First || header <= segment.wire();
+        if header < SHORTEST || !is_whole {
+            return None;
+        }
+        let payload = segment.wire().saturating_sub(header) as u64;
+        Some(Self { flags, numbers: Numbers { sequence, acknowledgment, payload } })
+    }
 }

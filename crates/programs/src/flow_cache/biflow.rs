@@ -2,7 +2,7 @@
 
 use core::mem;
 
-use capture::Packet;
+use capture::{Icmp, Packet};
 use flowtable::{Direction, TcpFlags};
 
 /// Packets of one direction.
@@ -26,7 +26,7 @@ impl Counters {
     fn add(&mut self, packet: &Packet) {
         if self.packets == 0 {
             self.first_ns = packet.time_ns;
-            self.icmp = packet.icmp;
+            self.icmp = packet.icmp.map(Icmp::type_code);
         }
         self.first_ns = self.first_ns.min(packet.time_ns);
         self.last_ns = self.last_ns.max(packet.time_ns);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use capture::clock::{ClockRule, Dated, PacketClock, Step as ClockStep};
-use capture::{Frame, Packet, Ports, Reject};
+use capture::{Frame, NotIp, Packet, Ports, Reject, Tunnels, packets};
 use flowtable::Timestamp;
 
 /// The next step of a [`Meter`](super::Meter).
@@ -30,11 +30,59 @@ pub(crate) struct Totals {
     pub(crate) ip_bytes: u64,
     pub(crate) later_fragments: u64,
     pub(crate) cut_ports: u64,
-    /// By [`Reject`].
-    pub(crate) rejects: [u64; Reject::ALL.len()],
+    /// IP packets whose headers claim more than their frames can hold.
+    pub(crate) overlong: u64,
+    /// Packets without a flow, by reason.
+    pub(crate) rejects: BTreeMap<Reject, u64>,
     pub(crate) times: Times,
-    /// Packets of unknown link types, by type.
-    pub(crate) unknown_links: BTreeMap<u16, u64>,
+}
+
+impl Totals {
+    /// Maximum number of reasons that are counted apart: a crafted capture has many protocols.
+    const MAX_REASONS: usize = 1000;
+
+    /// Packets that cannot be metered and are tolerated in a capture of many.
+    const FEW: u64 = 10;
+
+    fn reject(&mut self, reason: Reject) {
+        let is_new = !self.rejects.contains_key(&reason);
+        let reason = match is_new && self.rejects.len() >= Self::MAX_REASONS {
+            true => Reject::NotIp(NotIp::Other),
+            false => reason,
+        };
+        *self.rejects.entry(reason).or_default() += 1;
+    }
+
+    /// Returns the number of packets with such a reason.
+    pub(crate) fn rejected(&self, is_such: impl Fn(Reject) -> bool) -> u64 {
+        let such = self.rejects.iter().filter(|(reason, _)| is_such(**reason));
+        such.map(|(_, count)| count).sum()
+    }
+
+    /// Returns why a part of the packets that matters could not be metered; `None` if there is no
+    /// such part. Protocols that never carry IP are none.
+    pub(crate) fn unsupported(&self) -> Option<String> {
+        let links = self.rejects.keys().filter_map(|reason| match reason {
+            Reject::UnknownLink(link) => Some(link.to_string()),
+            _ => None,
+        });
+        let links: Vec<String> = links.collect();
+        if !links.is_empty() {
+            return Some(format!("link types that are not supported: {}", links.join(", ")));
+        }
+        let unknown = self.rejected(Reject::is_unknown);
+        // A few are tolerated, unless there is little else.
+        let tolerated = (self.packets / 2).min(Self::FEW.max(self.packets / 100));
+        if unknown > tolerated {
+            let kinds = self.rejects.keys().filter(|reason| reason.is_unknown());
+            let kinds: Vec<String> = kinds.take(3).map(Reject::to_string).collect();
+            let kinds = kinds.join(", ");
+            return Some(format!("{unknown} packets of protocols that are not supported: {kinds}"));
+        }
+        let malformed = self.rejected(Reject::is_malformed);
+        let is_most = malformed > Self::FEW && malformed > self.packets / 2;
+        is_most.then(|| format!("{malformed} packets are malformed, or of another link type"))
+    }
 }
 
 /// Counts of packets whose times differ from that of the clock.
@@ -52,6 +100,7 @@ pub(crate) struct Times {
 pub(crate) struct Intake {
     /// Packets whose times are doubtful wait here for those after them.
     clock: PacketClock<Parsed>,
+    tunnels: Tunnels,
     totals: Totals,
     /// The time of the last step.
     now: Timestamp,
@@ -67,16 +116,25 @@ impl Intake {
     /// A silence after which meters that had no packet before it are told its beginning.
     const LONG_NS: u64 = 3600 * 1_000_000_000;
 
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(tunnels: Tunnels) -> Self {
         let clock = PacketClock::new(ClockRule::DEFAULT);
-        Self { clock, totals: Totals::default(), now: Timestamp::ZERO, tick: None }
+        Self { clock, tunnels, totals: Totals::default(), now: Timestamp::ZERO, tick: None }
     }
 
     /// Processes a frame: passes the steps of the packets that can be dated to `each`.
     pub(crate) fn observe(&mut self, frame: &Frame<'_>, each: &mut impl FnMut(Step)) {
-        let parsed = self.parse(frame);
+        self.totals.packets += 1;
+        self.totals.wire_bytes += u64::from(frame.wire_len);
+        for packet in packets(frame, self.tunnels) {
+            let parsed = self.count(packet);
+            self.date(frame.time_ns, parsed, each);
+        }
+    }
+
+    /// Passes the steps of a packet to `each`, or of those before it that can be dated now.
+    fn date(&mut self, time_ns: u64, parsed: Parsed, each: &mut impl FnMut(Step)) {
         // Some blocks of pcapng have no time.
-        let time = match frame.time_ns {
+        let time = match time_ns {
             0 => self.clock.now(),
             time_ns => Timestamp::from_nanos(time_ns),
         };
@@ -142,30 +200,19 @@ impl Intake {
         }
     }
 
-    /// Counts a frame, and parses its packet.
-    fn parse(&mut self, frame: &Frame<'_>) -> Parsed {
+    /// Counts a packet of a frame.
+    fn count(&mut self, packet: Result<Packet, Reject>) -> Parsed {
         let totals = &mut self.totals;
-        totals.packets += 1;
-        totals.wire_bytes += u64::from(frame.wire_len);
-        match Packet::of(frame) {
-            Ok(packet) => {
-                totals.ip_packets += 1;
-                totals.ip_bytes += packet.bytes;
-                match packet.ports {
-                    Ports::Read | Ports::None => {}
-                    Ports::LaterFragment => totals.later_fragments += 1,
-                    Ports::Cut => totals.cut_ports += 1,
-                }
-                Some(packet)
-            }
-            Err(reject) => {
-                totals.rejects[reject as usize] += 1;
-                if reject == Reject::UnknownLink {
-                    *totals.unknown_links.entry(frame.link).or_default() += 1;
-                }
-                None
-            }
+        let packet = packet.map_err(|reason| totals.reject(reason)).ok()?;
+        totals.ip_packets += 1;
+        totals.ip_bytes += packet.bytes;
+        totals.overlong += u64::from(packet.is_overlong);
+        match packet.ports {
+            Ports::Read | Ports::None => {}
+            Ports::LaterFragment => totals.later_fragments += 1,
+            Ports::Cut => totals.cut_ports += 1,
         }
+        Some(packet)
     }
 
     pub(crate) const fn totals(&self) -> &Totals {

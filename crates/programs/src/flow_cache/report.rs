@@ -64,24 +64,55 @@ impl Report<'_> {
         if self.reading.damages > 0 {
             writeln!(f, "{:>12} damaged places in the captures", self.reading.damages)?;
         }
-        for (is_malformed, what) in [(false, "non-IP packets"), (true, "malformed packets")] {
-            let counts = Reject::ALL.into_iter().zip(totals.rejects);
-            let counts = counts.filter(|(reject, _)| reject.is_malformed() == is_malformed);
-            let count: u64 = counts.clone().map(|(_, count)| count).sum();
-            if count > 0 {
-                let parts = counts.filter(|(_, count)| *count > 0);
-                let parts = parts.map(|(reject, count)| format!("{count} {reject}"));
-                list(f, &format!("{count:>12} {what}"), parts)?;
+        self.rejected(f)?;
+        self.times(f)
+    }
+
+    /// Lists the packets without a flow, and those whose lengths are wrong.
+    fn rejected(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let totals = self.totals;
+        let links = totals.rejected(|reason| matches!(reason, Reject::UnknownLink(_)));
+        let kinds = [
+            ("non-IP packets", false, (links, "of an unknown link type")),
+            ("malformed packets", true, (totals.overlong, "longer than their frames")),
+        ];
+        for (what, is_malformed, last) in kinds {
+            let count = totals.rejected(|reason| {
+                !matches!(reason, Reject::UnknownLink(_)) && reason.is_malformed() == is_malformed
+            });
+            let count = count + last.0;
+            if count == 0 {
+                continue;
             }
+            let mut parts = self.most_frequent(is_malformed);
+            parts.extend((last.0 > 0).then(|| format!("{} {}", last.0, last.1)));
+            list(f, &format!("{count:>12} {what}"), parts.into_iter())?;
         }
-        self.times(f)?;
-        let unknown = &totals.unknown_links;
-        let mut links =
-            unknown.iter().map(|(link, count)| format!("{count} packets of link type {link}"));
+        let mut links = totals.rejects.iter().filter_map(|(reason, count)| match reason {
+            Reject::UnknownLink(link) => Some(format!("{count} packets of link type {link}")),
+            _ => None,
+        });
         match links.next() {
             Some(first) => list(f, &format!("{:>13}{first}", ""), links),
             None => Ok(()),
         }
+    }
+
+    /// Returns the most frequent reasons of a kind, apart from unknown link types, and the number
+    /// of packets with others.
+    fn most_frequent(&self, is_malformed: bool) -> Vec<String> {
+        const SHOWN: usize = 8;
+        let mut reasons: Vec<(&Reject, &u64)> = self.totals.rejects.iter().collect();
+        reasons.retain(|(reason, _)| {
+            !matches!(reason, Reject::UnknownLink(_)) && reason.is_malformed() == is_malformed
+        });
+        reasons.sort_by_key(|(_, count)| core::cmp::Reverse(**count));
+        let others: u64 = reasons.iter().skip(SHOWN).map(|(_, count)| **count).sum();
+        let shown = reasons.iter().take(SHOWN);
+        let mut parts: Vec<String> =
+            shown.map(|(reason, count)| format!("{count} {reason}")).collect();
+        parts.extend((others > 0).then(|| format!("{others} of other protocols")));
+        parts
     }
 
     /// Prints how many packets were not in the order of their times. Timeouts are not exact then.

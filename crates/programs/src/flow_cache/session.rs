@@ -12,7 +12,7 @@ use core::time::Duration;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Instant, SystemTime};
 
-use capture::Frame;
+use capture::{Frame, Tunnels};
 use flowtable::Timestamp;
 
 use super::engine::Engine;
@@ -45,7 +45,7 @@ pub fn run(program: Program, options: &Options) -> Result<(), Failure> {
     let outputs = open_outputs(options, &console).map_err(|why| Failure::new(Kind::Input, why))?;
     let live = options.live.then(|| Live::new(inputs.bar(), options.top)).flatten();
     let mut session = Session {
-        intake: Intake::new(),
+        intake: Intake::new(Tunnels::Outer),
         engine: Engine::new(configs, options, outputs)?,
         live,
         name: options.input_name(),
@@ -205,15 +205,12 @@ impl Session {
         if let Some(signal) = signal {
             return Err(Failure::new(Kind::Signal(signal), format_args!("ended by {signal}")));
         }
-        let unknown = &self.intake.totals().unknown_links;
         if problems.is_damaged {
-            Err(Failure::new(Kind::Input, "the captures are damaged: packets are missing"))
-        } else if !unknown.is_empty() {
-            let links: Vec<String> = unknown.keys().map(u16::to_string).collect();
-            let why = format!("link types that are not supported: {}", links.join(", "));
-            Err(Failure::new(Kind::Input, why))
-        } else {
-            Ok(())
+            return Err(Failure::new(Kind::Input, "the captures are damaged: packets are missing"));
+        }
+        match self.intake.totals().unsupported() {
+            Some(why) => Err(Failure::new(Kind::Input, why)),
+            None => Ok(()),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use core::array::from_fn;
 
-use capture::Capture;
+use capture::{Capture, Tunnels};
 
 use super::{BURST, Packet};
 
@@ -23,11 +23,12 @@ impl Recorded {
         let (mut begin, mut time_ns) = (None, 0);
         while packets.len() < Self::MOST {
             let Some(frame) = capture.next_frame() else { break };
-            let Ok(packet) = capture::Packet::of(&frame) else { continue };
-            let begin = *begin.get_or_insert(packet.time_ns);
-            // Clocks of captures sometimes run backwards.
-            time_ns = packet.time_ns.saturating_sub(begin).max(time_ns);
-            packets.push(Packet { key: packet.key, bytes: packet.bytes, time_ns });
+            for packet in capture::packets(&frame, Tunnels::Outer).flatten() {
+                let begin = *begin.get_or_insert(packet.time_ns);
+                // Clocks of captures sometimes run backwards.
+                time_ns = packet.time_ns.saturating_sub(begin).max(time_ns);
+                packets.push(Packet { key: packet.key, bytes: packet.bytes, time_ns });
+            }
         }
         // The next round follows after the mean gap between packets.
         let gap_ns = (time_ns / packets.len().max(1) as u64).max(1000);

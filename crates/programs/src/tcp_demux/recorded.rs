@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use capture::{Capture, Packet};
+use capture::{Capture, Tunnels, packets};
 
 use super::{Host, Script, Seen, Segment};
 
@@ -22,8 +22,9 @@ impl Recorded {
         let mut host = Host::default();
         while host.segments() < Self::MOST {
             let Some(frame) = capture.next_frame() else { break };
-            let segment = Packet::of(&frame).ok().and_then(|packet| Segment::of(&packet));
-            segment.iter().for_each(|segment| host.process(segment));
+            for packet in packets(&frame, Tunnels::Outer).flatten() {
+                Segment::of(&packet).iter().for_each(|segment| host.process(segment));
+            }
         }
         let (script, seen) = host.finish()?;
         Some(Self { script, seen })

@@ -318,7 +318,8 @@ fn packets_begin_after_the_link_header_and_end_before_padding() {
         assert_eq!(datagram(link, &bytes), Some(right.clone()), "link {link}");
     }
     // Truncated: with or without a complete header.
-    let cut = datagram(1, &frame[..40]).expect("it is a packet");
+    let cut = read(data::pcap_of_cut(ETHERNET, (1, 0, &frame[..40]), frame.len()));
+    let cut = cut.expect("it is a packet").packets[0].packet.clone();
     assert_eq!(
         (cut.bytes.len(), cut.length, cut.is_plain(), cut.is_segment()),
         (26, 40, true, false)

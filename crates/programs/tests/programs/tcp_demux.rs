@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::io::{self, ErrorKind};
 
-use capture::data::{self, BIG, ETHERNET, IP_AT, LITTLE, MICROSECONDS, pcap};
+use capture::data::{self, BIG, ETHERNET, IP_AT, MICROSECONDS, pcap};
 use capture::{Capture, Numbers, Packet, synth};
 use flowtable::demux::{Arrival, Demux, Found, NotFound, RejectedPcb, TrashDemux};
 use flowtable::{FlowKey, TcpFlags};
@@ -433,7 +433,12 @@ fn the_report_has_a_line_for_each_variant() {
 
 /// Parses an Ethernet frame.
 fn packet(frame: &[u8]) -> Packet {
-    let bytes = pcap(LITTLE, MICROSECONDS, ETHERNET, &[(1, 2, frame)]);
+    cut_packet(frame, frame.len())
+}
+
+/// Parses an Ethernet frame that had this length on the wire.
+fn cut_packet(frame: &[u8], wire_len: usize) -> Packet {
+    let bytes = data::pcap_of_cut(ETHERNET, (1, 2, frame), wire_len);
     let mut capture = Capture::memory(bytes).unwrap_or_else(|error| panic!("a capture {error}"));
     Packet::of(&capture.next_frame().expect("there is a frame")).expect("it has a flow")
 }
@@ -453,12 +458,13 @@ fn numbers_of_segments_are_read() {
         vec![0x46, 0, 0, 61, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 1, 1, 1, 0];
     four.extend(TCP);
     let right = Some(Numbers { sequence: 9, acknowledgment: 0xffff_fff0, payload: 5 });
-    let read = packet(&[&ethernet[..], &four, b"12345000"].concat());
+    let whole = [&ethernet[..], &four, b"12345000"].concat();
+    let read = packet(&whole);
     assert_eq!((read.numbers, read.flags), (right, Some(TcpFlags(0x11))));
     // A capture that ends after the flags has all fields.
-    let short = packet(&[&ethernet[..], &four[..24 + 14]].concat());
+    let short = cut_packet(&whole[..IP_AT + 24 + 14], whole.len());
     assert_eq!(short, read);
-    let cut = packet(&[&ethernet[..], &four[..24 + 13]].concat());
+    let cut = cut_packet(&whole[..IP_AT + 24 + 13], whole.len());
     assert_eq!((cut.numbers, cut.flags, Segment::of(&cut)), (None, None, None));
     let segment = Segment::of(&read).expect("it is one");
     assert_eq!((segment.end(), segment.arrival()), (9 + 5 + 1, Arrival::Data));

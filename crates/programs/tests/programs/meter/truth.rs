@@ -151,17 +151,17 @@ fn records_are_those_of_nfdump() {
     }
     let count = |verdict| verdicts.get(&verdict).copied().unwrap_or(0);
     assert_eq!(count(Verdict::Different), 0, "{verdicts:?}");
-    assert!(count(Verdict::Same) >= 21_157 && cut >= 13, "{verdicts:?}, {cut} of them cut");
+    assert!(count(Verdict::Same) >= 21_156 && cut >= 13, "{verdicts:?}, {cut} of them cut");
     let others = [Verdict::Joined, Verdict::Reported, Verdict::Dns, Verdict::CountedOtherwise];
     let others: usize = others.into_iter().map(count).sum();
     assert!(others * 100 < count(Verdict::Same), "{verdicts:?}");
 }
 
 /// Directions of TCP and UDP that softflowd counts differently, and the reason.
-const NOT_AS_SOFTFLOWD: [(&str, &str); 2] = [
-    ("fe80::21f:f3ff:fecd:f617,ff02::fb,17,0,0", "later fragments of IPv6 are of protocol 0 there"),
-    ("10.191.0.179,10.191.12.14,6,6379,44526", "the IP headers claim more than was on the wire"),
-];
+const NOT_AS_SOFTFLOWD: [(&str, &str); 1] = [(
+    "fe80::21f:f3ff:fecd:f617,ff02::fb,17,0,0",
+    "later fragments of IPv6 are of protocol 0 there",
+)];
 
 /// softflowd has one table for both directions, as ours has, and its timeouts were inactive: so
 /// nothing ends a flow here. It reports the times of the conversation for both of its directions,
@@ -194,7 +194,7 @@ fn conversations_are_those_of_softflowd() {
     }
     let exceptions: BTreeSet<String> = NOT_AS_SOFTFLOWD.map(|(name, _why)| name.to_owned()).into();
     assert_eq!(differing, exceptions);
-    assert!(same >= 18_003 && padded >= 3219, "{same} equal, {padded} with padding");
+    assert!(same >= 18_004 && padded >= 3219, "{same} equal, {padded} with padding");
 }
 
 /// Returns the directions of a record, and the milliseconds of the first and last packet of the
