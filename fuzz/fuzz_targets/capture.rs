@@ -4,7 +4,7 @@
 
 use std::net::IpAddr;
 
-use capture::{Capture, End, Frame, Packet};
+use capture::{Capture, End, Frame, Packet, Ports, Tunnels, packets};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -110,22 +110,60 @@ fn compare(bytes: &[u8], records: &[Record<'_>]) {
         if !is_plain || is_fragment || ![6, 17].contains(&data[23]) {
             continue;
         }
-        let packet = Packet::of(&frame).expect("it is IPv4");
+        let claimed = u64::from(u16::from_be_bytes([data[16], data[17]]));
+        let room = u64::from(record.1).max(data.len() as u64) - 14;
+        let Ok(packet) = Packet::of(&frame) else {
+            assert!((1..20).contains(&claimed), "it is IPv4");
+            continue;
+        };
         let address = |at: usize| IpAddr::from(<[u8; 4]>::try_from(&data[at..at + 4]).expect("4"));
         let port = |at: usize| u16::from_be_bytes([data[at], data[at + 1]]);
         assert_eq!((packet.key.src(), packet.key.dst()), (address(26), address(30)));
-        assert_eq!((packet.key.sport(), packet.key.dport()), (port(34), port(36)));
+        let length = if claimed == 0 { room } else { claimed.min(room) };
+        // The ports are within the packet.
+        let ports = if length < 24 { (0, 0) } else { (port(34), port(36)) };
+        assert_eq!((packet.key.sport(), packet.key.dport()), ports);
         assert_eq!(packet.key.protocol(), data[23]);
-        let length = u64::from(port(16));
-        assert!(packet.bytes == length || length == 0);
+        assert_eq!((packet.bytes, packet.is_overlong), (length, claimed > room));
     }
     assert!(capture.next_frame().is_none() && matches!(capture.end(), Some(End::Whole)));
     assert_eq!((capture.whole_packets(), capture.damages().count()), (records.len() as u64, 0));
 }
 
+/// Reads the packets of a frame with all tunnels, with one, and without.
 fn read_frame(frame: Frame<'_>) {
-    if let Ok(packet) = Packet::of(&frame) {
-        assert_eq!(packet.time_ns, frame.time_ns);
-        assert_eq!(packet.key.reversed().reversed(), packet.key);
+    let room = u64::from(frame.wire_len).max(frame.data.len() as u64);
+    let mut number = 0;
+    let of = |tunnels| packets(&frame, tunnels);
+    let all = of(Tunnels::Outer).zip(of(Tunnels::One)).zip(of(Tunnels::All));
+    for ((outer, one), inner) in all {
+        number += 1;
+        if number == 1 {
+            assert_eq!(Packet::of(&frame), outer);
+        }
+        let (Ok(outer), Ok(one), Ok(inner)) = (outer, one, inner) else {
+            // The content of a tunnel is not needed.
+            assert_eq!((outer, outer), (one, inner));
+            continue;
+        };
+        assert!((outer.depth, one.depth.min(1)) == (0, one.depth) && one.depth <= inner.depth);
+        assert!(one.depth > 0 || [one, inner] == [outer; 2]);
+        for packet in [outer, one, inner] {
+            assert_eq!(packet.time_ns, frame.time_ns);
+            assert_eq!(packet.key.reversed().reversed(), packet.key);
+            // A log of netfilter has a part of a packet, whose length is in its header.
+            assert!(packet.bytes <= room || frame.link == NETFILTER_LOG || is_tapped(frame.link));
+            assert!(packet.ports == Ports::Read || packet.flags.is_none());
+            assert!(packet.flags.is_some() == packet.numbers.is_some());
+        }
     }
+    // Subframes of an aggregate have headers of 14 bytes, and are aligned.
+    assert!(number >= 1 && number <= 1 + frame.data.len() / 16);
+}
+
+const NETFILTER_LOG: u16 = 239;
+
+/// Returns whether frames of this link type have one of any other link type in them.
+fn is_tapped(link: u16) -> bool {
+    [192, 258].contains(&link)
 }
