@@ -1,6 +1,8 @@
-//! The error of a write above the limit on garbage, or into a full map.
+//! The errors of writes.
 
 use core::fmt;
+
+use crate::table::error::TryReserveError;
 
 /// The refusal of a write: readers delay the reclamation of more garbage than the limit allows, or
 /// a map is full.
@@ -66,3 +68,63 @@ impl<T> fmt::Debug for WouldExceed<T> {
 }
 
 impl<T> core::error::Error for WouldExceed<T> {}
+
+/// The refusal of a write: its segment has to grow first, and cannot.
+///
+/// Nothing has changed. Key and value are copied, so the caller still has them.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::concurrent::{ConcurrentTable, Refused};
+///
+/// let table = ConcurrentTable::<u64, u64>::new().with_garbage_limit(0, 0);
+/// let reader = table.pin();
+/// // While this reader holds its pin, no segment that was replaced is freed.
+/// let error = (0..).find_map(|key| table.pin().insert(key, 1).err()).unwrap();
+/// assert!(matches!(error, Refused::Garbage { limit: 0, .. }));
+/// # drop(reader);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refused {
+    /// Readers delay the reclamation of more garbage than the limit allows. A thread that receives
+    /// this error and holds a pin should repin it before it tries again.
+    Garbage {
+        /// Bytes that are retired and not freed yet.
+        retired: usize,
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// The memory for a larger segment cannot be allocated.
+    Memory(TryReserveError),
+    /// Some hundred keys have the same hash, or nearly, and no segment may have more of them.
+    Collisions,
+}
+
+impl From<TryReserveError> for Refused {
+    fn from(error: TryReserveError) -> Self {
+        Self::Memory(error)
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Garbage { retired, limit } => {
+                write!(f, "readers delay the reclamation of {retired} bytes, the limit is {limit}")
+            }
+            Self::Memory(error) => error.fmt(f),
+            Self::Collisions => f.write_str("too many keys have the same hash"),
+        }
+    }
+}
+
+impl core::error::Error for Refused {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Memory(error) => Some(error),
+            _ => None,
+        }
+    }
+}

@@ -73,7 +73,7 @@
 //! the reclamation of garbage of all of them. The pins of other users of `crossbeam-epoch` do not:
 //! the collector is one of this crate. It does not bound garbage; these structures do: above a
 //! limit, writers help the collector, and then return what they were to insert, with
-//! [`WouldExceed`] or [`table::Refused`]. So the reason of such an error is a guard of this crate,
+//! [`WouldExceed`] or [`Refused`]. So the reason of such an error is a guard of this crate,
 //! or one that has just ended: each call frees some of the garbage that it left.
 //!
 //! Lookups are wait-free. A pin is nearly always; now and then it helps the collector, and then
@@ -84,7 +84,7 @@
 //! [allocator parameter](crate::memory).
 
 mod collector;
-mod directory;
+mod engine;
 mod error;
 mod garbage;
 mod guard;
@@ -100,10 +100,10 @@ mod sync;
 pub mod table;
 pub mod trie;
 
-pub use error::WouldExceed;
+pub use error::{Refused, WouldExceed};
 pub use guard::{Guard, pin};
 pub use map::{Compute, Computed, ConcurrentMap, Iter, Pinned};
 pub use routes::{ConcurrentRoutes, PinnedRoutes};
 pub use stamped::{ConcurrentStampedRoutes, PinnedStampedRoutes};
-pub use table::{ConcurrentTable, Integer, NoUninit, PinnedTable, Refused, TableIter};
+pub use table::{ConcurrentTable, Integer, NoUninit, PinnedTable, TableIter};
 pub use trie::{ConcurrentLcTrie, PinnedTrie, TrieIter};

@@ -1,12 +1,10 @@
-//! The policy that the hash tables share: shards, sizes of segments, and loads.
+//! The policy that the hash tables share: shards, and loads of segments.
 //!
 //! ```text
 //!     mixed hash   ┌──────────┬────────── … ─────────┬─────────┐
 //!                  │ segment  │        bucket        │  shard  │
 //!                  └──────────┴────────── … ─────────┴─────────┘
 //!                   upper bits      lower 32 bits      6 bits
-//!
-//!     sizes        1  2  3  4  6  8  12  16  24  32  48 …      by 1.5 and 1.33
 //! ```
 
 use super::sync::IS_CHECKED;
@@ -19,8 +17,9 @@ pub(super) const SHARDS: usize = match (IS_CHECKED, cfg!(miri)) {
     _ => 64,
 };
 
-/// The greatest depth of a directory, in bits: less than the upper half of a mixed hash.
-pub(super) const DEEPEST: u32 = 24;
+/// The greatest depth of a directory, in bits: those of the notes of segments, and less than the
+/// upper half of a mixed hash.
+pub(super) const DEEPEST: u32 = 16;
 
 /// The maximum difference of a segment's depth to the usual one: keys with colliding hashes would
 /// double the directory for each few of them.
@@ -51,24 +50,6 @@ pub(super) fn shard_of(mixed: u64) -> usize {
 pub(super) fn home(mixed: u64, buckets: usize) -> usize {
     // Less than 2^32 times the number of buckets, divided by 2^32.
     (((mixed & 0xffff_ffff) * buckets as u64) >> 32) as usize
-}
-
-/// Returns the size after `size`: 1.33 or 1.5 times as large, or twice if it is 1.
-pub(super) const fn larger(size: u32) -> u32 {
-    match size {
-        1 => 2,
-        _ if size.is_power_of_two() => size + size / 2,
-        _ => size / 3 * 4,
-    }
-}
-
-/// Returns the size before `size`, which is not 1.
-pub(super) const fn smaller(size: u32) -> u32 {
-    match size {
-        2 => 1,
-        _ if size.is_power_of_two() => size / 4 * 3,
-        _ => size / 3 * 2,
-    }
 }
 
 /// Returns whether the load of `entries` in `slots` is above `load`, in 64ths.
@@ -107,15 +88,6 @@ pub(super) const fn may_split(depth: u32, entries: usize, slots: usize) -> bool 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_grow_by_a_half_and_a_third() {
-        let mut size = 1;
-        for expected in [2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96] {
-            assert_eq!((larger(size), smaller(expected)), (expected, size));
-            size = expected;
-        }
-    }
 
     #[test]
     fn homes_are_in_bounds_and_spread() {

@@ -6,7 +6,6 @@
 //! | [`index`] | an optional index in four bytes |
 //! | [`slab`] | entries with stable indices, over a `Vec` or a chunked vector |
 //! | [`intrusive_list`] | doubly linked lists over slots |
-//! | `tags` | eight tags of a bucket in a word |
 //! | [`bit_ops`], [`prefetch`] | CPU instructions that `core` does not expose everywhere |
 //! | [`results`] | the slices that bursts of lookups write to |
 //! | [`splitmix`] | a mixing function for words, not cryptographic |
@@ -19,5 +18,3 @@ pub(crate) mod prefetch;
 pub(crate) mod results;
 pub(crate) mod slab;
 pub(crate) mod splitmix;
-#[cfg(feature = "concurrent")]
-pub(crate) mod tags;

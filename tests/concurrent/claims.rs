@@ -13,21 +13,21 @@ fn flows() -> Flows {
 }
 
 #[test]
-fn an_empty_map_takes_26_kilobytes() {
+fn an_empty_map_takes_29_kilobytes() {
     let bytes = flows().allocation_size();
-    assert!((26 << 10..27 << 10).contains(&bytes), "{bytes} bytes");
+    assert!((28 << 10..30 << 10).contains(&bytes), "{bytes} bytes");
 }
 
 #[test]
-fn the_first_hundred_entries_take_a_hundred_kilobytes() {
+fn the_first_hundred_entries_take_25_kilobytes() {
     let map = flows();
     (0..100).for_each(|number| _ = map.pin().insert([number, 0], number).unwrap());
     let bytes = map.allocation_size() - flows().allocation_size();
-    assert!((100 << 10..104 << 10).contains(&bytes), "{bytes} bytes");
+    assert!((24 << 10..26 << 10).contains(&bytes), "{bytes} bytes");
 }
 
 #[test]
-fn an_entry_of_24_bytes_takes_36_to_41() {
+fn an_entry_of_24_bytes_takes_35_to_41() {
     let map = flows();
     let (mut pin, mut seen) = (map.pin(), [f64::MAX, 0.0]);
     for number in 1..=1_000_000 {
@@ -38,7 +38,7 @@ fn an_entry_of_24_bytes_takes_36_to_41() {
             seen = [seen[0].min(bytes), seen[1].max(bytes)];
         }
     }
-    assert!(seen[0] >= 36.0 && seen[1] <= 41.0, "{seen:?} bytes");
+    assert!(seen[0] >= 35.0 && seen[1] <= 41.0, "{seen:?} bytes");
 }
 
 #[test]

@@ -17,6 +17,16 @@ fn count_map_hit(map: &Pinned<'_, Key, u64>, keys: &[Key]) -> u64 {
 }
 
 #[inline(never)]
+fn count_map_burst(map: &Pinned<'_, Key, u64>, keys: &[Key]) -> u64 {
+    let (mut found, mut sum) = ([None; 32], 0);
+    for keys in keys.chunks_exact(32) {
+        map.get_batch(keys, &mut found);
+        sum += found.iter().flatten().copied().sum::<u64>();
+    }
+    sum
+}
+
+#[inline(never)]
 fn count_table_hit(table: &PinnedTable<'_, Key, u64>, keys: &[Key]) -> u64 {
     keys.iter().map(|key| table.get(key).unwrap_or(1)).sum()
 }
@@ -43,6 +53,7 @@ pub(crate) fn count() {
     (&map).extend(keys.iter().map(|key| (*key, 1)));
     (&table).extend(keys.iter().map(|key| (*key, 1)));
     assert_eq!(black_box(count_map_hit(&map.pin(), &keys)), COUNT);
+    assert_eq!(black_box(count_map_burst(&map.pin(), &keys)), COUNT);
     assert_eq!(black_box(count_table_hit(&table.pin(), &keys)), COUNT);
     assert_eq!(black_box(count_table_burst(&table.pin(), &keys)), COUNT);
     count_table_add(&table.pin(), &keys);

@@ -8,13 +8,13 @@ use core::hash::{BuildHasher, Hash};
 
 use equivalent::Equivalent;
 
-use super::index::Entry;
-use super::line::Line;
 use super::pinned::Pinned;
+use super::storage::Ids;
 use super::store::Store;
+use crate::concurrent::engine::Group;
 use crate::concurrent::guard::Guard;
 use crate::concurrent::policy::mix;
-use crate::raw::prefetch::{BURST, prefetch};
+use crate::raw::prefetch::BURST;
 use crate::raw::results::results_for;
 
 impl<K: Eq + Hash, V, S: BuildHasher, G: Borrow<Guard>> Pinned<'_, K, V, S, G> {
@@ -120,28 +120,29 @@ impl<K: Eq + Hash, V, S: BuildHasher, G: Borrow<Guard>> Pinned<'_, K, V, S, G> {
     ) where
         Q: Equivalent<K> + ?Sized + 'k,
     {
-        let (index, epoch, len) = (&*self.map.index, self.epoch(), found.len());
+        let (map, pin, len) = (self.map, self.epoch(), found.len());
+        let home = |mixed| map.engine.segment(mixed, pin).home(mixed);
         let mut mixed = [0; BURST];
-        let mut homes: [&Line; BURST] = [index.home(0, epoch); BURST];
+        let mut homes: [Group<'_, Ids>; BURST] = [home(0); BURST];
         let mut candidates = [None; BURST];
         // Slices of one length: so the loops are not bounded by several.
         let mixed = &mut mixed[..len];
         let (homes, candidates) = (&mut homes[..len], &mut candidates[..len]);
-        for ((hash, mixed), home) in hashes.zip(&mut *mixed).zip(&mut *homes) {
+        for ((hash, mixed), own) in hashes.zip(&mut *mixed).zip(&mut *homes) {
             *mixed = mix(hash);
-            *home = index.home(*mixed, epoch);
-            prefetch(core::ptr::from_ref(*home));
+            *own = home(*mixed);
+            own.prefetch();
         }
         for ((&mixed, home), candidate) in mixed.iter().zip(&*homes).zip(&mut *candidates) {
-            *candidate = index.candidate(home, mixed, epoch).map(Entry::get);
+            *candidate = home.first(mixed).map(|slot| map.entry(home.value(slot), pin).get());
             candidate.inspect(|entry| Store::prefetch(*entry));
         }
         let probed = mixed.iter().zip(homes).zip(candidates);
         for ((key, found), ((&mixed, home), candidate)) in keys.into_iter().zip(found).zip(probed) {
             *found = match candidate {
                 Some(entry) if key.equivalent(&entry.0) => Some(&entry.1),
-                None if home.overflow() == 0 => None,
-                _ => self.find_mixed(mixed, key).map(|entry| &entry.get().1),
+                None if !home.has_overflowed() => None,
+                _ => self.find_further(mixed, key).map(|entry| &entry.get().1),
             };
         }
     }

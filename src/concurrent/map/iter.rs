@@ -1,24 +1,18 @@
-//! Traversals, concurrent with writers.
-//!
-//! A shard is visited with its directory at that time, and each of the segments line by line. An
-//! entry does not move in a segment, and belongs to one segment of a directory. If a segment is
-//! split meanwhile, either that is visited or both halves: see G1 and G2 in `growth.rs`. So an
-//! entry that stays in the map is visited once.
+//! Traversals, concurrent with writers: the entries of one segment at a time.
 
 use core::borrow::Borrow;
 use core::iter::FusedIterator;
-use core::slice;
 
 use super::ConcurrentMap;
-use super::index::{Entry, Index, Segments};
-use super::line::{Full, Line};
-use super::pinned::Pinned;
-use super::segment::Segment;
+use super::pinned::{Entry, Pinned};
+use super::storage::{Ids, hash_of};
+use crate::concurrent::engine::{Slot, Walk};
 use crate::concurrent::guard::Guard;
 
 impl<K, V, S, G: Borrow<Guard>> Pinned<'_, K, V, S, G> {
     /// Iterates over all entries, in no order. An entry that is inserted or removed meanwhile is
-    /// visited at most once, one that stays exactly once.
+    /// visited at most once, one that stays exactly once. Waits for writers: the ids of one segment
+    /// at a time are copied under the lock of its shard.
     ///
     /// # Example
     ///
@@ -29,7 +23,8 @@ impl<K, V, S, G: Borrow<Guard>> Pinned<'_, K, V, S, G> {
     /// ```
     #[must_use]
     pub fn iter(&self) -> Iter<'_, K, V, S> {
-        Iter { entries: self.entries() }
+        let (map, epoch) = (self.map, self.epoch());
+        Iter { map, epoch, walk: Walk::new(&map.engine, epoch) }
     }
 
     /// Iterates over all keys: see [`iter`](Self::iter).
@@ -55,82 +50,27 @@ impl<K, V, S, G: Borrow<Guard>> Pinned<'_, K, V, S, G> {
     pub fn values(&self) -> impl Iterator<Item = &V> {
         self.iter().map(|(_, value)| value)
     }
-
-    pub(super) fn entries(&self) -> Entries<'_, K, V, S> {
-        let (map, epoch) = (self.map, self.epoch());
-        let (directory, link, lines, line) = (None, None, [].iter(), None);
-        Entries { map, epoch, shard: 0, directory, next_entry: 0, link, lines, line }
-    }
-}
-
-/// An iterator over all entries, with their ids.
-pub(super) struct Entries<'p, K, V, S> {
-    map: &'p ConcurrentMap<K, V, S>,
-    epoch: &'p crossbeam_epoch::Guard,
-    /// The next shard.
-    shard: usize,
-    /// The directory of the shard before it, in progress.
-    directory: Option<Segments<'p>>,
-    /// The next entry of the directory.
-    next_entry: usize,
-    /// The link of a segment in progress.
-    link: Option<&'p Segment>,
-    /// Its remaining lines.
-    lines: slice::Iter<'p, Line>,
-    /// The line in progress, and its remaining slots.
-    line: Option<(&'p Line, Full)>,
-}
-
-impl<'p, K, V, S> Entries<'p, K, V, S> {
-    /// Returns the next link of the segment in progress, or else the next segment.
-    fn next_link(&mut self) -> Option<&'p Segment> {
-        if let Some(link) = self.link.and_then(Segment::next) {
-            return Some(link);
-        }
-        loop {
-            if let Some(directory) = self.directory.filter(|all| self.next_entry < all.len()) {
-                let segment = Index::<(K, V)>::at(directory, self.next_entry);
-                self.next_entry += 1 << (directory.depth() - segment.depth());
-                return Some(segment);
-            }
-            if self.shard == self.map.shards.len() {
-                return None;
-            }
-            self.directory = Some(self.map.index.directory(self.shard, self.epoch));
-            (self.shard, self.next_entry) = (self.shard + 1, 0);
-        }
-    }
-}
-
-impl<'p, K, V, S> Iterator for Entries<'p, K, V, S> {
-    type Item = Entry<'p, (K, V)>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some((line, slots)) = &mut self.line {
-                if let Some(slot) = slots.next() {
-                    return Some(self.map.index.at_slot(line, slot, self.epoch));
-                }
-            }
-            self.line = self.lines.next().map(|line| (line, line.tags().full()));
-            if self.line.is_none() {
-                self.link = self.next_link();
-                self.lines = self.link?.lines().iter();
-            }
-        }
-    }
 }
 
 /// An iterator over all entries of a map: see [`Pinned::iter`].
 pub struct Iter<'p, K, V, S> {
-    entries: Entries<'p, K, V, S>,
+    map: &'p ConcurrentMap<K, V, S>,
+    epoch: &'p crossbeam_epoch::Guard,
+    walk: Walk<'p, Ids, u32>,
+}
+
+impl<'p, K, V, S> Iter<'p, K, V, S> {
+    pub(super) fn entry(&mut self) -> Option<Entry<'p, (K, V)>> {
+        let id = self.walk.next(Slot::value, hash_of);
+        Some(self.map.entry(id?, self.epoch))
+    }
 }
 
 impl<'p, K, V, S> Iterator for Iter<'p, K, V, S> {
     type Item = (&'p K, &'p V);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let entry = self.entries.next()?.get();
+        let entry = self.entry()?.get();
         Some((&entry.0, &entry.1))
     }
 }

@@ -3,14 +3,14 @@
 //! ```text
 //!     hash × c   ┌────────────┬─── … ──┬────────┬─── … ──┬────────┬─────────┐
 //!                └─────┬──────┴─── … ──┴───┬────┴─── … ──┴───┬────┴────┬────┘
-//!                      │ upper bits        │ 8 bits          │ 4 bits  │ 6 bits
+//!                      │ upper bits        │ 8 bits          │ 23 bits │ 6 bits
 //!                      ▼                   │                 │         ▼
 //!     directory ┌───┬───┬───┬───┐          │ tag             │  roots ┌───┬───┬───┬──
 //!     of a shard│ ● │ ● │ ● │ ● │◄─────────┼─────────────────┼────────┤   │ ● │   │  …
 //!               └───┴─┬─┴───┴───┘          │                 │        └───┴───┴───┴──
 //!                     ▼ segment            ▼                 ▼
 //!                ┌────────┬─ … ─┬────────────────────────────────┬─ … ─┬────────┐
-//!                │  line  │     │  twelve tags      twelve ids   │     │  line  │
+//!                │ group  │     │  twelve tags      twelve ids   │     │ group  │
 //!                └────────┴─ … ─┴─────────────────────┬──────────┴─ … ─┴────────┘
 //!                                                     ▼
 //!                                      store ┌───────┬───────┬───────┬──
@@ -22,81 +22,86 @@
 //! with entries stored apart from the index, so that a value never moves:
 //!
 //! - **A lookup** loads one word for the directory and one directory entry for the segment,
-//!   compares the twelve tags of a line at once, and then the key of the entry. Two cache lines are
-//!   not in L1 or L2; `get_batch` prefetches those of 32 keys at a time. See `line.rs`,
-//!   `segment.rs`.
+//!   compares the twelve tags of a group at once, and then the key of the entry. Two cache lines
+//!   are not in L1 or L2; `get_batch` prefetches those of 32 keys at a time.
 //! - **A write** takes the lock of one shard of 64. It writes the entry to the store and then its
-//!   id and its tag to a line: one store instruction publishes it. So does the replacement of a
-//!   value. See `shard.rs`.
-//! - **Growth** copies one segment, of ids and not of entries, to two that are published in the
-//!   directory. It hashes no key: the writers note the necessary bits of each hash in the segment.
-//!   Readers of the old one find its entries of that time. See `growth.rs`.
+//!   id and its tag to a group: one store instruction publishes it. So does the replacement of a
+//!   value.
+//! - **Growth** copies one segment of up to 32 groups, of ids and not of entries. It hashes no key:
+//!   each slot has a note of 16 bits of the hash, which only writers read. Readers of the former
+//!   segment find its entries of that time.
 //! - **Removed entries** are retired in batches; an id is reused when all earlier pins have ended.
-//!   See `garbage.rs`, `store.rs`.
 //!
 //! # Guarantees
 //!
+//! They hold for a [`ConcurrentTable`](super::ConcurrentTable), too, except for what is marked.
 //! *Read*: a lookup of one key. *Traversal*: `iter`, `keys`, `values`, `retain`. *Write*: any
-//! change of the map. Each guarantee has a test of its name in `tests/concurrent/`.
+//! change. Each guarantee has a test of its name in `tests/concurrent/`.
 //!
 //! Reads:
 //!
 //! - **A1** A read that begins after a write has returned observes that write, or a later one of
 //!   the same key. *After* is the happens-before relation: the same thread, or one that has
 //!   synchronised with it.
-//! - **A2** A read observes a value that was written completely, and that of its key.
-//! - **A3** A key that is in the map throughout a read is found, during growth, shrinking and
-//!   removals of other keys.
+//! - **A2** A read observes a value that was written completely, and that of its key, whatever the
+//!   number of its words.
+//! - **A3** A key that is present throughout a read is found, during growth, shrinking,
+//!   replacements of its value, and removals of other keys.
 //! - **A4** Reads of a key are monotonic: a thread never observes an older state after a newer one,
 //!   nor does a thread that has synchronised with it. The order of writes to different keys is
 //!   unspecified without synchronisation: two threads that each write one key and then read the
 //!   other's may, on some CPUs, both miss the other's write.
-//! - **A5** A burst is a sequence of reads: A1 to A4 hold for each of them; together they are not a
-//!   snapshot.
-//! - **A6** A reference from a pin is valid until the pin ends or is repinned, even if the entry is
-//!   removed.
+//! - **A5** A burst is a number of reads: A1 to A3 hold for each of them, and A4 between bursts;
+//!   together they are not a snapshot.
+//! - **A6** (*map*) A reference from a pin is valid until the pin ends or is repinned, even if the
+//!   entry is removed.
 //!
 //! Traversals:
 //!
 //! - **B1** An entry that exists from the beginning of a traversal to its end is visited exactly
 //!   once.
-//! - **B2** An entry that is inserted or removed meanwhile is visited at most once; one whose value
-//!   is replaced is visited once, with the old value or the new one. A key that is removed and
-//!   inserted again is two entries.
+//! - **B2** A key is visited at most once, with a value that it has when its segment is copied.
 //!
 //! Writes:
 //!
 //! - **C1** A write takes effect at one point between call and return. All threads observe the
 //!   writes of a key in the same order.
-//! - **C2** No write takes effect between the read and the write of `update` and `compute`.
-//! - **C3** A write that is refused, or in which a closure panics, changes nothing; `retain` has
-//!   removed the entries that the closure had rejected before.
+//! - **C2** No write takes effect between the read and the write of `update` and `compute`; nor, in
+//!   a *table*, of `fetch_add` and `compare_exchange`.
+//! - **C3** A write that is refused, or in which a closure or a hasher panics, changes nothing;
+//!   `retain` and `clear` have removed the entries that they had reached before. A removal is never
+//!   refused; in a *table* the replacement of a value of up to eight bytes neither.
 //!
 //! Memory:
 //!
-//! - **D1** A removed entry is dropped once, when all pins have ended that may have observed it.
-//!   The entries of a map are dropped with it.
-//! - **D2** A write that adds something is refused while more than the limit is retired, or more
-//!   than an eighth of it in its shard. So what is retired is at most the limit, what was removed
-//!   above it, and for each shard the last 4 KiB with a segment and a directory; and a shard has
+//! - **D1** What is removed or replaced is freed when all pins have ended that may have observed
+//!   it: an entry of a *map* is dropped once, a segment is freed. All memory is freed with the
+//!   structure, but for retired memory that other pins delay.
+//! - **D2** A write is refused while more than the limit is retired, if it has to copy a segment,
+//!   or if it adds an entry to a *map*; there also above an eighth of the limit in its shard. So
+//!   what is retired is at most the limit, two segments and a directory for each writer, and in a
+//!   map what was removed above the limit, and for each shard the last 4 KiB; and its shard has
 //!   slots for its maximum number of entries, and an eighth of the limit. What keys and values own
 //!   is not counted.
-//! - **D3** A destructor that panics keeps no other from running. During reclamation the panic is
-//!   caught, as it has no caller; when the map is dropped it is resumed after all others have run.
+//! - **D3** (*map*) A destructor that panics keeps no other from running. During reclamation the
+//!   panic is caught, as it has no caller; when the map is dropped it is resumed after all others
+//!   have run.
 //!
 //! Progress:
 //!
-//! - **E1** Reads are wait-free: no lock, no store to shared memory, and at most one step more than
-//!   the segment has lines, which are 16 if few hashes collide; nearly all reads probe one.
-//! - **E2** A writer holds one lock at a time. No code of a caller runs under it except [`Hash`]
-//!   and [`Eq`] of keys, which panic if they write to a map themselves, and must not take a lock
+//! - **E1** Reads are wait-free: no lock, no store to shared memory, no repetition, and at most as
+//!   many steps as the segment has groups, 96 (in a *map* 64); nearly all reads probe one.
+//! - **E2** Writers wait for each other, a lock of a shard at a time; so do traversals, for the
+//!   copy of one segment. No code of a caller runs under it except [`Eq`] of keys of a *map*, and
+//!   [`Hash`] of keys of a *table*, which panic if they write themselves, and must not take a lock
 //!   that a writer may hold: no deadlock is possible. They should not pin either: that runs
 //!   destructors of garbage now and then, which panic if they write.
 //! - **E3** No call waits for a reader without bound.
-//! - **E4** An insertion splits at most one segment, of 135 to 162 entries, and doubles at most the
-//!   directory of its shard, which has two to four directory entries for a segment. With colliding
-//!   hashes a segment may be larger. One insertion in 1024 allocates a chunk for entries, of 32 KiB
-//!   at most, or of one entry, and may double the list of chunks.
+//! - **E4** An insertion copies or splits at most one segment, of up to 48 groups with 336 entries
+//!   (in a *map* 32 with 330), and the directory of its shard when it doubles: 8 bytes a segment.
+//!   Colliding hashes may require several of these steps. One insertion in 1024 into a *map*
+//!   allocates a chunk for entries, of 32 KiB at most, or of one entry, and may double the list of
+//!   chunks.
 //!
 //! # What does not compile
 //!
@@ -141,25 +146,24 @@
 //! # Hostile keys
 //!
 //! The default hash is keyed with a seed for each map. With another hash, keys that collide are
-//! compared one by one: correct, and slow. Unlike [`TrashMap`](crate::TrashMap), the map does not
-//! reseed.
+//! compared one by one. When a segment of 64 groups is full of keys that 24 bits of their hashes,
+//! and the 6 bits of the shard, do not separate, further ones are refused: some 700 keys of one
+//! hash. Unlike [`TrashMap`](crate::TrashMap), the map does not reseed.
 //!
 //! # Cost
 //!
-//! Eight bytes of index for a slot, 1.5 to 2.2 slots for an entry, and the entry itself in a chunk
-//! of up to 1024; 26 KiB for an empty map, and a hundred more for the first hundred entries, as
-//! each shard has a segment then. For entries of 24 bytes that is 36 to 41 bytes each, from 100,000
-//! on. The slots of freed entries are reused by their shard, but not released before the map is
-//! dropped. The index shrinks by removals, while there is less garbage than the limit. There
-//! are at most 2^31 slots: above that, insertions are refused.
+//! 7.5 bytes of index for a slot, 1.2 to 2.6 slots for an entry, and the entry itself in a chunk of
+//! up to 1024; 29 KiB for an empty map, and 25 more for the first hundred entries. For entries of
+//! 24 bytes that is 35 to 41 bytes each, from 100,000 on. The slots of freed entries are reused by
+//! their shard, but not released before the map is dropped. The index shrinks by removals, while
+//! there is less garbage than the limit. There are at most 2^31 slots: above that, insertions are
+//! refused.
 //!
 //! A map that is dropped helps the collector to free its garbage. If other pins delay that, the
 //! chunks of its entries are freed after these pins have ended and a thread pins again.
 //!
-//! When a segment is split, no key is hashed, except at every twelfth doubling of a directory, the
-//! first of which comes at some 30 million entries. A replaced value is a new entry: the old one,
-//! of 24 bytes in the example, is retired. A counter that many packets increment should be an
-//! atomic.
+//! A replaced value is a new entry: the old one, of 24 bytes in the example, is retired. A counter
+//! that many packets increment should be an atomic.
 //!
 //! # Papers
 //!
@@ -183,40 +187,37 @@
 //!   tags are those of other keys.
 //! - Writers without prefetches before they take the lock: half of the insertions took 310 ns
 //!   instead of 220, most of it for the notes of the segment.
+//! - Words with an id and 32 bits of the hash, seven to a cache line: single lookups took 1.1 times
+//!   as long, bursts 1.2 times; 4 bytes more for an entry.
+//! - Segments whose sizes grow by thirds: single lookups took 1.05 to 1.12 times as long, as a
+//!   multiplication by the size is between two loads; 1.5 bytes less for an entry.
 //! - Entries in the segment, moved when it is split: saves one cache line of two, and loses writes
 //!   to a value that has moved under its reader. So it is another type, for plain data:
 //!   [`ConcurrentTable`](crate::ConcurrentTable).
 
 mod burst;
-mod check;
 mod garbage;
-mod growth;
-mod index;
 mod iter;
-mod line;
-#[cfg(all(test, crossbeam_loom))]
-mod loom_models;
 mod pinned;
-mod segment;
-mod shard;
+pub(super) mod storage;
 mod store;
 mod traits;
 mod write;
 
-use alloc::boxed::Box;
 use core::hash::{BuildHasher, Hash};
 use std::panic::resume_unwind;
 
 use super::collector;
-use super::garbage::{self as collected, Garbage, first_panic};
+use super::engine::{Engine, Slot};
+use super::garbage::{self as collected, first_panic};
 use super::guard::Guard;
-use super::policy::SHARDS;
-use super::sync::Arc;
+use super::policy::{SHARDS, mix, shard_of};
 use crate::hash::DefaultHashBuilder;
-use garbage::free_all;
-use index::Index;
-use shard::{Shard, Writer};
-use store::MAX_ENTRIES;
+use crate::invariant::InvariantError;
+use garbage::Batch;
+use pinned::Entry;
+use storage::{Ids, State, hash_of};
+use store::{IdAllocator, MAX_ENTRIES, Store};
 
 pub use iter::Iter;
 pub use pinned::Pinned;
@@ -231,7 +232,7 @@ pub use write::{Compute, Computed};
 /// |---|---|
 /// | `get`, `get_key_value`, `contains_key` | the cache line of the index and those of an entry; no store to shared memory |
 /// | `get_batch`, `get_many` | those of `get`, with the misses of 32 keys overlapping |
-/// | `insert`, `get_or_insert`, `get_or_insert_with`, `remove`, `remove_entry`, `update`, `compute` | the lock of one shard of 64, the cache lines of `get`, and at most one split of a segment of 162 entries |
+/// | `insert`, `get_or_insert`, `get_or_insert_with`, `remove`, `remove_entry`, `update`, `compute` | the lock of one shard of 64, the cache lines of `get`, and at most one copy of a segment of 330 entries |
 /// | `iter`, `keys`, `values`, `retain`, `clear` | O(slots) |
 /// | `len`, `is_empty`, `allocation_size` | a sum over 64 shards |
 /// | `garbage`, `repin` | O(1) |
@@ -256,12 +257,10 @@ pub use write::{Compute, Computed};
 /// ```
 #[doc(alias("DashMap", "lock-free map", "rcu"))]
 pub struct ConcurrentMap<K, V, S = DefaultHashBuilder> {
-    /// The readers' part.
-    index: Arc<Index<(K, V)>>,
-    /// The writers' part of each shard.
-    shards: Box<[Shard]>,
+    /// The ids of entries by key.
+    engine: Engine<Ids>,
+    store: Store<(K, V)>,
     hasher: S,
-    garbage: Garbage,
 }
 
 #[allow(unsafe_code)]
@@ -324,9 +323,8 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
     /// ```
     #[must_use]
     pub fn with_hasher(hasher: S) -> Self {
-        let index = Arc::new(Index::new());
-        let shards = (0..SHARDS).map(Shard::new).collect();
-        Self { index, shards, hasher, garbage: Garbage::new() }
+        let state = |nth| State { batch: Batch::new(), ids: IdAllocator::new(nth) };
+        Self { engine: Engine::new(state), store: Store::new(), hasher }
     }
 
     /// Creates an empty map with a hasher and capacity for at least `capacity` entries.
@@ -348,23 +346,13 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
     /// assert_eq!(here.pin().hash_of(&7), there.pin().hash_of(&7));
     /// ```
     #[must_use]
-    #[allow(unsafe_code)]
     pub fn with_capacity_and_hasher(capacity: usize, hasher: S) -> Self {
         assert!(capacity <= MAX_ENTRIES, "capacity overflow");
         let map = Self::with_hasher(hasher);
-        let pin = collector::pin();
         if capacity > 0 {
-            map.index.store.reserve(capacity);
-            for (nth, shard) in map.shards.iter().enumerate() {
-                let entries = capacity.div_ceil(SHARDS);
-                let reserve = |writer: &mut Writer<'_, _>| writer.reserve(entries);
-                let ((), full) = shard.write(nth, &map.index, &pin, reserve);
-                // No other thread has access to the map yet.
-                full.into_iter().for_each(|mut batch| {
-                    // SAFETY: it is of this shard, and no pin can have observed it.
-                    unsafe { batch.free(&map.index, nth) };
-                });
-            }
+            map.store.reserve(capacity);
+            let reserved = map.engine.reserve(capacity, hash_of, &collector::pin());
+            reserved.unwrap_or_else(|error| error.raise());
         }
         map
     }
@@ -387,14 +375,14 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
     /// ```
     #[must_use]
     pub fn with_garbage_limit(mut self, bytes: usize, patience: u32) -> Self {
-        (self.garbage.limit, self.garbage.patience) = (bytes, patience);
+        (self.engine.garbage.limit, self.engine.garbage.patience) = (bytes, patience);
         self
     }
 
     /// Returns the limit on garbage, in bytes.
     #[must_use]
     pub fn garbage_limit(&self) -> usize {
-        self.garbage.limit
+        self.engine.garbage.limit
     }
 
     /// Returns the bytes that are retired and not freed yet, without what keys and values own.
@@ -413,7 +401,7 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
     /// ```
     #[must_use]
     pub fn garbage(&self) -> usize {
-        self.garbage.retired()
+        self.engine.garbage.retired()
     }
 
     /// Returns the hasher of the map.
@@ -432,21 +420,53 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
     /// ```
     #[must_use]
     pub fn len(&self) -> usize {
-        self.shards.iter().map(Shard::len).sum()
+        self.engine.len()
     }
 
     /// Returns whether the map has no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.shards.iter().all(|shard| shard.len() == 0)
+        self.engine.is_empty()
     }
 
     /// Returns the bytes allocated for entries and segments, without retired segments, and without
     /// what keys and values own.
     #[must_use]
     pub fn allocation_size(&self) -> usize {
-        let own = self.index.allocation_size() + size_of_val(&*self.shards);
-        own + self.shards.iter().map(Shard::allocation_size).sum::<usize>()
+        self.engine.allocation_size() + self.store.allocation_size()
+    }
+
+    /// Returns the entry with an id that was loaded under this pin.
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn entry<'p>(&'p self, id: u32, _pin: &'p crossbeam_epoch::Guard) -> Entry<'p, (K, V)> {
+        // SAFETY: the pin lasts for 'p.
+        Entry { id, entry: unsafe { self.store.get(id) } }
+    }
+}
+
+impl<K: Hash, V, S: BuildHasher> ConcurrentMap<K, V, S> {
+    /// Checks all invariants. O(slots): for tests.
+    ///
+    /// # Errors
+    ///
+    /// If an invariant is violated.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut map: flowtable::ConcurrentMap<u32, u32> = (0..1000).map(|key| (key, key)).collect();
+    /// map.pin().retain(|key, _| key % 7 == 0);
+    /// assert_eq!(map.validate(), Ok(()));
+    /// ```
+    #[doc(hidden)]
+    pub fn validate(&mut self) -> Result<(), InvariantError> {
+        let pin = collector::pin();
+        self.engine.validate(|nth, slot| {
+            let mixed = mix(self.hasher.hash_one(&self.entry(slot.value(), &pin).get().0));
+            let is_noted = (hash_of(slot) ^ mixed) >> 48 == 0;
+            (is_noted && shard_of(mixed) == nth).then_some(mixed)
+        })
     }
 }
 
@@ -499,14 +519,16 @@ impl<K, V, S> Drop for ConcurrentMap<K, V, S> {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
         let mut panic = Ok(());
-        for (nth, shard) in self.shards.iter_mut().enumerate() {
+        for nth in 0..SHARDS {
+            let pin = collector::pin();
+            let entries = Batch::of(self.engine.entries(nth, &pin).map(Slot::value));
+            drop(pin);
+            let retired = self.engine.state(nth).batch.take();
             // SAFETY: no pin of the map exists any more.
-            unsafe { shard.state().batch.free(&self.index, nth) };
+            collected::forget_panic(unsafe { retired.free(self.store.entries(), nth) });
             // SAFETY: no pin of the map exists any more, and the map is not used again.
-            let dropped = unsafe { free_all(&self.index, nth) };
-            panic = first_panic(panic, dropped);
+            panic = first_panic(panic, unsafe { entries.free(self.store.entries(), nth) });
         }
-        self.garbage.reduce_at_drop();
         panic.unwrap_or_else(|panic| resume_unwind(panic));
     }
 }
@@ -516,14 +538,12 @@ mod tests {
     use alloc::string::ToString;
     use std::thread::yield_now;
 
-    use super::store::Store;
-
     use super::*;
 
     #[test]
     fn a_full_map_refuses_insertions_until_slots_are_freed() {
         let map: ConcurrentMap<u64, u64> = (0..10_000).map(|key| (key, key)).collect();
-        map.index.store.exhaust();
+        map.store.exhaust();
         let pin = map.pin();
         // Each shard finishes the run that it has begun.
         let full = (10_000..).find_map(|key| pin.insert(key, 1).err()).expect("the map is full");

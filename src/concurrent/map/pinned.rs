@@ -6,7 +6,8 @@ use core::hash::{BuildHasher, Hash};
 use equivalent::Equivalent;
 
 use super::ConcurrentMap;
-use super::index::Entry;
+use super::storage::Ids;
+use crate::concurrent::engine::Group;
 use crate::concurrent::guard::{Guard, pin};
 use crate::concurrent::policy::mix;
 use crate::hash::DefaultHashBuilder;
@@ -194,6 +195,48 @@ impl<K: Eq + Hash, V, S: BuildHasher, G: Borrow<Guard>> Pinned<'_, K, V, S, G> {
         mixed: u64,
         key: &Q,
     ) -> Option<Entry<'_, (K, V)>> {
-        self.map.index.find(mixed, move |(own, _)| key.equivalent(own), self.epoch())
+        self.map.engine.segment(mixed, self.epoch()).find(mixed, mixed, self.entry_of(key))
+    }
+
+    /// Finds the entry of `key`, if it is not the first candidate.
+    pub(super) fn find_further<Q: Equivalent<K> + ?Sized>(
+        &self,
+        mixed: u64,
+        key: &Q,
+    ) -> Option<Entry<'_, (K, V)>> {
+        self.map.engine.segment(mixed, self.epoch()).find_further(mixed, mixed, self.entry_of(key))
+    }
+
+    /// Returns the function that returns the entry in a slot if it has this key.
+    #[inline(always)]
+    fn entry_of<'p, Q: Equivalent<K> + ?Sized>(
+        &'p self,
+        key: &Q,
+    ) -> impl Fn(Group<'p, Ids>, usize) -> Option<Entry<'p, (K, V)>> {
+        |group, slot| {
+            let entry = self.map.entry(group.value(slot), self.epoch());
+            key.equivalent(&entry.get().0).then_some(entry)
+        }
+    }
+}
+
+/// An entry under a pin. While the pin lasts, its id is not reused.
+pub(super) struct Entry<'p, T> {
+    pub(super) id: u32,
+    pub(super) entry: &'p T,
+}
+
+impl<T> Clone for Entry<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Entry<'_, T> {}
+
+impl<'p, T> Entry<'p, T> {
+    #[inline(always)]
+    pub(super) fn get(self) -> &'p T {
+        self.entry
     }
 }

@@ -30,7 +30,9 @@ use std::sync::PoisonError;
 
 use crate::concurrent::garbage::Dropped;
 use crate::concurrent::policy::SHARDS;
-use crate::concurrent::sync::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, MutexGuard, Ordering};
+use crate::concurrent::sync::{
+    Arc, AtomicBool, AtomicPtr, AtomicUsize, Mutex, MutexGuard, Ordering,
+};
 use crate::raw::prefetch::prefetch;
 
 /// Maximum number of entries of a chunk: with 24 bytes each, the table of a million entries has 8
@@ -55,14 +57,15 @@ type Chunk<T> = AtomicPtr<T>;
 
 /// The store of a map.
 pub(super) struct Store<T> {
-    /// The first element of the table in use.
+    /// The first element of the table in use. In the map itself, for readers.
     table: AtomicPtr<Chunk<T>>,
-    /// The writers' part, in its own allocation, so that readers do not share its cache lines.
-    writer: Box<WriterPart<T>>,
+    entries: Arc<Entries<T>>,
 }
 
-/// The writers' part of a store.
-struct WriterPart<T> {
+/// The entries of a store, for writers and for those that free what is retired.
+pub(super) struct Entries<T> {
+    /// As in the store.
+    table: AtomicPtr<Chunk<T>>,
     growth: Mutex<Growth<T>>,
     shards: [ShardPart; SHARDS],
     /// Allocated bytes.
@@ -104,9 +107,9 @@ fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 // SAFETY: it owns its entries, like a vector.
-unsafe impl<T: Send> Send for Store<T> {}
+unsafe impl<T: Send> Send for Entries<T> {}
 // SAFETY: entries are shared by several threads, and dropped by one, after all others.
-unsafe impl<T: Send + Sync> Sync for Store<T> {}
+unsafe impl<T: Send + Sync> Sync for Entries<T> {}
 
 impl<T> Store<T> {
     /// The lowest bits of an id are the index in a chunk; the others are the index of the chunk.
@@ -137,20 +140,26 @@ impl<T> Store<T> {
             retired: AtomicUsize::new(0),
         });
         let growth = Mutex::new(Growth { tables: Vec::new(), chunks: Vec::new(), next: 0 });
-        let writer = WriterPart { growth, shards, bytes: AtomicUsize::new(0) };
-        Self { table: AtomicPtr::new(ptr::null_mut()), writer: Box::new(writer) }
+        let [table, same] = [(); 2].map(|()| AtomicPtr::new(ptr::null_mut()));
+        let entries = Arc::new(Entries { table, growth, shards, bytes: AtomicUsize::new(0) });
+        Self { table: same, entries }
+    }
+
+    pub(super) const fn entries(&self) -> &Arc<Entries<T>> {
+        &self.entries
     }
 
     /// Returns the address of an entry.
     ///
     /// # Safety
     ///
-    /// The id is allocated, and this thread has loaded it from a line or has allocated it.
+    /// The table is of a store. The id is allocated there, and this thread has loaded it from a
+    /// segment or has allocated it.
     #[inline(always)]
-    unsafe fn address(&self, id: u32) -> *mut T {
+    unsafe fn address(table: &AtomicPtr<Chunk<T>>, id: u32) -> *mut T {
         // Acquire: pairs with the Release in `add_table`: the table may be a later one than that of
         // the id.
-        let table = self.table.load(Ordering::Acquire);
+        let table = table.load(Ordering::Acquire);
         // SAFETY: the table has this element, or the id would not be allocated (E2).
         let chunk = unsafe { table.add((id >> Self::BITS) as usize) };
         // SAFETY: tables are not freed (E2).
@@ -170,7 +179,7 @@ impl<T> Store<T> {
     #[inline(always)]
     pub(super) unsafe fn get<'p>(&self, id: u32) -> &'p T {
         // SAFETY: it is allocated, as it was in a line.
-        let entry = unsafe { self.address(id) };
+        let entry = unsafe { Self::address(&self.table, id) };
         // So that `Some` of a reference is not compared with null.
         // SAFETY: it is in a chunk.
         unsafe { hint::assert_unchecked(!entry.is_null()) };
@@ -187,21 +196,6 @@ impl<T> Store<T> {
         prefetch(entry.wrapping_byte_add(size_of::<T>().saturating_sub(1)));
     }
 
-    /// Drops an entry in place, and catches its panic. The id stays allocated.
-    ///
-    /// # Safety
-    ///
-    /// It was in a line, no thread can access it any more, and it is dropped once.
-    pub(super) unsafe fn drop_entry(&self, id: u32) -> Dropped {
-        if !mem::needs_drop::<T>() {
-            return Ok(());
-        }
-        // SAFETY: it was in a line, so it is allocated.
-        let entry = unsafe { self.address(id) };
-        // SAFETY: by the contract.
-        catch_unwind(AssertUnwindSafe(|| unsafe { entry.drop_in_place() }))
-    }
-
     /// Writes an entry that is not published yet.
     ///
     /// # Safety
@@ -209,7 +203,7 @@ impl<T> Store<T> {
     /// The id has just been allocated.
     pub(super) unsafe fn write(&self, id: u32, entry: T) {
         // SAFETY: it is allocated.
-        let element = unsafe { self.address(id) };
+        let element = unsafe { Self::address(&self.table, id) };
         // SAFETY: no thread accesses the entry (E1).
         unsafe { element.write(entry) };
     }
@@ -218,36 +212,23 @@ impl<T> Store<T> {
     pub(super) fn retired(&self, shard: usize) -> usize {
         // Relaxed, here and below: a statistic that is compared with a limit, which publishes
         // nothing.
-        self.writer.shards[shard].retired.load(Ordering::Relaxed)
+        self.entries.shards[shard].retired.load(Ordering::Relaxed)
     }
 
     pub(super) fn add_retired(&self, shard: usize, bytes: usize) {
-        self.writer.shards[shard].retired.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    pub(super) fn subtract_retired(&self, shard: usize, bytes: usize) {
-        self.writer.shards[shard].retired.fetch_sub(bytes, Ordering::Relaxed);
+        self.entries.shards[shard].retired.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Returns the bytes of chunks and tables, and of the rest of the store.
     pub(super) fn allocation_size(&self) -> usize {
         // Relaxed: a statistic that publishes nothing.
-        size_of::<WriterPart<T>>() + self.writer.bytes.load(Ordering::Relaxed)
-    }
-
-    /// Frees ids of a shard whose entries have been dropped.
-    pub(super) fn release(&self, shard: usize, ids: &mut Vec<u32>) {
-        let shard = &self.writer.shards[shard];
-        let mut returned = locked(&shard.returned);
-        returned.append(ids);
-        // Relaxed, here and where it is loaded: a hint only.
-        shard.has_returned.store(!returned.is_empty(), Ordering::Relaxed);
+        size_of::<Entries<T>>() + self.entries.bytes.load(Ordering::Relaxed)
     }
 
     /// Allocates chunks for `entries` entries, and for the runs that the shards have begun.
     pub(super) fn reserve(&self, entries: usize) {
         let ids = entries.saturating_add(SHARDS * Self::RUN).min(MAX_ENTRIES);
-        let mut growth = locked(&self.writer.growth);
+        let mut growth = locked(&self.entries.growth);
         while growth.chunks.len() * Self::LEN < ids {
             self.add_chunk(&mut growth);
         }
@@ -256,7 +237,7 @@ impl<T> Store<T> {
     /// Allocates a run of ids that were never allocated before, if there are some.
     #[cold]
     fn run(&self) -> Option<Range<usize>> {
-        let mut growth = locked(&self.writer.growth);
+        let mut growth = locked(&self.entries.growth);
         let run = growth.next..growth.next + Self::RUN;
         if run.end > MAX_ENTRIES {
             return None;
@@ -269,7 +250,7 @@ impl<T> Store<T> {
     }
 
     fn add_bytes(&self, bytes: usize) {
-        self.writer.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.entries.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     fn add_chunk(&self, growth: &mut Growth<T>) {
@@ -315,7 +296,38 @@ impl<T> Store<T> {
         let table = Box::into_raw(table);
         growth.tables.push(table);
         // Release: pairs with the Acquire in `address`.
+        self.entries.table.store(table.cast(), Ordering::Release);
         self.table.store(table.cast(), Ordering::Release);
+    }
+}
+
+impl<T> Entries<T> {
+    /// Drops an entry in place, and catches its panic. The id stays allocated.
+    ///
+    /// # Safety
+    ///
+    /// It was in a segment, no thread can access it any more, and it is dropped once.
+    pub(super) unsafe fn drop_entry(&self, id: u32) -> Dropped {
+        if !mem::needs_drop::<T>() {
+            return Ok(());
+        }
+        // SAFETY: it was in a segment, so it is allocated.
+        let entry = unsafe { Store::address(&self.table, id) };
+        // SAFETY: by the contract.
+        catch_unwind(AssertUnwindSafe(|| unsafe { entry.drop_in_place() }))
+    }
+
+    pub(super) fn subtract_retired(&self, shard: usize, bytes: usize) {
+        self.shards[shard].retired.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Frees ids of a shard whose entries have been dropped.
+    pub(super) fn release(&self, shard: usize, ids: &mut Vec<u32>) {
+        let shard = &self.shards[shard];
+        let mut returned = locked(&shard.returned);
+        returned.append(ids);
+        // Relaxed, here and where it is loaded: a hint only.
+        shard.has_returned.store(!returned.is_empty(), Ordering::Relaxed);
     }
 }
 
@@ -326,7 +338,7 @@ impl IdAllocator {
 
     /// Allocates an id, unless all are.
     pub(super) fn allocate<T>(&mut self, store: &Store<T>) -> Option<u32> {
-        let shard = &store.writer.shards[self.shard];
+        let shard = &store.entries.shards[self.shard];
         if self.free.is_empty() && shard.has_returned.load(Ordering::Relaxed) {
             let mut returned = locked(&shard.returned);
             mem::swap(&mut self.free, &mut returned);
@@ -343,16 +355,16 @@ impl IdAllocator {
     }
 }
 
-impl<T> Drop for Store<T> {
+impl<T> Drop for Entries<T> {
     /// Frees chunks and tables. Entries have been dropped before.
     fn drop(&mut self) {
-        let growth = locked(&self.writer.growth);
+        let growth = locked(&self.growth);
         for &table in &growth.tables {
             // SAFETY: allocated in `add_table` as a box; the store is not used any more.
             drop(unsafe { Box::from_raw(table) });
         }
         for &first in &growth.chunks {
-            let chunk = ptr::slice_from_raw_parts_mut(first, Self::LEN);
+            let chunk = ptr::slice_from_raw_parts_mut(first, Store::<T>::LEN);
             // SAFETY: allocated in `add_chunk` as a box of this length. Entries are not dropped.
             drop(unsafe { Box::from_raw(chunk) });
         }
@@ -363,7 +375,7 @@ impl<T> Drop for Store<T> {
 impl<T> Store<T> {
     /// Makes all ids allocated, but for those of the runs that the shards have begun.
     pub(super) fn exhaust(&self) {
-        locked(&self.writer.growth).next = MAX_ENTRIES;
+        locked(&self.entries.growth).next = MAX_ENTRIES;
     }
 
     /// Number of ids of the runs that all shards have begun, at most.

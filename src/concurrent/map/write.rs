@@ -10,13 +10,13 @@ use core::hash::{BuildHasher, Hash};
 use equivalent::Equivalent;
 
 use super::garbage::Batch;
-use super::index::Entry;
-use super::pinned::Pinned;
-use super::shard::{Expected, Insertion, Writer};
-use crate::concurrent::error::WouldExceed;
+use super::pinned::{Entry, Pinned};
+use super::storage::{Ids, State, hash_of};
+use crate::concurrent::engine::{Expected, Group, Slot, Writer};
+use crate::concurrent::error::{Refused, WouldExceed};
 use crate::concurrent::garbage::{Garbage, help};
 use crate::concurrent::guard::Guard;
-use crate::concurrent::policy::{mix, shard_of};
+use crate::concurrent::policy::{SHARDS, mix, shard_of};
 
 /// The fraction of the limit on garbage that a single shard may use.
 const SHARE: usize = 8;
@@ -48,6 +48,16 @@ pub enum Computed<'p, V> {
     },
     /// The key was removed; this was its value.
     Removed(&'p V),
+}
+
+/// The result of an insertion.
+enum Insertion<'p, T> {
+    /// The entry was inserted, or has replaced another one.
+    Done { old: Option<Entry<'p, T>>, new: Entry<'p, T> },
+    /// The precondition was false: this is the present entry.
+    Unexpected(Option<Entry<'p, T>>),
+    /// There is no room.
+    Refused(Refused),
 }
 
 /// Returns the value of an entry.
@@ -112,7 +122,7 @@ where
         match self.insert_expected(hash, &mut entry, Expected::Anything) {
             Insertion::Done { old, .. } => Ok(old.map(self::value)),
             Insertion::Unexpected(_) => unreachable!("anything was expected"),
-            Insertion::Full => Err(self.full(entry)),
+            Insertion::Refused(reason) => Err(self.refused(entry, reason)),
         }
     }
 
@@ -282,7 +292,7 @@ where
         let hash = self.hash_of(&key);
         loop {
             let found = self.find(hash, &key);
-            let expected = found.map_or(Expected::Nothing, |found| Expected::Entry(found.id));
+            let expected = found.map_or(Expected::Nothing, |found| Expected::Value(found.id));
             match decide(found.map(value)) {
                 Compute::Keep => return Ok(Computed::Kept(found.map(value))),
                 Compute::Insert(new) => {
@@ -298,7 +308,9 @@ where
                         Insertion::Unexpected(_) => {
                             key = entry.expect("the entry was not inserted").0;
                         }
-                        Insertion::Full => return Err(self.full(entry).map(|(key, _)| key)),
+                        Insertion::Refused(reason) => {
+                            return Err(self.refused(entry, reason).map(|(key, _)| key));
+                        }
                     }
                 }
                 Compute::Remove => match found {
@@ -325,10 +337,11 @@ where
     /// assert_eq!(pin.len(), 10);
     /// ```
     pub fn retain(&self, mut keep: impl FnMut(&K, &V) -> bool) {
-        for entry in self.entries() {
+        let mut entries = self.iter();
+        while let Some(entry) = entries.entry() {
             let (key, value) = entry.get();
             if !keep(key, value) {
-                self.remove_expected(self.hash_of(key), key, Expected::Entry(entry.id));
+                self.remove_expected(self.hash_of(key), key, Expected::Value(entry.id));
             }
         }
     }
@@ -344,11 +357,15 @@ where
     /// assert!(map.is_empty());
     /// ```
     pub fn clear(&self) {
-        for shard in 0..self.map.shards.len() {
-            for batch in self.write(shard, Writer::clear) {
-                self.defer(shard, batch);
-            }
-        }
+        let clear = |writer: &mut Writer<'_, Ids>, mixed| {
+            let segment = writer.segment(mixed);
+            let batch = Batch::of(segment.entries().map(Slot::value));
+            writer.add_to_len(-(segment.clear() as isize));
+            writer.set_reserved(false);
+            (shard_of(mixed), batch)
+        };
+        let defer = |(shard, batch)| self.defer(shard, Some(batch));
+        self.map.engine.for_segments(clear, defer, hash_of, self.epoch());
     }
 
     /// Defers all garbage to the collector, and helps it to free what no pin protects any more.
@@ -371,11 +388,9 @@ where
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn flush(&self) {
-        for (id, shard) in self.map.shards.iter().enumerate() {
-            let batch = shard.batch();
-            if !batch.is_empty() {
-                self.defer(id, batch);
-            }
+        for shard in 0..SHARDS {
+            let batch = Writer::new(&self.map.engine, shard, self.epoch()).state.batch.take();
+            self.defer(shard, Some(batch));
         }
         help(self.epoch());
     }
@@ -387,16 +402,22 @@ where
                 Ok(value(there))
             }
             Insertion::Unexpected(None) => unreachable!("nothing was expected"),
-            Insertion::Full => Err(self.full(entry)),
+            Insertion::Refused(reason) => Err(self.refused(entry, reason)),
         }
     }
 
-    /// The error of an insertion into a map that has the maximum number of entries.
+    /// The error of an insertion that finds no room.
     #[cold]
-    fn full(&self, entry: Option<(K, V)>) -> WouldExceed<(K, V)> {
+    fn refused(&self, entry: Option<(K, V)>, reason: Refused) -> WouldExceed<(K, V)> {
         let refused = entry.expect("the entry was not inserted");
-        let (retired, limit) = (self.map.garbage(), self.map.garbage.limit);
-        WouldExceed { refused, retired, limit, is_full: true }
+        let (retired, limit) = (self.map.garbage(), self.map.garbage_limit());
+        match reason {
+            Refused::Memory(error) => error.raise(),
+            Refused::Garbage { retired, limit } => {
+                WouldExceed { refused, retired, limit, is_full: false }
+            }
+            Refused::Collisions => WouldExceed { refused, retired, limit, is_full: true },
+        }
     }
 
     /// Inserts an entry, if the present one is as expected.
@@ -404,19 +425,27 @@ where
         &'p self,
         hash: u64,
         entry: &mut Option<(K, V)>,
-        expected: Expected,
+        expected: Expected<u32>,
     ) -> Insertion<'p, (K, V)> {
-        let mixed = mix(hash);
-        self.prefetch(mixed);
-        self.write(shard_of(mixed), |writer| {
-            writer.insert(
-                mixed,
-                entry,
-                expected,
-                |new, own| new.0 == own.0,
-                |(key, _)| self.hash_of(key),
-            )
-        })
+        let (map, mixed, pin) = (self.map, mix(hash), self.epoch());
+        let key = &entry.as_ref().expect("there is an entry to insert").0;
+        let placed = map.engine.place(mixed, self.is(|own| key == own), expected, hash_of, pin);
+        let (mut writer, place) = match placed {
+            Ok(Ok(placed)) => placed,
+            Ok(Err(there)) => return Insertion::Unexpected(there.map(|id| map.entry(id, pin))),
+            Err(reason) => return Insertion::Refused(reason),
+        };
+        let Some(id) = writer.state.ids.allocate(&map.store) else {
+            return Insertion::Refused(Refused::Collisions);
+        };
+        let entry = entry.take().expect("there is an entry to insert");
+        // SAFETY: the id has just been allocated.
+        unsafe { map.store.write(id, entry) };
+        let old = writer.store(mixed, place, |_| id.into());
+        let full = old.and_then(|old| writer.state.batch.push::<(K, V)>(old));
+        drop(writer);
+        self.defer(shard_of(mixed), full);
+        Insertion::Done { old: old.map(|old| map.entry(old, pin)), new: map.entry(id, pin) }
     }
 
     /// Removes the entry of a key, if it is as expected.
@@ -424,46 +453,34 @@ where
         &'p self,
         hash: u64,
         key: &Q,
-        expected: Expected,
+        expected: Expected<u32>,
     ) -> Option<Entry<'p, (K, V)>> {
-        // Shrinking allocates first.
-        let may_shrink = !self.map.garbage.is_above_limit();
-        let mixed = mix(hash);
-        self.prefetch(mixed);
-        self.write(shard_of(mixed), |writer| {
-            let is = |(own, _): &(K, V)| key.equivalent(own);
-            writer.remove(mixed, expected, is, may_shrink, |(key, _)| self.hash_of(key))
-        })
+        let (map, mixed, pin) = (self.map, mix(hash), self.epoch());
+        let mut full = None;
+        let retire = |state: &mut State, id| full = state.batch.push::<(K, V)>(id);
+        let is = self.is(|own| key.equivalent(own));
+        let removed = map.engine.remove(mixed, is, expected, hash_of, retire, pin);
+        self.defer(shard_of(mixed), full);
+        removed.ok().map(|id| map.entry(id, pin))
     }
 
-    /// Prefetches what a writer needs for a mixed hash, before it waits for the lock.
-    #[inline]
-    fn prefetch(&self, mixed: u64) {
-        self.map.index.segment(mixed, self.epoch()).prefetch(mixed);
+    /// Returns whether a slot is that of an entry for whose key `is` returns true.
+    fn is<'p>(&'p self, is: impl Fn(&K) -> bool) -> impl Fn(Group<'p, Ids>, usize) -> bool {
+        move |group, slot| is(&self.map.entry(group.value(slot), self.epoch()).get().0)
     }
 
-    /// Runs `work` on a shard under its lock.
-    fn write<'p, R>(&'p self, shard: usize, work: impl FnOnce(&mut Writer<'p, (K, V)>) -> R) -> R {
-        let index = &self.map.index;
-        let (result, full) = self.map.shards[shard].write(shard, index, self.epoch(), work);
-        if let Some(batch) = full {
-            self.defer(shard, batch);
-        }
-        result
-    }
-
-    fn defer(&self, shard: usize, batch: Batch) {
-        let (garbage, index) = (&self.map.garbage, &self.map.index);
-        // SAFETY: it is of this shard, and its contents cannot be reached by later pins; all guards
+    fn defer(&self, shard: usize, batch: Option<Batch>) {
+        let Some(batch) = batch else { return };
+        // SAFETY: it is of this shard, and its entries cannot be reached by later pins; all guards
         // are of one collector. `K` and `V` are `Send` and 'static.
-        unsafe { batch.defer(garbage, index, shard, self.epoch()) };
+        unsafe { batch.defer(&self.map.engine.garbage, &self.map.store, shard, self.epoch()) };
     }
 
     /// Admits an insertion under a hash, unless there is too much garbage.
     fn admit<T>(&self, hash: u64, refused: T) -> Result<T, WouldExceed<T>> {
         let shard = shard_of(mix(hash));
         let has_too_much = || self.excess(shard).is_some();
-        if !has_too_much() || self.map.garbage.reduce(self.epoch(), has_too_much) {
+        if !has_too_much() || self.map.engine.garbage.reduce(self.epoch(), has_too_much) {
             return Ok(refused);
         }
         match self.excess(shard) {
@@ -476,9 +493,9 @@ where
     /// Slots of entries are reused by the same shard only: one after the other, each shard could
     /// allocate slots for the limit.
     fn excess(&self, shard: usize) -> Option<(usize, usize)> {
-        let Garbage { limit, .. } = self.map.garbage;
+        let Garbage { limit, .. } = self.map.engine.garbage;
         let of_map = (self.map.garbage(), limit);
-        let of_shard = (self.map.index.store.retired(shard), limit / SHARE);
+        let of_shard = (self.map.store.retired(shard), limit / SHARE);
         [of_map, of_shard].into_iter().find(|(retired, limit)| retired > limit)
     }
 }

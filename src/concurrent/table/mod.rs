@@ -26,14 +26,14 @@
 //!
 //! - **A lookup** loads one word for the directory and one of its entries, compares the tags of a
 //!   group at once, and then the key beside them: one cache line that is not in L1 or L2, or two
-//!   adjacent ones. `get_batch` prefetches those of 32 keys. See `group.rs`.
+//!   adjacent ones. `get_batch` prefetches those of 32 keys.
 //! - **A write** takes the lock of one shard of 64. It stores the words of an entry to a free slot,
 //!   and publishes them by one store of the header; a value of up to eight bytes is replaced in
-//!   place, by one store. See `shard.rs`.
+//!   place, by one store.
 //! - **A removed slot** is dead: readers may still copy from it, so it is not reused. A segment
 //!   whose dead slots are many is copied without them.
 //! - **Growth** copies or splits one segment of up to 48 groups, hashes its keys, which are in the
-//!   lines that it copies, and stores the directory entries in place. See `growth.rs`, `plan.rs`.
+//!   lines that it copies, and stores the directory entries in place.
 //! - **Replaced segments and directories** are retired: freed when all earlier pins have ended.
 //!
 //! Keys are the same if their bytes are: types of plain data with a derived `Eq` agree with that.
@@ -78,77 +78,8 @@
 //!
 //! # Guarantees
 //!
-//! *Read*: a lookup of one key. *Traversal*: `iter`, `keys`, `values`, `retain`. *Write*: any
-//! change of the table. Each guarantee has a test of its name in `tests/concurrent/table/`.
-//!
-//! Reads:
-//!
-//! - **A1** A read that begins after a write has returned observes that write, or a later one of
-//!   the same key. *After* is the happens-before relation: the same thread, or one that has
-//!   synchronised with it.
-//! - **A2** A read observes a value that was written completely, and that of its key, whatever the
-//!   number of its words.
-//! - **A3** A key that is in the table throughout a read is found, during growth, shrinking,
-//!   replacements of its value, and removals of other keys.
-//! - **A4** Reads of a key are monotonic: a thread never observes an older state after a newer one,
-//!   nor does a thread that has synchronised with it. The order of writes to different keys is
-//!   unspecified without synchronisation.
-//! - **A5** A burst is a number of reads in no particular order: A1 to A3 hold for each of them,
-//!   and A4 between bursts; together they are not a snapshot.
-//!
-//! Traversals:
-//!
-//! - **B1** An entry that exists from the beginning of a traversal to its end is visited exactly
-//!   once.
-//! - **B2** A key is visited at most once, with a value that it has when its segment is copied.
-//!
-//! Writes:
-//!
-//! - **C1** A write takes effect at one point between call and return. All threads observe the
-//!   writes of a key in the same order.
-//! - **C2** No write takes effect between the read and the write of `update`, `fetch_add` and
-//!   `compare_exchange`, also while a segment grows: no addition is lost.
-//! - **C3** A write that is refused, or in which a closure or a hasher panics, changes nothing;
-//!   `retain` and `clear` have removed the entries that they had reached before. A removal is never
-//!   refused, nor is the replacement of a value of up to eight bytes; it succeeds, too, if a hasher
-//!   panics while its segment shrinks.
-//!
-//! Memory:
-//!
-//! - **D1** A segment is freed when all pins have ended that may have observed it; all memory of a
-//!   table is freed with it, but for retired memory that pins of other structures delay.
-//! - **D2** A write that has to copy a segment is refused while more than the limit is retired. So
-//!   what is retired is at most the limit, and two segments and a directory for each writer.
-//! - **D3** An allocation that fails is an error of the write that required it.
-//!
-//! Progress:
-//!
-//! - **E1** Reads are wait-free: no lock, no store to shared memory, no repetition, and at most as
-//!   many steps as the segment has groups, 96; nearly all reads probe one.
-//! - **E2** Writers wait for each other, a lock of a shard at a time, `fetch_add` and
-//!   `compare_exchange` included. No code of a caller runs under it except [`Hash`] of keys, which
-//!   panics if it writes to a table itself: no deadlock is possible. Traversals wait like writers.
-//! - **E3** No call waits for a reader without bound.
-//! - **E4** An insertion copies or splits at most one segment, of up to 48 groups with 336 entries,
-//!   and the directory of its shard when it doubles: 8 bytes a segment. Colliding hashes may
-//!   require several of these steps.
-//!
-//! # Memory ordering
-//!
-//! All words of a group are atomic, so nothing is a data race; the orderings make words belong
-//! together. For a reader that has loaded a segment under its pin:
-//!
-//! 1. The words of an entry are stored before its tag (`Release`), and the tag is loaded before the
-//!    words (`Acquire`): it reads the words of this entry, or later ones.
-//! 2. There are no later ones: a slot is not reused while the segment exists, and the segment
-//!    exists while the pin lasts. One word of value excepted, each state of which is complete.
-//! 3. An entry in a later group is counted in all groups on the way to it (`Release`) before its
-//!    insertion returns, and while it is there: a probe continues.
-//! 4. A segment that was replaced is not written any more: a reader that has loaded the pointer to
-//!    it before finds its state of the moment when it was replaced, or an earlier one that the
-//!    pointer made visible. So a read takes effect within its call.
-//! 5. Roots, directory entries and headers are each replaced by `Release` and loaded by `Acquire`;
-//!    a thread that has loaded a newer one loads no older one later: A4.
+//! Those of a [`ConcurrentMap`](super::map#guarantees): A1 to A5, B1 and B2, C1 to C3, D1, D2, E1
+//! to E4. Where the two differ, they say so.
 //!
 //! An addition that ran on the word itself could be lost if a copy of the segment has passed it.
 //! Under the lock of the shard none can; that costs two atomic operations on the line of the lock.
@@ -211,39 +142,26 @@
 //! - Returning dead slots one by one when no reader can observe them: a cache miss for each, where
 //!   the copy of a segment reads adjacent lines.
 
-mod check;
-mod directory;
-mod error;
-mod group;
-mod growth;
 mod iter;
-#[cfg(all(test, crossbeam_loom))]
-mod loom_models;
 mod pinned;
-mod plain;
-mod plan;
-mod retired;
-mod segment;
-mod shard;
+pub(super) mod storage;
 mod traits;
 mod write;
 
-use alloc::boxed::Box;
-use core::array;
+use core::hash::{BuildHasher, Hash};
 
-use super::garbage::{self, Garbage};
+use super::engine::Engine;
+use super::garbage;
 use super::guard::Guard;
-use super::policy::SHARDS;
+use super::policy::{mix, shard_of};
 use crate::hash::DefaultHashBuilder;
-use crate::table::error::TryReserveError;
-use directory::Root;
-use shard::Shard;
+use crate::invariant::InvariantError;
+use storage::Inline;
 
+pub use super::engine::plain::Integer;
 pub use bytemuck::NoUninit;
-pub use error::Refused;
 pub use iter::TableIter;
 pub use pinned::PinnedTable;
-pub use plain::Integer;
 
 /// A concurrent hash table of plain data, with wait-free readers.
 ///
@@ -286,12 +204,8 @@ pub use plain::Integer;
 /// ```
 #[doc(alias("DashMap", "lock-free map", "atomic counters"))]
 pub struct ConcurrentTable<K, V, S = DefaultHashBuilder> {
-    /// The readers' part of each shard.
-    roots: Box<[Root<K, V>; SHARDS]>,
-    /// The writers' part of each shard.
-    shards: Box<[Shard]>,
+    engine: Engine<Inline<K, V>>,
     hasher: S,
-    garbage: Garbage,
 }
 
 #[allow(unsafe_code)]
@@ -335,15 +249,7 @@ impl<K: NoUninit, V: NoUninit, S> ConcurrentTable<K, V, S> {
     /// ```
     #[must_use]
     pub fn with_hasher(hasher: S) -> Self {
-        let roots =
-            array::from_fn(|_| Root::new().unwrap_or_else(|error: TryReserveError| error.raise()));
-        let bytes = Root::<K, V>::EMPTY_BYTES;
-        Self {
-            roots: Box::new(roots),
-            shards: (0..SHARDS).map(|_| Shard::new(bytes)).collect(),
-            hasher,
-            garbage: Garbage::new(),
-        }
+        Self { engine: Engine::new(|_| ()), hasher }
     }
 
     /// Sets the limit on garbage, which is retired and not freed yet, in bytes, and the patience.
@@ -362,7 +268,7 @@ impl<K: NoUninit, V: NoUninit, S> ConcurrentTable<K, V, S> {
     /// ```
     #[must_use]
     pub fn with_garbage_limit(mut self, bytes: usize, patience: u32) -> Self {
-        (self.garbage.limit, self.garbage.patience) = (bytes, patience);
+        (self.engine.garbage.limit, self.engine.garbage.patience) = (bytes, patience);
         self
     }
 }
@@ -371,13 +277,13 @@ impl<K, V, S> ConcurrentTable<K, V, S> {
     /// Returns the limit on garbage, in bytes.
     #[must_use]
     pub fn garbage_limit(&self) -> usize {
-        self.garbage.limit
+        self.engine.garbage.limit
     }
 
     /// Returns the bytes that are retired and not freed yet.
     #[must_use]
     pub fn garbage(&self) -> usize {
-        self.garbage.retired()
+        self.engine.garbage.retired()
     }
 
     /// Returns the hasher of the table.
@@ -395,20 +301,19 @@ impl<K, V, S> ConcurrentTable<K, V, S> {
     /// ```
     #[must_use]
     pub fn len(&self) -> usize {
-        self.shards.iter().map(Shard::len).sum()
+        self.engine.len()
     }
 
     /// Returns whether the table has no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.shards.iter().all(|shard| shard.len() == 0)
+        self.engine.is_empty()
     }
 
     /// Returns the allocated bytes, without those that are retired.
     #[must_use]
     pub fn allocation_size(&self) -> usize {
-        let own = size_of_val(&*self.roots) + size_of_val(&*self.shards);
-        own + self.shards.iter().map(Shard::allocation_size).sum::<usize>()
+        self.engine.allocation_size()
     }
 
     /// Pins the table: returns a view with the methods of a map.
@@ -449,13 +354,24 @@ impl<K, V, S> ConcurrentTable<K, V, S> {
     }
 }
 
-impl<K, V, S> Drop for ConcurrentTable<K, V, S> {
-    #[allow(unsafe_code)]
-    fn drop(&mut self) {
-        for root in self.roots.iter() {
-            // SAFETY: no pin of the table exists any more, and the table is not used again.
-            unsafe { root.free() };
-        }
-        self.garbage.reduce_at_drop();
+impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher> ConcurrentTable<K, V, S> {
+    /// Checks all invariants. O(slots): for tests.
+    ///
+    /// # Errors
+    ///
+    /// If an invariant is violated.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut table = flowtable::ConcurrentTable::from([(1_u32, 10_u32)]);
+    /// assert_eq!(table.validate(), Ok(()));
+    /// ```
+    #[doc(hidden)]
+    pub fn validate(&mut self) -> Result<(), InvariantError> {
+        self.engine.validate(|nth, slot| {
+            let hash = self.hasher.hash_one(slot.key());
+            (shard_of(mix(hash)) == nth).then_some(hash)
+        })
     }
 }

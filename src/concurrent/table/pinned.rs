@@ -6,11 +6,10 @@ use core::hash::{BuildHasher, Hash};
 use bytemuck::NoUninit;
 
 use super::ConcurrentTable;
-use super::directory::Directory;
-use super::group::Group;
-use super::segment::Segment;
+use super::storage::Inline;
+use crate::concurrent::engine::{Group, Segment};
 use crate::concurrent::guard::{Guard, pin};
-use crate::concurrent::policy::{mix, shard_of};
+use crate::concurrent::policy::mix;
 use crate::hash::DefaultHashBuilder;
 use crate::raw::prefetch::BURST;
 use crate::raw::results::results_for;
@@ -104,18 +103,19 @@ impl<'t, K, V, S, G: Borrow<Guard>> PinnedTable<'t, K, V, S, G> {
         self.table.allocation_size()
     }
 
-    #[inline(always)]
-    #[allow(unsafe_code)]
-    fn directory(&self, mixed: u64) -> Directory<'_, K, V> {
-        // SAFETY: this thread is pinned while `self` is borrowed: `repin` borrows it mutably.
-        unsafe { self.table.roots[shard_of(mixed)].directory() }
-    }
-
     /// Returns the segment of a mixed hash.
     #[inline(always)]
-    pub(super) fn segment(&self, mixed: u64) -> Segment<'_, K, V> {
-        self.directory(mixed).segment(mixed)
+    pub(super) fn segment(&self, mixed: u64) -> Segment<'_, Inline<K, V>> {
+        self.table.engine.segment(mixed, self.epoch())
     }
+}
+
+/// Returns the value in a slot, if it has this key.
+#[inline(always)]
+fn value_of<K: NoUninit, V: NoUninit>(
+    key: &K,
+) -> impl Fn(Group<'_, Inline<K, V>>, usize) -> Option<V> + Copy {
+    move |group, slot| group.has_key(slot, key).then(|| group.value(slot))
 }
 
 impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher, G: Borrow<Guard>>
@@ -158,7 +158,7 @@ impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher, G: Borrow<Guard>>
     #[must_use]
     pub fn get_hashed(&self, hash: u64, key: &K) -> Option<V> {
         let mixed = mix(hash);
-        self.segment(mixed).find(hash, mixed, key)
+        self.segment(mixed).find(hash, mixed, value_of(key))
     }
 
     /// Returns whether the table contains `key`.
@@ -248,7 +248,7 @@ impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher, G: Borrow<Guard>>
     #[inline]
     fn get_burst(&self, hashes: impl Iterator<Item = u64>, keys: &[K], found: &mut [Option<V>]) {
         let mut copies = [0; BURST];
-        let mut homes: [Group<'_, K, V>; BURST] = [self.segment(0).home(0); BURST];
+        let mut homes: [Group<'_, Inline<K, V>>; BURST] = [self.segment(0).home(0); BURST];
         // Slices of one length: so the loops are not bounded by several.
         let (copies, homes) = (&mut copies[..found.len()], &mut homes[..found.len()]);
         for ((hash, copy), home) in hashes.zip(&mut *copies).zip(&mut *homes) {
@@ -258,8 +258,12 @@ impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher, G: Borrow<Guard>>
             home.prefetch_second();
         }
         for (((&hash, home), key), found) in copies.iter().zip(homes).zip(keys).zip(found) {
-            let (value, has_overflowed) = home.find(hash, key);
-            *found = if has_overflowed { self.get_hashed(hash, key) } else { value };
+            let value = value_of(key);
+            *found = match home.first(hash).map(|slot| value(*home, slot)) {
+                Some(Some(value)) => Some(value),
+                None if !home.has_overflowed() => None,
+                _ => self.segment(mix(hash)).find_further(hash, mix(hash), value),
+            };
         }
     }
 }

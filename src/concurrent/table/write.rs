@@ -2,22 +2,18 @@
 //!
 //! Closures run without a lock: the value that they received is compared with the present one after
 //! the lock has been taken; if it was replaced, they are called again.
-#![allow(unsafe_code)]
-
 use core::borrow::Borrow;
 use core::hash::{BuildHasher, Hash};
 
 use bytemuck::NoUninit;
 
-use super::error::Refused;
 use super::pinned::PinnedTable;
-use super::plain::{Integer, wrapping_add};
-use super::retired::Retired;
-use super::segment::SegmentPtr;
-use super::shard::{Expected, Outcome, Writer};
+use super::storage::{Inline, entry_word};
+use crate::concurrent::engine::plain::{Integer, word, wrapping_add};
+use crate::concurrent::engine::{Expected, Group, Slot, Writer};
+use crate::concurrent::error::Refused;
 use crate::concurrent::garbage::help;
 use crate::concurrent::guard::Guard;
-use crate::concurrent::policy::{SHARDS, mix, shard_of};
 
 /// The panic message of a bug in this crate.
 const ANYTHING: &str = "anything was expected";
@@ -162,7 +158,7 @@ impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher, G: Borrow<Guard>>
 
     /// Removes `key`, given its hash, and returns its value: see [`get_hashed`](Self::get_hashed).
     pub fn remove_hashed(&self, hash: u64, key: &K) -> Option<V> {
-        self.remove_expected(hash, key, Expected::Anything).unwrap_or(None)
+        self.remove_expected(hash, key, Expected::Anything).ok()
     }
 
     /// Replaces the value of `key` by `new` if it is `current`, byte by byte. Returns the former
@@ -183,11 +179,10 @@ impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher, G: Borrow<Guard>>
     pub fn compare_exchange(&self, key: &K, current: V, new: V) -> Option<Result<V, V>> {
         const { assert!(size_of::<V>() <= 8, "the value has more than one word") };
         let hash = self.hash_of(key);
-        let writer = self.writer(hash);
-        match writer.insert(hash, key, &new, Expected::Value(current)) {
-            Outcome::Done(old) => old.map(Ok),
-            Outcome::Unexpected(present) => present.map(Err),
-            Outcome::Full(_) => unreachable!("a word is replaced in place"),
+        match self.insert_expected(hash, key, &new, Expected::Value(current)) {
+            Ok(Ok(old)) => old.map(Ok),
+            Ok(Err(present)) => present.map(Err),
+            Err(_) => unreachable!("a word is replaced in place"),
         }
     }
 
@@ -267,33 +262,13 @@ impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher, G: Borrow<Guard>>
     }
 
     /// Runs `work` on each segment under the lock of its shard, and shrinks it then.
-    fn for_segments(&self, work: impl Fn(&Writer<'_, K, V, S>, u64)) {
-        for nth in 0..SHARDS {
-            let mut position = Some(0);
-            while let Some(prefix) = position {
-                // The lowest bits of a mixed hash are the shard.
-                let mixed = prefix | nth as u64;
-                let writer = Writer::new(self.table, nth);
-                work(&writer, mixed);
-                let may_shrink = !self.table.garbage.is_above_limit();
-                let retired = may_shrink.then(|| writer.shrink(mixed, true)).flatten();
-                if retired.is_none() {
-                    position = writer.end(mixed);
-                }
-                drop(writer);
-                self.retire(retired);
-            }
-            let may_fit = !self.table.garbage.is_above_limit();
-            let fitted = may_fit.then(|| Writer::new(self.table, nth).fit_directory()).flatten();
-            self.retire(fitted);
-        }
+    fn for_segments(&self, work: impl FnMut(&mut Writer<'_, Inline<K, V>>, u64)) {
+        self.table.engine.for_segments(work, |()| (), self.hashes(), self.epoch());
     }
 
-    /// Locks the shard of a hash. Prefetches its segment before.
-    pub(super) fn writer(&self, hash: u64) -> Writer<'_, K, V, S> {
-        let mixed = mix(hash);
-        self.segment(mixed).prefetch_for_write(mixed);
-        Writer::new(self.table, shard_of(mixed))
+    /// Returns the function that hashes entries when a segment is copied.
+    fn hashes(&self) -> impl Fn(Slot<'_, Inline<K, V>>) -> u64 {
+        |slot| self.table.hasher.hash_one(slot.key())
     }
 
     /// Inserts an entry if the present one is as expected, or replaces its value. Returns the
@@ -305,52 +280,18 @@ impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher, G: Borrow<Guard>>
         value: &V,
         expected: Expected<V>,
     ) -> Result<Result<Option<V>, Option<V>>, Refused> {
-        loop {
-            let outcome = self.writer(hash).insert(hash, key, value, expected);
-            match outcome {
-                Outcome::Done(old) => return Ok(Ok(old)),
-                Outcome::Unexpected(present) => return Ok(Err(present)),
-                Outcome::Full(segment) => self.make_room(mix(hash), segment)?,
-            }
-        }
+        let is = |group: Group<'_, Inline<K, V>>, slot| group.has_key(slot, key);
+        let placed = self.table.engine.place(hash, is, expected, self.hashes(), self.epoch())?;
+        Ok(placed.map(|(writer, place)| {
+            writer.store(hash, place, |index| entry_word(key, value, index))
+        }))
     }
 
     /// Removes a key if its value is as expected. Returns its value, or the present one.
-    fn remove_expected(
-        &self,
-        hash: u64,
-        key: &K,
-        expected: Expected<V>,
-    ) -> Result<Option<V>, Option<V>> {
-        let may_shrink = !self.table.garbage.is_above_limit();
-        let (outcome, retired) = self.writer(hash).remove(hash, key, expected, may_shrink);
-        self.retire(Some(retired));
-        match outcome {
-            Outcome::Done(old) => Ok(old),
-            Outcome::Unexpected(present) => Err(present),
-            Outcome::Full(_) => unreachable!("a removal needs no room"),
-        }
-    }
-
-    /// Makes room in a segment, by one step of growth.
-    #[cold]
-    #[inline(never)]
-    fn make_room(&self, mixed: u64, full: SegmentPtr) -> Result<(), Refused> {
-        let garbage = &self.table.garbage;
-        if garbage.is_above_limit() && !garbage.reduce(self.epoch(), || garbage.is_above_limit()) {
-            return Err(Refused::Garbage { retired: garbage.retired(), limit: garbage.limit });
-        }
-        let grown = Writer::new(self.table, shard_of(mixed)).grow(mixed, full);
-        self.retire(Some(grown?));
-        Ok(())
-    }
-
-    /// Defers to the collector what was replaced. No lock is held.
-    fn retire(&self, retired: Option<Retired<K, V>>) {
-        if let Some(retired) = retired {
-            // SAFETY: replaced under this pin.
-            unsafe { retired.defer(&self.table.garbage, self.epoch()) };
-        }
+    fn remove_expected(&self, hash: u64, key: &K, expected: Expected<V>) -> Result<V, Option<V>> {
+        let is = |group: Group<'_, Inline<K, V>>, slot| group.has_key(slot, key);
+        let removed = |_: &mut (), _| ();
+        self.table.engine.remove(hash, is, expected, self.hashes(), removed, self.epoch())
     }
 }
 
@@ -371,6 +312,8 @@ impl<K: NoUninit + Hash, V: Integer, S: BuildHasher, G: Borrow<Guard>> PinnedTab
     /// ```
     pub fn fetch_add(&self, key: &K, number: V) -> Option<V> {
         let hash = self.hash_of(key);
-        self.writer(hash).change(hash, key, |value| wrapping_add(value, number))
+        let is = |group: Group<'_, Inline<K, V>>, slot| group.has_key(slot, key);
+        let add = |value| word(&wrapping_add(value, number), 0);
+        self.table.engine.writer(hash, self.epoch()).change(hash, is, add)
     }
 }

@@ -13,13 +13,13 @@ use bytemuck::{NoUninit, bytes_of};
 const WORD: usize = size_of::<u64>();
 
 /// Returns the number of words of a type.
-pub(super) const fn words<T>() -> usize {
+pub(in crate::concurrent) const fn words<T>() -> usize {
     size_of::<T>().div_ceil(WORD)
 }
 
 /// Returns a word of a value.
 #[inline(always)]
-pub(super) fn word<T: NoUninit>(value: &T, index: usize) -> u64 {
+pub(in crate::concurrent) fn word<T: NoUninit>(value: &T, index: usize) -> u64 {
     let bytes = &bytes_of(value)[WORD * index..];
     let mut word = [0; WORD];
     match bytes.first_chunk::<WORD>() {
@@ -35,7 +35,7 @@ pub(super) fn word<T: NoUninit>(value: &T, index: usize) -> u64 {
 ///
 /// `load` returns the words of one value of this type, as [`word`] does.
 #[inline(always)]
-pub(super) unsafe fn assemble<T: NoUninit>(load: impl Fn(usize) -> u64) -> T {
+pub(in crate::concurrent) unsafe fn assemble<T: NoUninit>(load: impl Fn(usize) -> u64) -> T {
     let mut value = MaybeUninit::<T>::uninit();
     let first = value.as_mut_ptr().cast::<u8>();
     for index in 0..words::<T>() {
@@ -55,8 +55,8 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// Integers of at most eight bytes, the values of
-/// [`fetch_add`](super::PinnedTable::fetch_add): `u8` to `u64`, `i8` to `i64`, `usize` and `isize`.
+/// Integers of at most eight bytes, the values of `fetch_add` of a pinned
+/// [`ConcurrentTable`](crate::ConcurrentTable): `u8` to `u64`, `i8` to `i64`, `usize` and `isize`.
 /// All words are values of them.
 pub trait Integer: NoUninit + sealed::Sealed {}
 
@@ -74,7 +74,7 @@ impl sealed::Sealed for i64 {}
 impl sealed::Sealed for isize {}
 
 /// Adds integers, wrapping around.
-pub(super) fn wrapping_add<T: Integer>(one: T, other: T) -> T {
+pub(in crate::concurrent) fn wrapping_add<T: Integer>(one: T, other: T) -> T {
     // As words: the carry out of a shorter integer is in the bytes that are not copied, or, if the
     // most significant byte is the first one, beyond the word.
     let sum = |index| word(&one, index).wrapping_add(word(&other, index));
@@ -83,7 +83,7 @@ pub(super) fn wrapping_add<T: Integer>(one: T, other: T) -> T {
 }
 
 /// Returns whether two values have the same bytes.
-pub(super) fn is_same<T: NoUninit>(one: &T, other: &T) -> bool {
+pub(in crate::concurrent) fn is_same<T: NoUninit>(one: &T, other: &T) -> bool {
     bytes_of(one) == bytes_of(other)
 }
 

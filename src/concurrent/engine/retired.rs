@@ -7,17 +7,18 @@ use crossbeam_epoch::Guard;
 
 use super::directory::DirectoryPtr;
 use super::segment::SegmentPtr;
+use super::storage::Storage;
 use crate::concurrent::garbage::{Garbage, OVERHEAD};
 
 /// The segments and the directory that a step of growth has replaced.
 #[must_use]
-pub(super) struct Retired<K, V> {
+pub(super) struct Retired<C> {
     segments: [Option<SegmentPtr>; 2],
     directory: Option<DirectoryPtr>,
-    types: PhantomData<(K, V)>,
+    types: PhantomData<C>,
 }
 
-impl<K, V> Retired<K, V> {
+impl<C: Storage> Retired<C> {
     pub(super) const NOTHING: Self =
         Self { segments: [None; 2], directory: None, types: PhantomData };
 
@@ -38,10 +39,10 @@ impl<K, V> Retired<K, V> {
     /// It was replaced under this pin, or under an earlier one.
     pub(super) unsafe fn defer(self, garbage: &Garbage, pin: &Guard) {
         for segment in self.segments.into_iter().flatten() {
-            let bytes = segment.allocation_size::<K, V>() + OVERHEAD;
+            let bytes = segment.allocation_size::<C>() + OVERHEAD;
             // SAFETY: the collector calls this when no pin exists any more that may have loaded the
             // pointer; it is retired once.
-            let free = move || unsafe { segment.free::<K, V>() };
+            let free = move || unsafe { segment.free::<C>() };
             // SAFETY: the memory is of no thread, and holds no value that is dropped.
             unsafe { garbage.defer(bytes, pin, free) };
         }

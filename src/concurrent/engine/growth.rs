@@ -8,22 +8,18 @@
 //! Readers access the old segment or the new one, and find their keys in both: see `segment.rs`.
 //! All memory is allocated and all keys are hashed before anything changes.
 
-use core::hash::{BuildHasher, Hash};
-
-use bytemuck::NoUninit;
-
 use super::directory::{Directory, DirectoryPtr};
-use super::error::Refused;
-use super::group::Shape;
 use super::plan::{LARGEST, Plan, size_for};
 use super::retired::Retired;
-use super::segment::{Segment, SegmentBox, SegmentPtr};
+use super::segment::{Segment, SegmentBox, SegmentPtr, Slot};
 use super::shard::Writer;
-use crate::concurrent::policy::{bit_below, mix, seed};
+use super::storage::Storage;
+use crate::concurrent::error::Refused;
+use crate::concurrent::policy::{DEEPEST, bit_below, seed};
 use crate::table::error::TryReserveError;
 
-/// The greatest number of entries of a segment: seven to a group.
-const MOST: usize = 7 * LARGEST as usize;
+/// The greatest number of entries of a segment: twelve to a group.
+const MOST: usize = 12 * LARGEST as usize;
 
 /// The hashes of the entries of a segment, in the order of its slots.
 struct Hashes {
@@ -32,13 +28,10 @@ struct Hashes {
 }
 
 impl Hashes {
-    fn of<K: NoUninit, V: NoUninit>(
-        segment: Segment<'_, K, V>,
-        hash_of: impl Fn(&K) -> u64,
-    ) -> Self {
+    fn of<C: Storage>(segment: Segment<'_, C>, hash_of: impl Fn(Slot<'_, C>) -> u64) -> Self {
         let mut all = Self { hashes: [0; MOST], len: 0 };
-        for (group, slot) in segment.entries() {
-            all.hashes[all.len] = hash_of(&group.key(slot));
+        for slot in segment.entries() {
+            all.hashes[all.len] = hash_of(slot);
             all.len += 1;
         }
         all
@@ -49,44 +42,44 @@ impl Hashes {
     }
 
     /// Copies the entries of a segment whose mixed hashes have all of these bits, or none of them.
-    fn copy<K, V>(&self, from: Segment<'_, K, V>, to: &SegmentBox<K, V>, bits: u64, set: bool) {
-        for (hash, (group, slot)) in self.iter().zip(from.entries()) {
-            if (mix(hash) & bits != 0) == set {
-                to.segment().copy(hash, group, slot);
+    fn copy<C: Storage>(&self, from: Segment<'_, C>, to: &SegmentBox<C>, bits: u64, set: bool) {
+        for (hash, slot) in self.iter().zip(from.entries()) {
+            if (C::mix(hash) & bits != 0) == set {
+                to.segment().copy(hash, slot);
             }
         }
     }
 }
 
-impl<K, V, S> Writer<'_, K, V, S> {
+impl<C: Storage> Writer<'_, C> {
     fn allocate(
         &self,
         size: u32,
         mixed: u64,
         depth: u32,
-    ) -> Result<SegmentBox<K, V>, TryReserveError> {
+    ) -> Result<SegmentBox<C>, TryReserveError> {
         SegmentBox::new(size, depth, seed(mixed, depth, self.nth))
     }
 
     /// Publishes a segment for the entries of a mixed hash.
-    fn set(&self, mixed: u64, depth: u32, segment: SegmentBox<K, V>) {
+    fn set(&self, mixed: u64, depth: u32, segment: SegmentBox<C>) {
         let segment = segment.into_ptr();
-        self.add_to_bytes(segment.allocation_size::<K, V>(), 0);
+        self.add_to_bytes(segment.allocation_size::<C>(), 0);
         self.directory().set(mixed, depth, segment);
     }
 
     /// Publishes a directory of this depth. Returns the former one.
     fn resize(&self, depth: u32) -> Result<DirectoryPtr, TryReserveError> {
         let directory = self.directory();
-        self.table.roots[self.nth].resize(directory, depth)?;
+        self.engine.roots[self.nth].publish(directory.resized(depth)?);
         let (new, old) = (self.directory().ptr(), directory.ptr());
         self.add_to_bytes(new.allocation_size(), old.allocation_size());
         Ok(old)
     }
 
     /// Halves the directory as often as possible.
-    pub(super) fn fit_directory(&self) -> Option<Retired<K, V>> {
-        let directory: Directory<'_, K, V> = self.directory();
+    pub(super) fn fit_directory(&self) -> Option<Retired<C>> {
+        let directory: Directory<'_, C> = self.directory();
         let deepest = directory.segments().map(Segment::depth).max().unwrap_or(0).max(1);
         if deepest == directory.depth() {
             return None;
@@ -94,53 +87,72 @@ impl<K, V, S> Writer<'_, K, V, S> {
         let directory = self.resize(deepest).ok()?;
         Some(Retired::NOTHING.with(directory))
     }
-}
 
-impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher> Writer<'_, K, V, S> {
-    fn hashes(&self, segment: Segment<'_, K, V>) -> Hashes {
-        Hashes::of(segment, |key| self.table.hasher.hash_one(key))
+    /// Makes the segment of a mixed hash large enough for its share of `entries` entries in this
+    /// shard, by one step of growth. Returns what is replaced, or `None` if it is large enough.
+    pub(super) fn reserve(
+        &self,
+        mixed: u64,
+        entries: usize,
+        hash_of: impl Fn(Slot<'_, C>) -> u64,
+    ) -> Result<Option<Retired<C>>, TryReserveError> {
+        let segment = self.segment(mixed);
+        let plan = segment.load().reserved(entries.div_ceil(1 << segment.depth()));
+        plan.filter(|plan| *plan != Plan::Split || segment.depth() < DEEPEST)
+            .map(|plan| match plan {
+                Plan::Copy(size) => self.copy(segment, mixed, size, hash_of),
+                Plan::Split => self.split(segment, mixed, hash_of),
+            })
+            .transpose()
     }
 
     /// Makes room in the segment of a mixed hash, if it is still `full`.
-    pub(super) fn grow(&self, mixed: u64, full: SegmentPtr) -> Result<Retired<K, V>, Refused> {
+    pub(super) fn grow(
+        &self,
+        mixed: u64,
+        full: SegmentPtr,
+        hash_of: impl Fn(Slot<'_, C>) -> u64,
+    ) -> Result<Retired<C>, Refused> {
         let segment = self.segment(mixed);
         if segment.ptr() != full {
             return Ok(Retired::NOTHING);
         }
         match segment.load().growth(self.may_split(segment)) {
             None => Err(Refused::Collisions),
-            Some(Plan::Copy(size)) => Ok(self.copy(segment, mixed, size)?),
-            Some(Plan::Split) => Ok(self.split(segment, mixed)?),
+            Some(Plan::Copy(size)) => Ok(self.copy(segment, mixed, size, hash_of)?),
+            Some(Plan::Split) => Ok(self.split(segment, mixed, hash_of)?),
         }
     }
 
     /// Replaces a segment by a copy.
     fn copy(
         &self,
-        segment: Segment<'_, K, V>,
+        segment: Segment<'_, C>,
         mixed: u64,
         size: u32,
-    ) -> Result<Retired<K, V>, TryReserveError> {
+        hash_of: impl Fn(Slot<'_, C>) -> u64,
+    ) -> Result<Retired<C>, TryReserveError> {
         let (depth, old) = (segment.depth(), segment.ptr());
-        let hashes = self.hashes(segment);
+        let hashes = Hashes::of(segment, &hash_of);
         let new = self.allocate(size, mixed, depth)?;
         hashes.copy(segment, &new, 0, false);
         self.set(mixed, depth, new);
-        self.add_to_bytes(0, old.allocation_size::<K, V>());
+        self.add_to_bytes(0, old.allocation_size::<C>());
         Ok(Retired::of(old, None))
     }
 
     /// Splits a segment in two.
     fn split(
         &self,
-        segment: Segment<'_, K, V>,
+        segment: Segment<'_, C>,
         mixed: u64,
-    ) -> Result<Retired<K, V>, TryReserveError> {
+        hash_of: impl Fn(Slot<'_, C>) -> u64,
+    ) -> Result<Retired<C>, TryReserveError> {
         let (depth, old) = (segment.depth(), segment.ptr());
-        let hashes = self.hashes(segment);
+        let hashes = Hashes::of(segment, &hash_of);
         let bit = bit_below(depth);
-        let high = hashes.iter().filter(|&hash| mix(hash) & bit != 0).count();
-        let size = |entries| size_for(entries, Shape::<K, V>::SLOTS);
+        let high = hashes.iter().filter(|&hash| C::mix(hash) & bit != 0).count();
+        let size = |entries| size_for(C::SIZES, entries, C::SLOTS);
         let low = self.allocate(size(hashes.len - high), mixed & !bit, depth + 1)?;
         let high = self.allocate(size(high), mixed | bit, depth + 1)?;
         hashes.copy(segment, &low, bit, false);
@@ -151,38 +163,56 @@ impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher> Writer<'_, K, V, S> {
         }
         self.set(mixed & !bit, depth + 1, low);
         self.set(mixed | bit, depth + 1, high);
-        self.add_to_bytes(0, old.allocation_size::<K, V>());
+        self.add_to_bytes(0, old.allocation_size::<C>());
         Ok(retired)
     }
 
     /// Makes the segment of a mixed hash smaller, or merges it with its sibling. Returns what is
     /// replaced; nothing if there is nothing to do, or no memory. With `smallest`, the segment is
     /// as small as possible afterwards.
-    pub(super) fn shrink(&self, mixed: u64, smallest: bool) -> Option<Retired<K, V>> {
+    pub(super) fn shrink(
+        &self,
+        mixed: u64,
+        smallest: bool,
+        hash_of: impl Fn(Slot<'_, C>) -> u64,
+    ) -> Option<Retired<C>> {
         let segment = self.segment(mixed);
-        let merged = self.merge(segment, mixed);
+        let merged = self.merge(segment, mixed, &hash_of);
         if merged.is_some() {
             return merged;
         }
         let size = segment.load().smaller(smallest)?;
-        self.copy(segment, mixed, size).ok()
+        let bytes = SegmentPtr::bytes::<C>;
+        let less = bytes(segment.load().size as usize) - bytes(size as usize);
+        if !self.may_shrink_by(less) {
+            return None;
+        }
+        self.copy(segment, mixed, size, hash_of).ok()
     }
 
     /// Merges a segment with its sibling, if that is not split, and both have few entries.
-    fn merge(&self, segment: Segment<'_, K, V>, mixed: u64) -> Option<Retired<K, V>> {
+    fn merge(
+        &self,
+        segment: Segment<'_, C>,
+        mixed: u64,
+        hash_of: impl Fn(Slot<'_, C>) -> u64,
+    ) -> Option<Retired<C>> {
         let depth = segment.depth().checked_sub(1)?;
         let sibling = self.segment(mixed ^ bit_below(depth));
         if sibling.depth() != depth + 1 {
             return None;
         }
         let size = segment.load().merged(sibling.load())?;
-        let (hashes, others) = (self.hashes(segment), self.hashes(sibling));
+        if !self.may_shrink_by(segment.ptr().allocation_size::<C>()) {
+            return None;
+        }
+        let (hashes, others) = (Hashes::of(segment, &hash_of), Hashes::of(sibling, &hash_of));
         let new = self.allocate(size, mixed, depth).ok()?;
         hashes.copy(segment, &new, 0, false);
         others.copy(sibling, &new, 0, false);
         let old = [segment.ptr(), sibling.ptr()];
         self.set(mixed, depth, new);
-        let bytes = old.map(SegmentPtr::allocation_size::<K, V>);
+        let bytes = old.map(SegmentPtr::allocation_size::<C>);
         self.add_to_bytes(0, bytes[0] + bytes[1]);
         Some(Retired::of(old[0], Some(old[1])))
     }

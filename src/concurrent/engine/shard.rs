@@ -1,0 +1,259 @@
+//! Shards: the writers' part, each with a lock.
+
+use crossbeam_epoch::Guard;
+
+use super::Engine;
+use super::directory::Directory;
+use super::group::Group;
+use super::plain::is_same;
+use super::segment::{Position, Segment, SegmentPtr};
+use super::storage::{Entries, Storage};
+use crate::concurrent::lock::{Lock, LockGuard};
+use crate::concurrent::policy::{may_split, shard_of};
+use crate::concurrent::sync::{AtomicUsize, Ordering};
+use bytemuck::NoUninit;
+
+/// The writers' part of a shard. Apart from the roots, so that readers do not share its cache
+/// lines; aligned to two of them, as CPUs prefetch them in pairs.
+#[repr(align(128))]
+pub(super) struct Shard<C: Storage> {
+    lock: Lock<C::State>,
+    /// Number of entries. Written under the lock.
+    len: AtomicUsize,
+    /// Allocated bytes. Written under the lock.
+    bytes: AtomicUsize,
+    /// The bytes of a reserved capacity, below which it does not shrink. Written under the lock.
+    reserved: AtomicUsize,
+}
+
+impl<C: Storage> Shard<C> {
+    pub(super) fn new(bytes: usize, state: C::State) -> Self {
+        let [len, bytes, reserved] = [0, bytes, 0].map(AtomicUsize::new);
+        Self { lock: Lock::new(state), len, bytes, reserved }
+    }
+
+    /// Returns the number of entries.
+    pub(super) fn len(&self) -> usize {
+        // Relaxed: a statistic that publishes nothing.
+        self.len.load(Ordering::Relaxed)
+    }
+
+    /// Returns the allocated bytes.
+    pub(super) fn allocation_size(&self) -> usize {
+        // Relaxed: a statistic that publishes nothing.
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Returns the contents of the lock.
+    pub(super) fn state(&mut self) -> &mut C::State {
+        self.lock.get_mut()
+    }
+}
+
+/// The precondition of a write.
+#[derive(Clone, Copy)]
+pub(in crate::concurrent) enum Expected<V> {
+    Anything,
+    /// The key must be absent.
+    Nothing,
+    /// The key must be present.
+    Something,
+    /// The key must have this value.
+    Value(V),
+}
+
+impl<V: NoUninit> Expected<V> {
+    fn is(self, found: Option<&V>) -> bool {
+        match (self, found) {
+            (Self::Anything, _) | (Self::Nothing, None) | (Self::Something, Some(_)) => true,
+            (Self::Value(expected), Some(found)) => is_same(&expected, found),
+            _ => false,
+        }
+    }
+}
+
+/// Whether an entry can be inserted.
+pub(super) enum Room<'p, C: Entries> {
+    /// At this place.
+    Here(Place<'p, C>),
+    /// The precondition was false; the present value.
+    Unexpected(Option<C::Value>),
+    /// There is no room in this segment: it has to grow first.
+    Full(SegmentPtr),
+}
+
+/// The position of an entry, and its value.
+type Present<'p, C> = (Position<'p, C>, <C as Entries>::Value);
+
+/// The place of an entry that is to be inserted, or whose value is to be replaced.
+pub(in crate::concurrent) enum Place<'p, C: Entries> {
+    /// The value is replaced where it is.
+    InPlace(Present<'p, C>),
+    /// The entry is written to a free slot, and the present one is removed.
+    Free { segment: Segment<'p, C>, old: Option<Present<'p, C>>, free: Position<'p, C> },
+}
+
+/// A locked shard.
+pub(in crate::concurrent) struct Writer<'p, C: Storage> {
+    pub(super) engine: &'p Engine<C>,
+    pub(super) nth: usize,
+    pub(super) pin: &'p Guard,
+    pub(in crate::concurrent) state: LockGuard<'p, C::State>,
+}
+
+impl<'p, C: Storage> Writer<'p, C> {
+    /// Locks a shard.
+    pub(in crate::concurrent) fn new(engine: &'p Engine<C>, nth: usize, pin: &'p Guard) -> Self {
+        Self { engine, nth, pin, state: engine.shards[nth].lock.lock() }
+    }
+
+    pub(super) fn shard(&self) -> &'p Shard<C> {
+        &self.engine.shards[self.nth]
+    }
+
+    pub(super) fn directory(&self) -> Directory<'p, C> {
+        self.engine.directory(self.nth, self.pin)
+    }
+
+    /// Returns the segment of a mixed hash.
+    pub(in crate::concurrent) fn segment(&self, mixed: u64) -> Segment<'p, C> {
+        self.directory().segment(mixed)
+    }
+
+    pub(in crate::concurrent) fn add_to_len(&self, difference: isize) {
+        let shard = self.shard();
+        // Relaxed: a statistic that publishes nothing.
+        shard.len.store(shard.len().wrapping_add_signed(difference), Ordering::Relaxed);
+    }
+
+    /// Adjusts the count of bytes.
+    pub(super) fn add_to_bytes(&self, added: usize, removed: usize) {
+        let shard = self.shard();
+        let bytes = shard.allocation_size() + added - removed;
+        // Relaxed: a statistic that publishes nothing.
+        shard.bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Returns whether the shard may give this number of bytes back.
+    pub(super) fn may_shrink_by(&self, bytes: usize) -> bool {
+        let shard = self.shard();
+        // Relaxed: for the lock holder.
+        shard.allocation_size() >= shard.reserved.load(Ordering::Relaxed) + bytes
+    }
+
+    /// Sets the bytes below which the shard does not shrink: those that it has, or none.
+    pub(in crate::concurrent) fn set_reserved(&self, is_reserved: bool) {
+        let bytes = if is_reserved { self.shard().allocation_size() } else { 0 };
+        // Relaxed: for the lock holder.
+        self.shard().reserved.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Returns whether a segment of this shard may split.
+    pub(super) fn may_split(&self, segment: Segment<'_, C>) -> bool {
+        let slots = super::plan::SPLIT as usize * C::SLOTS;
+        may_split(segment.depth(), self.shard().len(), slots)
+    }
+
+    /// Returns the free slot in which an entry would be inserted, from a distance on, unless the
+    /// segment should grow first.
+    fn room(&self, segment: Segment<'p, C>, mixed: u64, from: usize) -> Option<Position<'p, C>> {
+        let free = segment.vacancy(mixed, from)?;
+        let load = segment.load();
+        let is_last = || load.growth(self.may_split(segment)).is_none();
+        (load.has_room(free.distance) || is_last()).then_some(free)
+    }
+}
+
+impl<'p, C: Entries> Writer<'p, C> {
+    fn find(
+        &self,
+        hash: u64,
+        is: impl Fn(Group<'p, C>, usize) -> bool,
+    ) -> (Segment<'p, C>, Option<Present<'p, C>>) {
+        let mixed = C::mix(hash);
+        debug_assert_eq!(shard_of(mixed), self.nth);
+        let segment = self.segment(mixed);
+        let found = segment.locate(hash, mixed, is);
+        (segment, found.map(|at| (at, at.slot.value())))
+    }
+
+    /// Finds the place of an entry, if the present one is as expected.
+    pub(super) fn place(
+        &self,
+        hash: u64,
+        is: impl Fn(Group<'p, C>, usize) -> bool,
+        expected: Expected<C::Value>,
+    ) -> Room<'p, C> {
+        let (segment, old) = self.find(hash, is);
+        let value = old.map(|(_, value)| value);
+        if !expected.is(value.as_ref()) {
+            return Room::Unexpected(value);
+        }
+        let free = match old {
+            Some(old) if C::VALUE <= 1 => return Room::Here(Place::InPlace(old)),
+            Some((at, _)) => self.room(segment, C::mix(hash), at.distance),
+            None => self.room(segment, C::mix(hash), 0),
+        };
+        match free {
+            Some(free) => Room::Here(Place::Free { segment, old, free }),
+            None => Room::Full(segment.ptr()),
+        }
+    }
+
+    /// Stores an entry at its place, by these words. Returns the former value.
+    pub(in crate::concurrent) fn store(
+        &self,
+        hash: u64,
+        place: Place<'p, C>,
+        words: impl Fn(usize) -> u64,
+    ) -> Option<C::Value> {
+        match place {
+            Place::InPlace((at, old)) => {
+                let (group, slot) = at.slot.place();
+                group.replace(slot, words);
+                Some(old)
+            }
+            Place::Free { segment, old: None, free } => {
+                segment.insert(hash, free, words);
+                self.add_to_len(1);
+                None
+            }
+            Place::Free { segment, old: Some((at, old)), free } => {
+                segment.exchange(hash, [at, free], words);
+                Some(old)
+            }
+        }
+    }
+
+    /// Removes an entry if its value is as expected. Returns its value, or the present one.
+    pub(super) fn remove(
+        &self,
+        hash: u64,
+        is: impl Fn(Group<'p, C>, usize) -> bool,
+        expected: Expected<C::Value>,
+    ) -> Result<C::Value, Option<C::Value>> {
+        let (segment, found) = self.find(hash, is);
+        let Some((at, old)) = found.filter(|(_, old)| expected.is(Some(old))) else {
+            return Err(found.map(|(_, old)| old));
+        };
+        segment.remove(at);
+        self.add_to_len(-1);
+        Ok(old)
+    }
+
+    /// Replaces a value of at most one word by the result of `change`, which is of this crate, as
+    /// a word. Returns the former value.
+    pub(in crate::concurrent) fn change(
+        &self,
+        hash: u64,
+        is: impl Fn(Group<'p, C>, usize) -> bool,
+        change: impl FnOnce(C::Value) -> u64,
+    ) -> Option<C::Value> {
+        let (_, found) = self.find(hash, is);
+        let (at, old) = found?;
+        let (group, slot) = at.slot.place();
+        let word = change(old);
+        group.replace(slot, |_| word);
+        Some(old)
+    }
+}
