@@ -10,7 +10,5 @@ for manifest in Cargo.toml fuzz/Cargo.toml no_std/Cargo.toml; do
     cargo fmt --manifest-path "$manifest" --check
 done
 cargo clippy --all-targets --all-features -- -D warnings
-# Not a default member.
-cargo clippy -p flowtable-criterion --benches -- -D warnings
 cargo clippy --manifest-path no_std/Cargo.toml -- -D warnings
 RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --all-features --document-private-items

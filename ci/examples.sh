@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every example, which must print something, and, on a small scale, the reproduction of the
-# papers.
+# Runs every example, which must print something, each benchmark of Criterion once, and, on a small
+# scale, the reproduction of the papers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,6 +13,8 @@ for source in examples/*.rs; do
     echo "$output"
     [ -n "$output" ] || { echo "FAILED: the example $name prints nothing" && exit 1; }
 done
+echo "benchmarks"
+cargo bench --profile dev --quiet --all-features -- --test
 echo "papers"
 cargo bench --profile dev --quiet --all-features --bench paper -- \
     --quick --out target/paper-quick --markdown target/paper-quick/REPORT.md
