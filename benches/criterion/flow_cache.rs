@@ -1,4 +1,4 @@
-//! `FlowCache` packet by packet: hits, bursts, new flows in a full cache: `cargo bench -- flow_cache`.
+//! `FlowCache` packet by packet: hits, and new flows in a full cache: `cargo bench -- flow_cache`.
 
 use std::hint::black_box;
 use std::time::Duration;

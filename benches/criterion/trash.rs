@@ -67,7 +67,7 @@ fn unicache(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The same operations in the table of groups.
+/// Lookups, bursts and insertions in the table of groups.
 fn trash_map(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("trash/map");
     for count in SIZES {
