@@ -123,6 +123,24 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("writing to a vector succeeds")
 }
 
+/// Returns these bytes in each format of compression that is read, with its name.
+pub fn compressed(bytes: &[u8]) -> [(&'static str, Vec<u8>); 5] {
+    const WHY: &str = "writing to a vector succeeds";
+    let mut bzip2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    bzip2.write_all(bytes).expect(WHY);
+    let mut xz = liblzma::write::XzEncoder::new(Vec::new(), 1);
+    xz.write_all(bytes).expect(WHY);
+    let mut lz4 = lz4::EncoderBuilder::new().build(Vec::new()).expect(WHY);
+    lz4.write_all(bytes).expect(WHY);
+    [
+        ("gzip", gzip(bytes)),
+        ("bzip2", bzip2.finish().expect(WHY)),
+        ("zstd", zstd::encode_all(bytes, 1).expect(WHY)),
+        ("xz", xz.finish().expect(WHY)),
+        ("lz4", lz4.finish().0),
+    ]
+}
+
 /// Returns an Ethernet frame with a UDP datagram in IPv4, of 28 + `len` bytes.
 pub fn udp(sport: u16, dport: u16, len: usize) -> Vec<u8> {
     let packet = PacketBuilder::ethernet2([2; 6], [4; 6])

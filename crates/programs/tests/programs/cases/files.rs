@@ -69,6 +69,7 @@ const CASES: &[Case] = &[
         flows: &["192.0.2.1,198.51.100.2,17,1000,53,3,108"],
         ..Case::OF
     },
+    Case { folder: "18", file: "gz-trailing-zeros.pcap.gz", packets: Some(5..=5), ..Case::OF },
     Case {
         folder: "20",
         file: "sorted-by-flow.pcap",
