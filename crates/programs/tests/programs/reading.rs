@@ -234,7 +234,7 @@ fn a_long_search_is_interrupted() {
     assert!(capture.next_frame().is_none());
 }
 
-/// The bytes of a capture that does not compress well, so that it has several blocks of each format.
+/// Bytes that do not compress well.
 fn noise(len: usize) -> Vec<u8> {
     let next = |state: &mut u64| {
         *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -314,7 +314,7 @@ fn parts_follow_each_other() {
     }
 }
 
-/// What precedes the cut is kept.
+/// Packets before the cut are kept.
 #[test]
 fn a_cut_compression_is_an_end() {
     let all: Vec<u16> = (1..=20_000).collect();
