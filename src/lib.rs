@@ -114,6 +114,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod cache;
+mod clock;
 #[cfg(feature = "concurrent")]
 pub mod concurrent;
 pub mod demux;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// Modules by layer, from the lowest to the highest. `lib.rs` is above all of them.
 const LAYERS: [&[&str]; 7] = [
-    &["invariant", "probes", "raw", "timestamp"],
+    &["clock", "invariant", "probes", "raw", "timestamp"],
     &["key", "memory"],
     &["eviction", "hash", "table"],
     &["cache", "routes", "trash", "trie"],

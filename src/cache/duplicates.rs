@@ -5,12 +5,13 @@ use core::time::Duration;
 
 use super::CacheError;
 use super::chained::ChainedCache;
+use crate::clock::Clock;
 use crate::eviction::Lru;
 use crate::hash::DefaultHashBuilder;
 use crate::hash::source_index::SourceIndex;
 use crate::invariant::InvariantError;
 use crate::table::lines::fold;
-use crate::timestamp::Timestamp;
+use crate::timestamp::{Timestamp, nanos};
 
 /// The maximum number of expired senders that are removed with each packet.
 const EXPIRED_PER_PACKET: usize = 2;
@@ -79,14 +80,16 @@ pub struct DuplicateFilter<K, S = DefaultHashBuilder> {
     /// Senders in the order of their last accepted packets.
     senders: ChainedCache<K, LastCall, Lru, S>,
     lifetime: Duration,
-    now: Timestamp,
+    /// In nanoseconds.
+    clock: Clock,
 }
 
 /// The last accepted call of a sender.
 #[derive(Clone, Copy, Debug)]
 struct LastCall {
     sequence: u64,
-    accepted: Timestamp,
+    /// A time of the clock.
+    accepted: u64,
 }
 
 impl<K> DuplicateFilter<K> {
@@ -128,7 +131,9 @@ impl<K, S> DuplicateFilter<K, S> {
     /// ```
     pub fn with_hasher(capacity: usize, lifetime: Duration, hasher: S) -> Result<Self, CacheError> {
         let senders = ChainedCache::with_parts(capacity, Lru::new(), hasher)?.without_eviction();
-        Ok(Self { senders, lifetime, now: Timestamp::default() })
+        // Of longer lifetimes, no clock has the range.
+        let clock = Clock::new(nanos(lifetime).min(u64::MAX / 4));
+        Ok(Self { senders, lifetime, clock })
     }
 
     /// Returns the number of senders, expired ones that are not removed yet included.
@@ -161,16 +166,38 @@ impl<K, S> DuplicateFilter<K, S> {
         self.senders.allocation_size()
     }
 
+    /// Follows a change of the caller's clock: `now` is the present time, and the state of senders
+    /// expires as late as it would have.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::cache::{CallVerdict, DuplicateFilter};
+    /// use flowtable::Timestamp;
+    /// use std::time::Duration;
+    ///
+    /// let mut filter = DuplicateFilter::new(1000, Duration::from_secs(60))?;
+    /// _ = filter.accept("a process", 1, Timestamp::from_secs(3600));
+    /// filter.set_clock(Timestamp::ZERO);
+    /// let mut call = |seconds| filter.accept("a process", 1, Timestamp::from_secs(seconds));
+    /// assert_eq!([call(59), call(60)], [CallVerdict::Duplicate, CallVerdict::Accept]);
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    pub fn set_clock(&mut self, now: Timestamp) {
+        self.clock.set(now.as_nanos());
+    }
+
     /// Removes up to `budget` expired senders, and returns their number. O(budget).
     ///
     /// [`accept`](Self::accept) removes some with each packet; this is for times without packets.
     pub fn clean(&mut self, now: Timestamp, budget: usize) -> usize {
-        self.now = self.now.max(now);
-        let (now, lifetime) = (self.now, self.lifetime);
+        let elapsed = self.clock.follow(now.as_nanos());
+        self.clock.advance(elapsed);
+        let (now, lifetime) = (self.clock.now(), nanos(self.lifetime));
         let mut removed = 0;
         while removed < budget {
             let Some(oldest) = self.senders.victim() else { break };
-            if now.since(self.senders.entries().entry(oldest).value.accepted) < lifetime {
+            if now - self.senders.entries().entry(oldest).value.accepted < lifetime {
                 break;
             }
             drop(self.senders.remove_at(oldest));
@@ -206,7 +233,8 @@ impl<K: Eq + Hash, S: BuildHasher> DuplicateFilter<K, S> {
     /// Returns the verdict on a packet with this sequence number, and records it if it is accepted.
     ///
     /// The sequence numbers of a sender increase and do not wrap around. A `now` before that of an
-    /// earlier call counts as the latest time so far.
+    /// earlier call counts as the latest time so far; but the second one that is earlier by more
+    /// than a lifetime sets the clock back, as does [`set_clock`](Self::set_clock).
     pub fn accept(&mut self, sender: K, sequence: u64, now: Timestamp) -> CallVerdict {
         let hash = fold(self.senders.hash_of(&sender));
         self.accept_hashed(hash, sender, sequence, now)
@@ -255,7 +283,7 @@ impl<K: Eq, S> DuplicateFilter<K, S> {
         now: Timestamp,
     ) -> CallVerdict {
         self.clean(now, EXPIRED_PER_PACKET);
-        let accepted = self.now;
+        let accepted = self.clock.now();
         let Some(slot) = self.senders.entries().find(hash, |stored| sender == *stored) else {
             if self.len() >= self.capacity() {
                 return CallVerdict::Full;
@@ -264,7 +292,7 @@ impl<K: Eq, S> DuplicateFilter<K, S> {
             return if slot.is_some() { CallVerdict::Accept } else { CallVerdict::Full };
         };
         let last = self.senders.entries().entry(slot).value;
-        let is_expired = accepted.since(last.accepted) >= self.lifetime;
+        let is_expired = accepted - last.accepted >= nanos(self.lifetime);
         if !is_expired && sequence <= last.sequence {
             return CallVerdict::Duplicate;
         }

@@ -2,6 +2,7 @@
 
 use super::store::{Binding, Entry, EphemeralStore};
 use super::vacancies::Vacancies;
+use crate::clock::Clock;
 use crate::memory::Allocator;
 use crate::probes::Observer;
 use crate::timestamp::Timestamp;
@@ -129,18 +130,20 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn sweep(&mut self, now: Timestamp) -> usize {
-        if now < self.next_sweep {
+        if self.clock.now() + self.elapsed(now) < self.next_sweep {
             return 0;
         }
-        self.next_sweep = now + self.lifetime.period / 10;
-        self.clean(now, usize::MAX)
+        self.advance_to(now);
+        self.next_sweep = self.clock.now() + u64::from(self.lifetime.ticks) / 10;
+        self.reclaim(usize::MAX)
     }
 
     /// Reclaims all bindings, including the live ones, and resets the time: timestamps may restart
     /// at zero. O(n).
     pub fn clear(&mut self) {
         self.ring.expire(self.ring.live());
-        (self.now, self.next_sweep, self.vacancies) = (0, Timestamp::ZERO, Vacancies::NONE);
+        self.clock = Clock::new(self.lifetime.ticks.into());
+        (self.next_sweep, self.vacancies) = (0, Vacancies::NONE);
         self.reclaim(usize::MAX);
         self.index.reset();
     }

@@ -339,7 +339,7 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         value: impl FnOnce() -> V,
         observer: &mut impl Observer,
     ) -> Result<Bound, Full<T>> {
-        let elapsed = self.elapsed(now);
+        let elapsed = self.follow(now);
         if let Some(found) = self.find_entry(hash, &tag, self.span_after(elapsed), observer) {
             return Ok(Bound { binding: self.binding(&found), is_new: false });
         }
@@ -361,7 +361,7 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         now: Timestamp,
         value: impl FnOnce() -> V,
     ) -> Result<&mut V, Full<T>> {
-        let elapsed = self.elapsed(now);
+        let elapsed = self.follow(now);
         match self.find_entry(hash, &tag, self.span_after(elapsed), &mut ()) {
             // SAFETY: just found.
             Some(found) => Ok(unsafe { self.value_mut(&found) }),

@@ -8,6 +8,7 @@ use super::index::{Index, Location};
 use super::lifetime::Lifetime;
 use super::ring::{Ring, Span, Times};
 use super::vacancies::Vacancies;
+use crate::clock::Clock;
 use crate::hash::DefaultHashBuilder;
 use crate::memory::{Allocator, Global};
 use crate::timestamp::Timestamp;
@@ -24,10 +25,13 @@ pub(super) const RECLAIMED_PER_CREATION: usize = 2;
 /// other is created until the oldest one expires.
 ///
 /// Time is an argument. A timestamp earlier than that of the last creation, removal, attempt of
-/// one, or cleaning counts as that. So after a creation far in the future time stands still until
-/// then, or until [`clear`](Self::clear). Tags are hashed by `S`, which is keyed by default: an
-/// attacker cannot choose tags of one group. To keep their tags secret from each other is up to the
-/// users, who draw 64 bits at random.
+/// one, or cleaning counts as that. If one of these has a wrong time far in the future, all
+/// bindings expire; the second one whose time is earlier by more than a lifetime sets the clock
+/// back, so time goes on from there. After a clock was set back by less, or if lookups are all that
+/// is called, tell the store: [`set_clock`](Self::set_clock).
+///
+/// Tags are hashed by `S`, which is keyed by default: an attacker cannot choose tags of one group.
+/// To keep their tags secret from each other is up to the users, who draw 64 bits at random.
 ///
 /// The [module](super) has the design and its invariants.
 ///
@@ -41,7 +45,7 @@ pub(super) const RECLAIMED_PER_CREATION: usize = 2;
 /// | `clean`; `sweep` | O(budget), and a binary search; O(expired bindings) |
 /// | `live` | O(log n), after removals O(capacity) |
 /// | `iter`, `retain`, `extract_if`, `clear`, `clone`, `new` | O(capacity) |
-/// | `len`, `capacity`, `lifetime`, `allocation_size` | O(1) |
+/// | `len`, `capacity`, `lifetime`, `allocation_size`, `set_clock` | O(1) |
 ///
 /// Methods that are given hashes cost the same without hashing.
 ///
@@ -81,10 +85,10 @@ where
     /// The bindings that are live at `now`, and expired ones that are not reclaimed yet.
     pub(super) ring: Ring<Entry<T, V>, A>,
     pub(super) lifetime: Lifetime,
-    /// The tick of the last creation or cleaning: the latest that was ever passed to one.
-    pub(super) now: u64,
-    /// When the next sweep is due.
-    pub(super) next_sweep: Timestamp,
+    /// The tick of the last creation or cleaning.
+    pub(super) clock: Clock,
+    /// The tick from which on the next sweep is due.
+    pub(super) next_sweep: u64,
     /// The slots of removed bindings that new ones may take.
     pub(super) vacancies: Vacancies,
 }
@@ -215,8 +219,8 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         let lifetime = Lifetime::new(lifetime)?;
         let ring = Ring::new_in(capacity, memory.clone())?;
         let index = Index::new_in(ring.capacity(), memory)?;
-        let (next_sweep, vacancies) = (Timestamp::ZERO, Vacancies::NONE);
-        Ok(Self { hasher, index, ring, lifetime, now: 0, next_sweep, vacancies })
+        let (clock, vacancies) = (Clock::new(lifetime.ticks.into()), Vacancies::NONE);
+        Ok(Self { hasher, index, ring, lifetime, clock, next_sweep: 0, vacancies })
     }
 
     /// Returns the allocator that the store was created with.
@@ -294,7 +298,7 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     /// period of [`Vacancies`] begins. Otherwise it changes nothing and returns false.
     #[inline(always)]
     pub(super) fn advance_simply(&mut self, elapsed: u64) -> bool {
-        let now = self.now + elapsed;
+        let now = self.clock.now() + elapsed;
         if !self.ring.is_plain() || self.vacancies.is_period_over(now) {
             return false;
         }
@@ -304,14 +308,14 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
             if self.ring.is_full() {
                 return false;
             }
-            self.now = now;
+            self.clock.advance(elapsed);
             return true;
         };
         let location = Location::from_link(times.link);
         if if_due(self.ring.times(1)).is_some() || !location.is_home() {
             return false;
         }
-        self.now = now;
+        self.clock.advance(elapsed);
         self.index.free_slot(location);
         // It may be the link of a vacant slot: then another group is prefetched.
         self.index.prefetch_location(Location::from_link(self.ring.link_soon()));
@@ -322,7 +326,35 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     /// Returns the ticks since the last creation or cleaning.
     #[inline]
     pub(super) fn elapsed(&self, now: Timestamp) -> u64 {
-        self.lifetime.ticks_at(now).saturating_sub(self.now)
+        self.clock.elapsed(self.lifetime.ticks_at(now))
+    }
+
+    /// Returns the ticks by which a creation or cleaning is to advance the time of the store.
+    #[inline(always)]
+    pub(super) fn follow(&mut self, now: Timestamp) -> u64 {
+        self.clock.follow(self.lifetime.ticks_at(now))
+    }
+
+    /// Follows a change of the caller's clock: `now` is the present time, and bindings live on for
+    /// as long as they would have. After a wrong time the store does so by itself: see
+    /// [the type](Self).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{EphemeralStore, Timestamp};
+    /// use std::time::Duration;
+    ///
+    /// let mut store: EphemeralStore = EphemeralStore::new(10, Duration::from_secs(10))?;
+    /// store.find_or_create(7, Timestamp::from_secs(3600), || 1)?;
+    /// // The clock is set back by an hour.
+    /// store.set_clock(Timestamp::from_secs(0));
+    /// assert_eq!(store.get(&7, Timestamp::from_secs(9)), Some(&1));
+    /// assert_eq!(store.get(&7, Timestamp::from_secs(10)), None);
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn set_clock(&mut self, now: Timestamp) {
+        self.clock.set(self.lifetime.ticks_at(now));
     }
 
     /// Returns whether the live entries of the ring are in the order of their expiry.
@@ -341,7 +373,7 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     /// creation or cleaning.
     #[inline(always)]
     pub(super) fn span_after(&self, elapsed: u64) -> Span {
-        let doubled_start = (self.now.wrapping_add(elapsed) as u32).wrapping_add(1) << 1;
+        let doubled_start = (self.clock.now().wrapping_add(elapsed) as u32).wrapping_add(1) << 1;
         // None lives longer.
         let ticks = u64::from(self.lifetime.ticks).saturating_sub(elapsed) as u32;
         Span { doubled_start, ticks }
@@ -350,7 +382,7 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     /// Returns the low half of twice the tick of the last creation or cleaning.
     #[inline(always)]
     pub(super) const fn doubled_now(&self) -> u32 {
-        (self.now as u32) << 1
+        (self.clock.now() as u32) << 1
     }
 
     /// Returns the remaining ticks of a live entry, as of the last creation or cleaning; 0 if it
@@ -406,14 +438,15 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     /// Advances the time of the store, and expires bindings.
     #[inline]
     pub(super) fn advance_to(&mut self, now: Timestamp) {
-        self.advance_by(self.elapsed(now));
+        let elapsed = self.follow(now);
+        self.advance_by(elapsed);
     }
 
     #[inline]
     pub(super) fn advance_by(&mut self, elapsed: u64) {
         self.ring.expire(self.expired_after(elapsed));
-        self.now += elapsed;
-        self.vacancies.advance(self.now, self.lifetime.ticks, self.ring.next());
+        self.clock.advance(elapsed);
+        self.vacancies.advance(self.clock.now(), self.lifetime.ticks, self.ring.next());
     }
 }
 

@@ -504,3 +504,16 @@ fn sets_with_equal_entries_are_equal() {
     assert_eq!(compared(&other), [false; 2], "no entries");
     assert!(other == Sets::new(1).unwrap());
 }
+
+#[test]
+fn one_wrong_time_does_not_fill_the_filter() {
+    let lifetime = Duration::from_secs(10);
+    let mut filter: DuplicateFilter<u64> = DuplicateFilter::new(100, lifetime).unwrap();
+    let mut accept = |sender, seconds| filter.accept(sender, 1, Timestamp::from_secs(seconds));
+    assert_eq!(accept(999_999, 4_294_967_295), CallVerdict::Accept);
+    for sender in 0..1200 {
+        let now = 1_700_000_000 + 3600 * (sender / 50);
+        assert_eq!(accept(sender, now), CallVerdict::Accept, "{sender}");
+        assert_eq!(accept(sender, now), CallVerdict::Duplicate);
+    }
+}

@@ -19,6 +19,8 @@ fn by() -> impl Strategy<Value = i64> {
         10 => 0..50_i64,
         3 => 0..1100_i64,
         2 => -300..0_i64,
+        1 => -3000..0_i64,
+        1 => Just(-(1 << 39)),
         1 => select(&[999_i64, 1000, 1001, 5_000_000_000, 1 << 40]),
     ]
 }
@@ -41,6 +43,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (0..5_usize, by()).prop_map(|(budget, by)| Step::Clean(budget, by)),
         1 => by().prop_map(Step::Sweep),
         2 => by().prop_map(Step::Iterate),
+        1 => by().prop_map(Step::SetClock),
         1 => Just(Step::Clear),
         1 => Just(Step::Clone),
     ]

@@ -162,6 +162,43 @@ fn an_earlier_timestamp_counts_as_that_of_the_last_creation() {
 }
 
 #[test]
+fn one_wrong_time_does_not_fill_the_store() {
+    // Fifty tags an hour for a day, after a packet with a time of the year 2106.
+    let mut store: EphemeralStore = store(100, LIFETIME);
+    let year_2106 = Timestamp::from_secs(4_294_967_295);
+    _ = store.find_or_create(999_999, year_2106, || 0).unwrap();
+    let hours = (0..24).map(|hour| Timestamp::from_secs(1_700_000_000 + 3600 * hour));
+    let created = hours.enumerate().flat_map(|(hour, now)| (0..50).map(move |n| (hour, n, now)));
+    for (hour, number, now) in created {
+        let tag = (50 * hour + number) as u64;
+        assert!(store.find_or_create(tag, now, || 0).unwrap().is_new, "{tag}");
+        store.validate().unwrap();
+    }
+    // One early time has no effect.
+    let now = Timestamp::from_secs(1_700_000_000 + 3600 * 23);
+    _ = store.find_or_create(1_000_000, Timestamp::from_secs(5), || 0).unwrap();
+    assert_eq!(store.live(now), 51);
+    assert_eq!(store.live(now + LIFETIME), 0);
+}
+
+#[test]
+fn a_clock_that_is_set_back_is_followed() {
+    let mut store: EphemeralStore = store(4, LIFETIME);
+    let hour = Timestamp::from_secs(3600);
+    (0..4).for_each(|tag| _ = store.find_or_create(tag, hour, || 0).unwrap());
+    // By an hour, without a call: the second attempt tells, and bindings live on as long.
+    assert!(store.find_or_create(9, at(0), || 0).is_err());
+    assert!(store.find_or_create(9, at(1), || 0).is_err());
+    assert_eq!((store.live(at(0)), store.live(at(1) + LIFETIME)), (4, 0));
+    assert!(store.find_or_create(9, at(1) + LIFETIME, || 0).unwrap().is_new);
+    // By less than a lifetime, with a call.
+    let now = at(1) + LIFETIME;
+    store.set_clock(at(1));
+    let before = Timestamp::from_secs(9);
+    assert_eq!((store.get(&9, before), store.live(now)), (Some(&0), 0));
+}
+
+#[test]
 fn a_cleared_store_accepts_earlier_timestamps() {
     let mut store: EphemeralStore = store(2, LIFETIME);
     for late in [Timestamp::from_secs(1_000_000), Timestamp::MAX] {

@@ -10,6 +10,8 @@ use flowtable::probes::Probes;
 use flowtable::probes::Words;
 use flowtable::{EphemeralStore, Timestamp};
 
+use crate::set_back::SetBack;
+
 /// An expected binding.
 #[derive(Clone, Debug)]
 struct Entry<T, V> {
@@ -30,6 +32,7 @@ pub struct CheckedStore<T, V, S, A: Allocator + Clone = Global> {
     lifetime: u64,
     /// Nanoseconds of the last creation or cleaning.
     latest: u64,
+    set_back: SetBack,
     next_sweep: u64,
     /// The times of all creations, if a binding has been removed since the last clearing.
     removed: bool,
@@ -54,6 +57,7 @@ pub enum Step {
     Clean(usize, i64),
     Sweep(i64),
     Iterate(i64),
+    SetClock(i64),
     Clear,
     /// Continues with a clone.
     Clone,
@@ -73,6 +77,7 @@ where
             bindings: Vec::new(),
             lifetime,
             latest: 0,
+            set_back: SetBack::default(),
             next_sweep: 0,
             removed: false,
             created: Vec::new(),
@@ -106,13 +111,28 @@ where
         | Step::Write(_, by)
         | Step::Clean(_, by)
         | Step::Sweep(by)
-        | Step::Iterate(by)) = step
+        | Step::Iterate(by)
+        | Step::SetClock(by)) = step
         else {
             self.step_out_of_time(step);
             return base;
         };
         let now = base.saturating_add_signed(*by);
         let at = Timestamp::from_nanos(now);
+        let is_due = at.as_nanos().max(self.latest) >= self.next_sweep;
+        let is_lookup = matches!(
+            step,
+            Step::Find(..)
+                | Step::GetMut(..)
+                | Step::GetBatch(..)
+                | Step::Read(..)
+                | Step::Write(..)
+                | Step::Iterate(_)
+                | Step::SetClock(_)
+        );
+        if !is_lookup && (is_due || !matches!(step, Step::Sweep(_))) {
+            self.follow(at);
+        }
         match step {
             Step::Find(tag, _) => self.find(&T::from(*tag), at),
             Step::FindOrCreate(tag, _) => self.find_or_create(&T::from(*tag), at, number),
@@ -127,6 +147,10 @@ where
             Step::Clean(budget, _) => self.clean(at, *budget),
             Step::Sweep(_) => self.sweep(at),
             Step::Iterate(_) => self.iterate(at),
+            Step::SetClock(_) => {
+                self.store.set_clock(at);
+                self.set_clock(at);
+            }
             Step::Clear | Step::Clone => unreachable!("they have no time"),
         }
         now
@@ -141,6 +165,7 @@ where
             self.store.clear();
             self.entries.clear();
             (self.latest, self.next_sweep, self.removed) = (0, 0, false);
+            self.set_back = SetBack::default();
             self.created.clear();
             assert!(self.store.is_empty());
         }
@@ -154,6 +179,25 @@ where
     fn alive(&self, tag: &T, at: Timestamp) -> Option<usize> {
         let is_it = |entry: &Entry<T, V>| entry.tag == *tag && self.is_alive(entry, at);
         self.entries.iter().position(is_it)
+    }
+
+    /// Follows a clock that was set back.
+    fn follow(&mut self, at: Timestamp) {
+        let time = at.as_nanos();
+        if self.set_back.is_confirmed(time, self.latest, self.lifetime) {
+            self.set_clock(at);
+        }
+    }
+
+    /// The latest time is another one from now on, and what remains of all lives is the same.
+    fn set_clock(&mut self, at: Timestamp) {
+        self.pass(Timestamp::from_nanos(self.latest));
+        let (time, latest) = (at.as_nanos(), self.latest);
+        self.entries.iter_mut().for_each(|entry| entry.expiry = entry.expiry - latest + time);
+        let moved = |at: u64| (at + time).saturating_sub(latest);
+        self.created.iter_mut().for_each(|created| *created = moved(*created));
+        self.next_sweep = moved(self.next_sweep);
+        (self.latest, self.set_back) = (time, SetBack::default());
     }
 
     /// Expires bindings, as a creation or a cleaning does.
@@ -369,12 +413,12 @@ where
     }
 
     fn sweep(&mut self, at: Timestamp) {
-        if at.as_nanos() < self.next_sweep {
+        if at.as_nanos().max(self.latest) < self.next_sweep {
             return assert_eq!(self.store.sweep(at), 0);
         }
-        self.next_sweep = at.as_nanos() + self.lifetime / 10;
         let before = self.store.len();
         self.pass(at);
+        self.next_sweep = self.latest + self.lifetime / 10;
         let cleaned = self.store.sweep(at);
         self.check_cleaned(before, cleaned, usize::MAX);
     }

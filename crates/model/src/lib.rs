@@ -27,6 +27,7 @@ pub mod process;
 pub mod routes;
 #[cfg(feature = "papers")]
 pub mod schedule;
+mod set_back;
 pub mod sockets;
 pub mod threads;
 pub mod versioned;

@@ -6,6 +6,8 @@ use core::time::Duration;
 use flowtable::Timestamp;
 use flowtable::cache::{CallVerdict, DuplicateFilter};
 
+use crate::set_back::SetBack;
+
 /// A packet that was accepted.
 #[derive(Clone, Copy, Debug)]
 struct Accepted {
@@ -25,6 +27,7 @@ pub struct CheckedFilter<S> {
     /// Senders that are not forgotten, in the order of their last accepted packets.
     known: Vec<u32>,
     now: Timestamp,
+    set_back: SetBack,
 }
 
 impl<S: BuildHasher> CheckedFilter<S> {
@@ -32,7 +35,8 @@ impl<S: BuildHasher> CheckedFilter<S> {
         let ours = DuplicateFilter::with_hasher(capacity, lifetime, hasher)
             .expect("the memory is available");
         let (accepted, known, now) = (Vec::new(), Vec::new(), Timestamp::ZERO);
-        Self { ours, capacity, lifetime, accepted, known, now }
+        let set_back = SetBack::default();
+        Self { ours, capacity, lifetime, accepted, known, now, set_back }
     }
 
     /// Accepted packets whose duplicates may still arrive.
@@ -72,6 +76,18 @@ impl<S: BuildHasher> CheckedFilter<S> {
 
     /// Forgets senders in the model.
     fn clean_some(&mut self, now: Timestamp, budget: usize) -> usize {
+        let [time, latest] = [now, self.now].map(Timestamp::as_nanos);
+        let lifetime = self.lifetime.as_nanos() as u64;
+        if self.set_back.is_confirmed(time, latest, lifetime) {
+            // Packets of the time before zero have expired.
+            let back = |at: Timestamp| at.as_nanos().checked_sub(latest - time);
+            self.accepted.retain_mut(|accepted| {
+                let is_young = latest - accepted.at.as_nanos() < lifetime;
+                let at = back(accepted.at).filter(|_| is_young);
+                at.inspect(|at| accepted.at = Timestamp::from_nanos(*at)).is_some()
+            });
+            self.now = now;
+        }
         self.now = self.now.max(now);
         let is_old = |&sender: &u32| !self.young().any(|accepted| accepted.sender == sender);
         let old = self.known.iter().take_while(|sender| is_old(sender)).count().min(budget);

@@ -1,0 +1,128 @@
+//! A clock for state with one lifetime, which one wrong time does not stop.
+//!
+//! ```text
+//!     times of the caller    10  11  12  900 │ 13  14  15             900: one wrong time
+//!     time of the structure  10  11  12   32 │ 32  33  34             a lifetime is 10
+//!                                       ▲      ▲   ▲
+//!                   a bounded step: all expires    the second time confirms that the clock
+//!                                              │   was set back: time goes on from there
+//!                                              └── counts as the latest time
+//! ```
+//!
+//! - A step is at most two lifetimes: all state has expired then, whatever comes after it.
+//! - A time that is late by a lifetime or less counts as the latest one: packets out of order.
+//! - A time that is later than that is suspect, and counts as the latest one, too. If the next time
+//!   is within a lifetime after it, the clock of the caller was set back.
+
+/// Time in ticks that never decreases, by the times of a caller.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    now: u64,
+    /// The time of the clock less that of the caller, modulo 2^64.
+    offset: u64,
+    lifetime: u64,
+    /// A time of the caller that is late by more than a lifetime, and the time of the clock when it
+    /// came.
+    suspect: Option<(u64, u64)>,
+}
+
+impl Clock {
+    /// Creates a clock for state with this lifetime in ticks, below 2^62.
+    pub(crate) const fn new(lifetime: u64) -> Self {
+        Self { now: 0, offset: 0, lifetime, suspect: None }
+    }
+
+    /// Returns the time of the clock.
+    #[inline(always)]
+    pub(crate) const fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// Returns the ticks from the time of the clock to a time of the caller; 0 if that is earlier.
+    #[inline(always)]
+    pub(crate) const fn elapsed(&self, time: u64) -> u64 {
+        time.saturating_sub(self.now.wrapping_sub(self.offset))
+    }
+
+    /// Returns the ticks by which the clock is to [advance](Self::advance) for a time of the
+    /// caller, and follows a change of the caller's clock.
+    #[inline(always)]
+    pub(crate) fn follow(&mut self, time: u64) -> u64 {
+        let elapsed = time.wrapping_add(self.offset).wrapping_sub(self.now);
+        if elapsed < 2 * self.lifetime { elapsed } else { self.follow_far(time) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn follow_far(&mut self, time: u64) -> u64 {
+        let latest = self.now.wrapping_sub(self.offset);
+        if time >= latest {
+            let step = (time - latest).min(2 * self.lifetime);
+            self.offset = self.now.wrapping_add(step).wrapping_sub(time);
+            return step;
+        }
+        if latest - time > self.lifetime {
+            let is_near = |(suspect, now): (u64, u64)| {
+                now == self.now && time >= suspect && time - suspect <= self.lifetime
+            };
+            if self.suspect.take().is_some_and(is_near) {
+                self.set(time);
+            } else {
+                self.suspect = Some((time, self.now));
+            }
+        }
+        0
+    }
+
+    /// Advances, after [`follow`](Self::follow).
+    #[inline(always)]
+    pub(crate) fn advance(&mut self, elapsed: u64) {
+        self.now = self.now.wrapping_add(elapsed);
+    }
+
+    /// Follows a change of the caller's clock: `time` is the present time.
+    pub(crate) const fn set(&mut self, time: u64) {
+        self.offset = self.now.wrapping_sub(time);
+        self.suspect = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(clock: &mut Clock, time: u64) -> u64 {
+        let elapsed = clock.follow(time);
+        clock.advance(elapsed);
+        clock.now()
+    }
+
+    #[test]
+    fn one_wrong_time_does_not_stop_the_clock() {
+        let mut clock = Clock::new(10);
+        let times = [10, 11, 12, 900, 13, 14, 15].map(|time| at(&mut clock, time));
+        assert_eq!(times, [10, 11, 12, 32, 32, 32, 33]);
+        // One early time has no effect, nor have several that are out of order by a lifetime.
+        assert_eq!(
+            [3, 16, 2, 17, 8, 8, 18].map(|time| at(&mut clock, time)),
+            [33, 34, 34, 35, 35, 35, 36]
+        );
+        clock.set(7);
+        assert_eq!([7, 8].map(|time| at(&mut clock, time)), [36, 37]);
+        assert_eq!((clock.elapsed(18), clock.elapsed(1)), (10, 0));
+    }
+
+    #[test]
+    fn time_does_not_decrease_at_the_ends_of_its_range() {
+        let lifetime = u64::MAX / 4;
+        let mut clock = Clock::new(lifetime);
+        let mut before = 0;
+        for time in [0, u64::MAX, 0, 0, 5, u64::MAX, 1, 1, lifetime, u64::MAX - 1] {
+            let step = clock.follow(time);
+            assert!(step <= 2 * lifetime && clock.elapsed(time) == step);
+            clock.advance(step);
+            before = step.wrapping_add(before);
+            assert_eq!((clock.now(), clock.elapsed(time)), (before, 0));
+        }
+    }
+}
