@@ -7,14 +7,14 @@
 //! cut -d' ' -f1 access.log | route_lookup routes.txt --quiet | sort | uniq -c
 //! ```
 //!
-//! Routes are lines with a prefix, IPv4 or IPv6, and optionally a name, or a table dump in the
-//! format MRT, whose names are the autonomous systems that announce the prefixes. Results are lines
+//! Routes are lines with a prefix, IPv4 or IPv6, and optionally a name, or a file in the format
+//! MRT, whose names are the autonomous systems that announce the prefixes. Results are lines
 //! with the address, the prefix and its name, on standard output; the shape of the tables, their
 //! memory and their speed are on standard error.
 //!
 //! Exits with 0 if every address was looked up, whether or not there was a route; with 1 if the
-//! results could not be written; with 2 if there is no table, an address is invalid, or the
-//! arguments are wrong.
+//! results could not be written; with 2 if there is no table, or parts of it or of the addresses
+//! are invalid, or the arguments are wrong.
 
 use core::net::IpAddr;
 use std::io::{self, BufWriter, Write};
@@ -62,8 +62,13 @@ fn try_main(program: Program, options: Options) -> Result<(), Failure> {
         // A closed standard error is ignored.
         let _ = write!(io::stderr(), "{}", Report { name: &name, routes: &routes, elapsed });
     }
+    let skipped = routes.faults.count();
     match faults {
-        0 => Ok(()),
+        0 if skipped == 0 => Ok(()),
+        0 => {
+            let why = format_args!("parts of {name} that could not be read: {skipped}");
+            Err(Failure::new(Kind::Input, why))
+        }
         1 => Err(Failure::new(Kind::Input, "one line was no address")),
         _ => Err(Failure::new(Kind::Input, format_args!("{faults} lines were no addresses"))),
     }
@@ -74,12 +79,13 @@ fn read(program: Program, options: &Options) -> Result<(String, Routes), Failure
     let Some(input) = &options.routes else {
         let name = "built-in routes".to_owned();
         let mut lines = Lines::new(name.clone(), DOCUMENTATION.as_bytes())?;
-        return Ok((name, Routes::read(&mut lines)?));
+        return Ok((name, Routes::read(&mut lines)));
     };
     let name = input.to_string();
     let (bytes, bar) = input.open(program).map_err(|error| Fault::of_file(name.clone(), error))?;
-    let routes = Routes::read(&mut Lines::new(name.clone(), bytes)?)?;
+    let routes = Routes::read(&mut Lines::new(name.clone(), bytes)?);
     bar.finish_and_clear();
+    routes.faults.first().iter().for_each(|fault| program.log(fault));
     if routes.v4.is_empty() && routes.v6.is_empty() {
         return Err(Failure::new(Kind::Input, format_args!("{name} has no route")));
     }

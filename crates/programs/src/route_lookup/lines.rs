@@ -13,6 +13,8 @@ pub struct Lines {
     reader: BufReader<Box<dyn Read>>,
     number: u64,
     bytes: Vec<u8>,
+    /// The last line, as text.
+    text: String,
 }
 
 impl Lines {
@@ -27,7 +29,7 @@ impl Lines {
         }
         let bytes: Box<dyn Read> = Box::new(decompressed(bytes));
         let reader = BufReader::with_capacity(1 << 16, bytes);
-        Ok(Self { name, reader, number: 0, bytes: vec![] })
+        Ok(Self { name, reader, number: 0, bytes: vec![], text: String::new() })
     }
 
     /// Returns the next bytes, fewer at the end, which remain to be read.
@@ -45,6 +47,11 @@ impl Lines {
     /// Returns the reader of the bytes, for a file that is not text.
     pub(super) fn bytes(&mut self) -> &mut impl Read {
         &mut self.reader
+    }
+
+    /// Creates a fault of a record, by its number.
+    pub(super) fn record_fault(&self, number: u64, why: String) -> Fault {
+        Fault { name: self.name.clone(), place: Place::Record(number), why }
     }
 
     /// Creates a fault of the file.
@@ -66,9 +73,13 @@ impl Lines {
                 Err(error) => return Err(Fault::of_file(self.name.clone(), error)),
             }
         }
-        match core::str::from_utf8(content(&self.bytes)) {
-            Ok(line) => Ok(Some(line.trim())),
-            Err(_) => Err(self.fault("not text".to_owned())),
+        let line = self.content().trim_ascii();
+        // A name may have another encoding.
+        let is_text = line.split(u8::is_ascii_whitespace).next().is_some_and(<[u8]>::is_ascii);
+        self.text = String::from_utf8_lossy(line).into_owned();
+        match is_text {
+            true => Ok(Some(self.text.trim())),
+            false => Err(self.fault("not text".to_owned())),
         }
     }
 
@@ -88,9 +99,16 @@ impl Lines {
         self.bytes.len() as u64 == Self::LONGEST && !self.bytes.ends_with(b"\n")
     }
 
+    /// Returns the line without the comment, and without the mark of an encoding.
+    fn content(&self) -> &[u8] {
+        let line = self.bytes.split(|byte| b"#;".contains(byte)).next().unwrap_or_default();
+        let mark: &[u8] = if self.number == 1 { b"\xef\xbb\xbf" } else { b"" };
+        line.strip_prefix(mark).unwrap_or(line)
+    }
+
     /// Returns whether the line has only white space before the comment.
     fn is_blank(&self) -> bool {
-        content(&self.bytes).trim_ascii().is_empty()
+        self.content().trim_ascii().is_empty()
     }
 
     /// Returns whether reading the next line may block.
@@ -100,33 +118,37 @@ impl Lines {
 
     /// Creates a fault of the last line.
     pub fn fault(&self, why: String) -> Fault {
-        Fault { name: self.name.clone(), line: Some(self.number), why }
+        Fault { name: self.name.clone(), place: Place::Line(self.number), why }
     }
-}
-
-/// Returns the line without the comment.
-fn content(line: &[u8]) -> &[u8] {
-    line.split(|byte| *byte == b'#').next().unwrap_or_default()
 }
 
 /// A file or a line that cannot be read, and the reason.
 #[derive(Clone, Debug)]
 pub struct Fault {
     name: String,
-    /// From 1; `None` if the file cannot be read further.
-    line: Option<u64>,
+    place: Place,
     why: String,
+}
+
+/// The place of a fault.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// Numbers from 1.
+    Line(u64),
+    Record(u64),
+    /// The file cannot be read any further.
+    File,
 }
 
 impl Fault {
     /// Creates a fault of a file that cannot be read further.
     pub fn of_file(name: String, error: io::Error) -> Self {
-        Self { name, line: None, why: error.to_string() }
+        Self { name, place: Place::File, why: error.to_string() }
     }
 
     /// Returns whether only a line is invalid, and others may follow.
     pub const fn is_of_line(&self) -> bool {
-        self.line.is_some()
+        matches!(self.place, Place::Line(_))
     }
 }
 
@@ -139,9 +161,11 @@ impl From<Fault> for Failure {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            Some(line) => write!(f, "{}, line {line}: {}", self.name, self.why),
-            None => write!(f, "{} cannot be read: {}", self.name, self.why),
+        let Self { name, place, why } = self;
+        match place {
+            Place::Line(line) => write!(f, "{name}, line {line}: {why}"),
+            Place::Record(record) => write!(f, "{name}, record {record}: {why}"),
+            Place::File => write!(f, "{name} cannot be read: {why}"),
         }
     }
 }

@@ -5,22 +5,23 @@
 //!     or a table dump             └─► RouteTable<Ipv6Addr, NameId> ─┴─► names, each of them once
 //! ```
 
+mod bgp;
+mod fields;
 mod lines;
 mod mrt;
 mod options;
 mod report;
+mod text;
 
 use core::fmt::{self, Display};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use core::str::FromStr;
 use std::collections::HashMap;
-use std::io;
 
 use flowtable::key::bits::Address;
-use flowtable::{Prefix, PrefixError, RouteTable};
+use flowtable::{Prefix, RouteTable};
 
 pub use lines::{Fault, Lines};
-use mrt::Announced;
+use mrt::{Change, Route};
 pub use options::{Options, Query};
 pub use report::Report;
 
@@ -39,46 +40,123 @@ pub struct Routes {
     ids: HashMap<String, NameId>,
     /// Number of lines with a prefix that an earlier line has; the last one counts.
     pub repeated: usize,
+    /// Number of lines whose addresses have bits after their prefixes, which do not count.
+    pub with_host_bits: usize,
+    pub faults: Faults,
+}
+
+/// Lines and records that were skipped, and the end of what can be read: all are counted, the
+/// first ones are kept.
+#[derive(Debug, Default)]
+pub struct Faults {
+    first: Vec<Fault>,
+    count: u64,
+}
+
+impl Faults {
+    /// Number of faults that are kept.
+    const KEPT: usize = 3;
+
+    fn add(&mut self, fault: Fault) {
+        self.count += 1;
+        if self.first.len() < Self::KEPT {
+            self.first.push(fault);
+        }
+    }
+
+    /// Returns the number of faults.
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Returns the first faults.
+    pub fn first(&self) -> &[Fault] {
+        &self.first
+    }
 }
 
 impl Routes {
-    /// Reads prefixes, one in each line, with or without a name after white space, or those of a
-    /// table dump in the format MRT.
-    pub fn read(lines: &mut Lines) -> Result<Self, Fault> {
-        if mrt::is_table_dump(&lines.peek::<{ mrt::HEAD }>()?) {
-            return Self::read_table_dump(lines);
-        }
+    /// Reads routes, one in each line, with or without names, or those of a file in the format
+    /// MRT. Lines and records that are no routes are skipped: see [`faults`](Self::faults).
+    pub fn read(lines: &mut Lines) -> Self {
         let mut routes = Self::default();
-        while let Some(line) = lines.next_line()? {
-            let (prefix, name) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-            let (prefix, name) = (prefix.to_owned(), routes.name_id(name.trim_start()));
-            let old = match prefix.contains(':') {
-                false => insert(&mut routes.v4, &prefix, name),
-                true => insert(&mut routes.v6, &prefix, name),
-            };
-            let old = old.map_err(|error| lines.fault(format!("{prefix}: {error}")))?;
-            routes.repeated += usize::from(old.is_some());
+        match lines.peek::<{ mrt::HEAD }>() {
+            Err(fault) => routes.faults.add(fault),
+            Ok(head) if mrt::is_mrt(&head) => routes.read_records(lines),
+            Ok(_) => routes.read_lines(lines),
         }
         routes.ids = HashMap::new();
-        Ok(routes)
+        routes
     }
 
-    /// Reads a table dump. The name of a route is the autonomous system that announces it.
-    fn read_table_dump(lines: &mut Lines) -> Result<Self, Fault> {
-        let mut routes = Self::default();
+    fn read_lines(&mut self, lines: &mut Lines) {
         loop {
-            let next = mrt::next_route(lines.bytes()).map_err(|error| lines.file_fault(error))?;
-            let Some(Announced { address, len, origin }) = next else { break };
-            let name = routes.name_id(&origin.map_or(String::new(), |id| format!("AS{id}")));
-            let old = match address {
-                IpAddr::V4(v4) => Prefix::new(v4, len).map(|at| routes.v4.insert(at, name)),
-                IpAddr::V6(v6) => Prefix::new(v6, len).map(|at| routes.v6.insert(at, name)),
+            let parsed = match lines.next_line() {
+                Ok(None) => return,
+                Ok(Some(line)) => text::parse(line).map(|line| {
+                    let text::Line { address, len, ref name } = line;
+                    (address, len, self.name_id(name))
+                }),
+                Err(fault) => {
+                    let is_end = !fault.is_of_line();
+                    self.faults.add(fault);
+                    if is_end {
+                        return;
+                    }
+                    continue;
+                }
             };
-            let old = old.map_err(|error| lines.file_fault(io::Error::other(error)))?;
-            routes.repeated += usize::from(old.is_some());
+            match parsed {
+                Ok((IpAddr::V4(address), len, name)) => {
+                    let added = add(&mut self.v4, address, len, name);
+                    self.count(&added);
+                }
+                Ok((IpAddr::V6(address), len, name)) => {
+                    let added = add(&mut self.v6, address, len, name);
+                    self.count(&added);
+                }
+                Err(why) => self.faults.add(lines.fault(why)),
+            }
         }
-        routes.ids = HashMap::new();
-        Ok(routes)
+    }
+
+    fn count(&mut self, added: &Added) {
+        self.repeated += usize::from(added.is_repeated);
+        self.with_host_bits += usize::from(added.has_host_bits);
+    }
+
+    /// Reads the records of a file in the format MRT. The name of a route is the autonomous system
+    /// that announces it.
+    fn read_records(&mut self, lines: &mut Lines) {
+        let mut record = mrt::Record::default();
+        for number in 1.. {
+            match record.read(lines.bytes()) {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => return self.faults.add(lines.file_fault(error)),
+            }
+            if let Err(why) = record.changes(&mut |route, change| self.change(route, change)) {
+                self.faults.add(lines.record_fault(number, why));
+            }
+        }
+    }
+
+    fn change(&mut self, route: Route, change: Change) {
+        let name = match change {
+            Change::Entry(origin) | Change::Announced(origin) => {
+                let name = origin.map_or(String::new(), |origin| format!("AS{origin}"));
+                Some(self.name_id(&name))
+            }
+            Change::Withdrawn => None,
+        };
+        let is_entry = matches!(change, Change::Entry(_));
+        let unnamed = self.ids.get("").copied();
+        // The first entry of a table with a name counts.
+        let keeps = |old: &NameId| is_entry && Some(*old) != unnamed;
+        match route.address {
+            IpAddr::V4(address) => update(&mut self.v4, address, route.len, name, keeps),
+            IpAddr::V6(address) => update(&mut self.v6, address, route.len, name, keeps),
+        }
     }
 
     /// Returns the ID of a name. Many routes share few names.
@@ -102,12 +180,34 @@ impl Routes {
     }
 }
 
-fn insert<A: Address + FromStr>(
+/// How a route was added.
+struct Added {
+    is_repeated: bool,
+    has_host_bits: bool,
+}
+
+/// Adds the route of a line, whose length is at most that of the address.
+fn add<A: Address>(table: &mut RouteTable<A, NameId>, address: A, len: u32, name: NameId) -> Added {
+    let has_host_bits = address.truncated(len) != address;
+    let prefix = Prefix::new(address, len);
+    let old = prefix.ok().and_then(|prefix| table.insert(prefix, name));
+    Added { is_repeated: old.is_some(), has_host_bits }
+}
+
+/// Adds a route of a record, removes it if there is no name, or leaves it if it is to be kept.
+fn update<A: Address>(
     table: &mut RouteTable<A, NameId>,
-    prefix: &str,
-    name: NameId,
-) -> Result<Option<NameId>, PrefixError> {
-    Ok(table.insert(prefix.parse()?, name))
+    address: A,
+    len: u32,
+    name: Option<NameId>,
+    keeps: impl Fn(&NameId) -> bool,
+) {
+    let Ok(prefix) = Prefix::new(address, len) else { return };
+    match name {
+        None => _ = table.remove(&prefix),
+        Some(_) if table.get(&prefix).is_some_and(keeps) => {}
+        Some(name) => _ = table.insert(prefix, name),
+    }
 }
 
 /// A prefix of either family.

@@ -30,13 +30,16 @@ Looks addresses up in a table of routes: the longest prefix that matches.
 
 Usage: route_lookup [ROUTES | -] [ADDRESS | -]... [OPTION]...
 
-ROUTES is a text file, compressed with gzip or not, with a prefix in each line,
-IPv4 or IPv6, and optionally a name after white space; a # begins a comment:
+ROUTES is a text file with a prefix, an address or the word default in each
+line, IPv4 or IPv6, and optionally a name after white space or a comma; # and ;
+begin a comment:
     192.0.2.0/24    upstream 1
     2001:db8::/32   upstream 2
-It may also be a table dump of a BGP router or route collector (MRT, type
-TABLE_DUMP_V2), not compressed with bzip2: the names are the autonomous systems
-that announce the prefixes.
+It may also be a file of a BGP router or route collector (MRT: TABLE_DUMP,
+TABLE_DUMP_V2, and updates, BGP4MP): the names are the autonomous systems that
+announce the prefixes. Files may be compressed by gzip, bzip2, zstd, xz or lz4.
+Lines and records that are no routes are skipped and counted, the first three
+are printed, and the exit code is 2 after all addresses were looked up.
 Without ROUTES, a small table is used. - is standard input: ROUTES if addresses
 follow it, or else addresses, one in each line. Addresses are also read from it
 with ROUTES and no ADDRESS.

@@ -22,11 +22,14 @@ pub struct Report<'a> {
 
 impl fmt::Display for Report<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Routes { v4, v6, repeated, .. } = self.routes;
+        let Routes { v4, v6, repeated, with_host_bits, .. } = self.routes;
         let count = v4.len() + v6.len();
         writeln!(f, "{}: {count} routes in {:.3} s", self.name, self.elapsed.as_secs_f64())?;
         if *repeated > 0 {
             writeln!(f, "{repeated} of its lines have a prefix that a later line repeats")?;
+        }
+        if *with_host_bits > 0 {
+            writeln!(f, "{with_host_bits} of its lines have address bits after their prefixes")?;
         }
         table(f, "IPv4", v4)?;
         table(f, "IPv6", v6)

@@ -14,13 +14,17 @@ fn lines(bytes: &[u8]) -> Lines {
     lines.unwrap_or_else(|fault| panic!("{fault}"))
 }
 
+/// Reads routes without faults.
 fn read(bytes: &[u8]) -> Routes {
-    Routes::read(&mut lines(bytes)).unwrap_or_else(|fault| panic!("{fault}"))
+    let routes = Routes::read(&mut lines(bytes));
+    assert!(routes.faults.first().is_empty(), "{:?}", routes.faults);
+    routes
 }
 
+/// Returns the first fault.
 fn fault(bytes: &[u8]) -> String {
-    let fault: Option<Fault> = Routes::read(&mut lines(bytes)).err();
-    fault.expect("it is refused").to_string()
+    let routes = Routes::read(&mut lines(bytes));
+    routes.faults.first().first().expect("there is one").to_string()
 }
 
 fn answer(routes: &Routes, address: &str) -> String {
@@ -101,9 +105,9 @@ fn table_dump() -> Vec<u8> {
 #[test]
 fn a_table_dump_is_read() {
     let routes = read(&table_dump());
-    assert_eq!((routes.v4.len(), routes.v6.len(), routes.repeated), (3, 2, 1));
+    assert_eq!((routes.v4.len(), routes.v6.len(), routes.repeated), (3, 2, 0));
     for (address, expected) in [
-        ("10.1.2.3", "10.1.2.3 10.0.0.0/8"),
+        ("10.1.2.3", "10.1.2.3 10.0.0.0/8 AS70000"),
         ("192.0.33.1", "192.0.33.1 192.0.32.0/20 AS70000"),
         ("8.8.8.8", "8.8.8.8 0.0.0.0/0 AS70000"),
         ("2001:db8::1", "2001:db8::1 2001:db8::/32"),
@@ -118,25 +122,97 @@ fn a_table_dump_is_read() {
 }
 
 #[test]
-fn a_damaged_table_dump_is_refused() {
+fn records_before_and_after_a_damage_are_kept() {
     let dump = table_dump();
     // Each end that is not the end of a record; the first ones are not recognised as a dump.
     let ends: Vec<usize> = dump_ends(&dump);
     for end in (6..dump.len()).filter(|end| !ends.contains(end)) {
-        let fault = fault(&dump[..end]);
-        assert!(fault.starts_with("routes.txt cannot be read: "), "{end}: {fault}");
+        let routes = Routes::read(&mut lines(&dump[..end]));
+        let fault = routes.faults.first()[0].to_string();
+        let expected = "routes.txt cannot be read: the file ends inside a record";
+        assert_eq!((fault.as_str(), routes.faults.count()), (expected, 1), "{end}");
+        let whole = ends.iter().filter(|whole| **whole <= end).count() - 1;
+        let found = [0, 0, 1, 2, 2, 3, 3, 3, 3, 3][whole];
+        assert_eq!(routes.v4.len(), found, "{end}");
     }
     for (body, words) in [
-        (rib(33, &[10, 0, 0, 0, 0], &[], &[]), "a prefix of 33 bits"),
-        (rib(8, &[10], &[], &[&PATH[..9]]), "too short for its fields"),
-        (vec![0; 4], "too short for its fields"),
+        (rib(33, &[10, 0, 0, 0, 0], &[], &[]), "record 2: a prefix of 33 bits"),
+        (rib(8, &[10], &[], &[&PATH[..9]]), "record 2: an MRT record that is too short"),
+        (vec![0; 4], "record 2: an MRT record that is too short for its fields"),
     ] {
-        let fault = fault(&record(13, 2, &body));
-        assert!(fault.contains(words), "{fault}");
+        let bad = record(13, 2, &body);
+        let all =
+            [record(13, 1, &[0; 8]), bad.clone(), bad.clone(), bad.clone(), bad, dump.clone()];
+        let routes = Routes::read(&mut lines(&all.concat()));
+        assert_eq!((routes.v4.len(), routes.v6.len()), (3, 2));
+        let faults = &routes.faults;
+        assert_eq!((faults.first().len(), faults.count()), (3, 4));
+        let fault = faults.first()[0].to_string();
+        assert!(fault.starts_with(&format!("routes.txt, {words}")), "{fault}");
     }
     let mut huge = record(13, 2, &[]);
     huge[8] = 0x7f;
     assert!(fault(&huge).contains("an MRT record of 2130706432 bytes"), "{}", fault(&huge));
+}
+
+/// An entry of a table of the first version: for a peer, with a path of systems of two bytes.
+fn first_version(prefix: &[u8], len: u8, origin: u16) -> Vec<u8> {
+    let path = [&[0x40, 2, 6, 2, 2, 0xfd, 0xe9][..], &origin.to_be_bytes()].concat();
+    let (view, rest) =
+        ([0; 4], [&[len, 1, 0, 0, 0, 0][..], &vec![9; prefix.len()], &[0, 1]].concat());
+    let length = (path.len() as u16).to_be_bytes();
+    let subtype = if prefix.len() == 4 { 1 } else { 2 };
+    record(12, subtype, &[&view[..], prefix, &rest, &length, &path].concat())
+}
+
+#[test]
+fn tables_of_the_first_version_are_read() {
+    let v6: Vec<u8> = [0x20, 1, 0x0d, 0xb8].into_iter().chain([0; 12]).collect();
+    let dump = [
+        first_version(&[10, 0, 0, 0], 8, 500),
+        // Another peer.
+        first_version(&[10, 0, 0, 0], 8, 600),
+        first_version(&v6, 32, 700),
+    ];
+    let routes = read(&dump.concat());
+    assert_eq!(answer(&routes, "10.1.2.3"), "10.1.2.3 10.0.0.0/8 AS500");
+    assert_eq!(answer(&routes, "2001:db8::1"), "2001:db8::1 2001:db8::/32 AS700");
+}
+
+/// A record with an update between two peers with numbers of four bytes.
+fn update(withdrawn: &[u8], attributes: &[u8], announced: &[u8]) -> Vec<u8> {
+    let block = |bytes: &[u8]| [&(bytes.len() as u16).to_be_bytes()[..], bytes].concat();
+    let message = [&[0xff; 16][..], &[0, 0, 2], &block(withdrawn), &block(attributes), announced];
+    let peers = [&[0; 8][..], &[0, 0, 0, 1], &[9; 8]].concat();
+    record(16, 4, &[peers, message.concat()].concat())
+}
+
+#[test]
+fn updates_are_applied_in_order() {
+    let reach = [0x80, 14, 13, 0, 2, 1, 4, 1, 2, 3, 4, 0, 24, 0x20, 1, 0x0d];
+    let mut unreach = vec![0x80, 15, 8, 0, 2, 1, 32, 0x20, 1, 0x0d, 0xb9];
+    unreach[2] = (unreach.len() - 3) as u8;
+    let updates = [
+        update(&[], &PATH, &[8, 10, 16, 172, 16]),
+        update(&[16, 172, 16], &[], &[]),
+        update(&[], &[&PATH[..], &reach].concat(), &[]),
+        table_dump(),
+        update(&[], &unreach, &[24, 192, 0, 2]),
+        // A change of state, and a family that is not IP.
+        record(16, 5, &[0; 20]),
+        record(16, 4, &[0; 40]),
+        record(17, 4, &[&[0; 4][..], &update(&[8, 10], &[], &[])[12..]].concat()),
+    ];
+    let routes = read(&updates.concat());
+    for (address, expected) in [
+        // The default route of the table.
+        ("10.1.2.3", "10.1.2.3 0.0.0.0/0 AS70000"),
+        ("172.16.0.1", "172.16.0.1 0.0.0.0/0 AS70000"),
+        ("192.0.2.1", "192.0.2.1 192.0.2.0/24"),
+        ("2001:dff::1", "2001:dff::1 2001:d00::/24 AS70000"),
+    ] {
+        assert_eq!(answer(&routes, address), expected);
+    }
 }
 
 /// The ends of the records of a dump.
@@ -159,29 +235,66 @@ fn gzip_is_known_by_its_magic() {
 }
 
 #[test]
+fn lines_of_all_kinds_are_read() {
+    let text = b"\xef\xbb\xbf192.0.2.0/24 first\r
+; a comment of another kind
+10.1.2.3/8 host bits # comment
+1.2.3.4
+2001:db8::1
+default via 192.0.2.1 dev eth0
+default via fe80::1 dev eth0
+172.16.0.0/255.240.0.0 mask
+198.51.100.0/24,AS65000
+\"203.0.113.0/24\",\"quoted\"
+blackhole 100.64.0.0/10 proto static
+192.88.99.0/24 ; no name
+192.88.98.0/24 caf\xe9";
+    let routes = read(text);
+    assert_eq!((routes.with_host_bits, routes.repeated), (1, 0));
+    for (address, expected) in [
+        ("192.0.2.9", "192.0.2.0/24 first"),
+        ("10.9.9.9", "10.0.0.0/8 host bits"),
+        ("1.2.3.4", "1.2.3.4/32"),
+        ("2001:db8::1", "2001:db8::1/128"),
+        ("8.8.8.8", "0.0.0.0/0 via 192.0.2.1 dev eth0"),
+        ("2600::", "::/0 via fe80::1 dev eth0"),
+        ("172.31.0.1", "172.16.0.0/12 mask"),
+        ("198.51.100.1", "198.51.100.0/24 AS65000"),
+        ("203.0.113.1", "203.0.113.0/24 \"quoted\""),
+        ("100.64.0.1", "100.64.0.0/10 blackhole proto static"),
+        ("192.88.99.1", "192.88.99.0/24"),
+        ("192.88.98.1", "192.88.98.0/24 caf\u{fffd}"),
+    ] {
+        assert_eq!(answer(&routes, address), format!("{address} {expected}"));
+    }
+}
+
+#[test]
 fn faults_name_the_file_and_the_line() {
-    let refused = "routes.txt, line 3: 10.0.0.1/8: an address bit after the first 8 is set";
-    assert_eq!(fault(b"# one\n10.0.0.0/8 a\n10.0.0.1/8 b\n11.0.0.0/33"), refused);
+    let no_prefix = "not an address, with or without a slash and a length";
     for (bytes, words) in [
-        (&b"10.0.0.0/33"[..], "line 1: 10.0.0.0/33: prefix of 33 bits"),
-        (b"\n\n10.0.0.0 x", "line 3: 10.0.0.0: not an address, a slash and a length"),
-        (b"10.0.0.0/8\n1:::/3", "line 2: 1:::/3: not an address"),
-        (b"10.0.0.0/8\n\xff\xfe/3", "line 2: not text"),
-        (&[b'1'; 10_000], "line 1: 4096 bytes and no end of the line"),
+        (&b"10.0.0.0/33"[..], "line 1: 10.0.0.0/33: prefix of 33 bits".to_owned()),
+        (b"\n\n10.0.0 x", format!("line 3: 10.0.0: {no_prefix}")),
+        (b"10.0.0.0/8\n1:::/3", format!("line 2: 1:::/3: {no_prefix}")),
+        (b"10.0.0.0/255.0.255.0", format!("line 1: 10.0.0.0/255.0.255.0: {no_prefix}")),
+        (b"10.0.0.0/8\n\xff\xfe/3", "line 2: not text".to_owned()),
+        (&[b'1'; 10_000], "line 1: 4096 bytes and no end of the line".to_owned()),
     ] {
         assert!(fault(bytes).starts_with(&format!("routes.txt, {words}")), "{}", fault(bytes));
     }
+    // All other lines count, and the first three faults are named.
+    let routes = Routes::read(&mut lines(b"a\n10.0.0.0/8 x\nb\nc\nd\n11.0.0.0/8 y"));
+    assert_eq!((routes.v4.len(), routes.faults.count()), (2, 4));
+    let named: Vec<String> = routes.faults.first().iter().map(ToString::to_string).collect();
+    let expected = [(1, 'a'), (3, 'b'), (4, 'c')]
+        .map(|(line, word)| format!("routes.txt, line {line}: {word}: {no_prefix}"));
+    assert_eq!(named, expected);
     let broken = fault(&[0x1f, 0x8b, 1, 2, 3]);
     assert!(broken.starts_with("routes.txt cannot be read: "), "{broken}");
     let missing = std::fs::File::open("there/is/none").expect_err("there is none");
     let fault = Fault::of_file("there/is/none".to_owned(), missing);
-    assert!(fault.to_string().starts_with("there/is/none cannot be read: "), "{fault}");
-    let read = Routes::read(&mut lines(b"")).map(|routes| answer(&routes, "10.0.0.0"));
-    assert_eq!(
-        read.unwrap_or_else(|fault| panic!("{fault}")),
-        "10.0.0.0 -",
-        "no routes are no fault"
-    );
+    assert!(fault.to_string().starts_with("there/is/none cannot be read"), "{fault}");
+    assert_eq!(answer(&read(b""), "10.0.0.0"), "10.0.0.0 -", "no routes are no fault");
 }
 
 #[test]

@@ -89,7 +89,67 @@ const CASES: &[Case] = &[
     Case { folder: "25", file: "pcap-v2.3-cut.pcap", packets: Some(3..=3), ..Case::OF },
 ];
 
+/// A run of `route_lookup` with the addresses of the case.
+const ROUTES: Case = Case {
+    folder: "17",
+    example: "route_lookup",
+    options: &["10.1.2.3", "2001:db8::1", "192.0.2.9"],
+    ..Case::OF
+};
+
+const V4: &str = "10.1.2.3 10.1.0.0/16 AS4";
+const V6: &str = "2001:db8::1 2001:db8::/32 AS5";
+const DOCUMENTATION: &str = "192.0.2.9 192.0.2.0/24 AS70";
+
+const ROUTE_CASES: &[Case] = &[
+    Case { file: "mrt-v2.mrt", words: &[V4, V6, DOCUMENTATION], ..ROUTES },
+    Case { file: "mrt-v2.mrt.bz2", words: &[V4, V6, DOCUMENTATION], ..ROUTES },
+    Case {
+        file: "mrt-bad-record.mrt",
+        code: 2,
+        words: &["record 3: a prefix of 208 bits", "10.1.2.3 10.0.0.0/8 AS3", V6],
+        ..ROUTES
+    },
+    Case { file: "mrt-cut.mrt", code: 2, words: &[V4, "ends inside a record"], ..ROUTES },
+    Case { file: "mrt-v1.mrt", words: &["10.1.2.3 10.0.0.0/8 AS"], ..ROUTES },
+    Case { file: "mrt-bgp4mp-first.mrt", words: &["10.1.2.3 10.0.0.0/8"], ..ROUTES },
+    Case {
+        file: "routes-bare.txt",
+        words: &["10.1.2.3 10.0.0.0/8 x", "2001:db8::1 2001:db8::1/128"],
+        ..ROUTES
+    },
+    Case { file: "routes-bom.txt", words: &["10.1.2.3 10.0.0.0/8 a"], ..ROUTES },
+    Case {
+        file: "routes-csv.txt",
+        words: &["10.1.2.3 10.0.0.0/8 AS65000", "192.0.2.9 192.0.2.0/24 AS65001"],
+        ..ROUTES
+    },
+    Case {
+        file: "routes-default.txt",
+        words: &["10.1.2.3 10.0.0.0/8 via", "192.0.2.9 0.0.0.0/0 via 10.0.0.1 dev eth0"],
+        ..ROUTES
+    },
+    Case {
+        file: "routes-host.txt",
+        words: &["10.1.2.3 10.0.0.0/8 a", "192.0.2.9 192.0.2.0/24 b"],
+        ..ROUTES
+    },
+    Case { file: "routes-mask.txt", words: &["10.1.2.3 10.0.0.0/8 a"], ..ROUTES },
+    Case {
+        file: "routes-spamhaus.txt",
+        options: &["1.10.16.1"],
+        words: &["1.10.16.1 1.10.16.0/20"],
+        ..ROUTES
+    },
+    Case { folder: "18", file: "routes-zeros.txt.gz", words: &[" routes in "], ..ROUTES },
+];
+
 #[test]
 fn files_and_times() {
     check("cases::files", CASES);
+}
+
+#[test]
+fn routes() {
+    check("cases::routes", ROUTE_CASES);
 }
