@@ -29,6 +29,19 @@ const FIRST_TYPE: u16 = 1536;
 /// Length of an Ethernet header.
 const HEADER: usize = 14;
 
+/// Returns the IP packet of an Ethernet frame without tags: most frames are, and need no walk.
+#[inline]
+pub(crate) fn untagged(start: Step<'_>) -> Option<(Version, Span<'_>)> {
+    const LINK: u16 = 1;
+    let (Next::Link(LINK), span) = start else { return None };
+    let version = match EtherType(span.u16(HEADER - 2).ok()?) {
+        EtherType::IPV4 => Version::V4,
+        EtherType::IPV6 => Version::V6,
+        _ => return None,
+    };
+    Some((version, span.skip(HEADER)))
+}
+
 /// Reads an Ethernet header.
 pub(crate) fn header<'a>(span: Span<'a>, vlans: &mut Vlans) -> Result<Step<'a>, Reject> {
     if let Some(vlan) = inter_switch_link(span) {

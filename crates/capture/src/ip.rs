@@ -71,25 +71,11 @@ impl<'a> Ip<'a> {
     }
 
     fn v4(packet: Span<'a>) -> Result<Self, Reject> {
-        // Truncated options are replaced by zeros: they are not read.
         let mut padded = [0; Ipv4Header::MAX_LEN];
-        let bytes = packet.captured();
-        let header = match Ipv4HeaderSlice::from_slice(bytes) {
-            Err(HeaderSliceError::Len(_)) if bytes.len() >= Ipv4Header::MIN_LEN => {
-                padded[..bytes.len()].copy_from_slice(bytes);
-                Ipv4HeaderSlice::from_slice(&padded)
-            }
-            result => result,
+        let header = match Ipv4HeaderSlice::from_slice(packet.captured()) {
+            Ok(header) => header,
+            Err(error) => cut_header(packet.captured(), error, &mut padded)?,
         };
-        let header = header.map_err(|error| match error {
-            HeaderSliceError::Len(_) => Reject::IpCut,
-            HeaderSliceError::Content(HeaderError::UnexpectedVersion { .. }) => {
-                Reject::WrongVersion
-            }
-            HeaderSliceError::Content(HeaderError::HeaderLengthSmallerThanHeader { .. }) => {
-                Reject::ShortHeader
-            }
-        })?;
         let header_len = header.slice().len();
         let length = match usize::from(header.total_len()) {
             // A packet longer than the field allows, on its way to or from a network card with
@@ -130,6 +116,28 @@ impl<'a> Ip<'a> {
             is_overlong: length > packet.wire(),
             payload,
         })
+    }
+}
+
+/// Returns a header whose options are truncated: zeros replace them, since they are not read.
+#[cold]
+fn cut_header<'a>(
+    bytes: &[u8],
+    error: HeaderSliceError,
+    padded: &'a mut [u8; Ipv4Header::MAX_LEN],
+) -> Result<Ipv4HeaderSlice<'a>, Reject> {
+    match error {
+        HeaderSliceError::Len(_) if bytes.len() >= Ipv4Header::MIN_LEN => {
+            padded[..bytes.len()].copy_from_slice(bytes);
+            Ipv4HeaderSlice::from_slice(padded).map_err(|_| Reject::IpCut)
+        }
+        HeaderSliceError::Len(_) => Err(Reject::IpCut),
+        HeaderSliceError::Content(HeaderError::UnexpectedVersion { .. }) => {
+            Err(Reject::WrongVersion)
+        }
+        HeaderSliceError::Content(HeaderError::HeaderLengthSmallerThanHeader { .. }) => {
+            Err(Reject::ShortHeader)
+        }
     }
 }
 

@@ -100,7 +100,15 @@ impl<'a> Walk<'a> {
     }
 
     /// Walks to the next IP header, and returns its version and the bytes from it on.
+    #[inline]
     pub(crate) fn find_ip(&mut self, start: Step<'a>) -> Result<(Version, Span<'a>), Reject> {
+        match ethernet::untagged(start) {
+            Some(found) => Ok(found),
+            None => self.walk(start),
+        }
+    }
+
+    fn walk(&mut self, start: Step<'a>) -> Result<(Version, Span<'a>), Reject> {
         let (mut next, mut span) = start;
         loop {
             self.steps = self.steps.checked_sub(1).ok_or(Reject::TooManyHeaders)?;
