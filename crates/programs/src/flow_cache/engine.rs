@@ -36,7 +36,8 @@ impl Engine {
     ) -> Result<Self, Failure> {
         let detects_close = options.ending.linger != Linger::Off;
         let export = Export::new(outputs, options.top);
-        let mut meters = configs.into_iter().map(|config| Meter::new(config, detects_close));
+        let meter = |config| Meter::new(config, detects_close, options.by_vlan);
+        let mut meters = configs.into_iter().map(meter);
         match (meters.next(), meters.len()) {
             (Some(meter), 0) => Ok(Self::Single(Box::new(Single { meter, export }))),
             (first, _) => {

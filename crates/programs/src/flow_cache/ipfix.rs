@@ -30,6 +30,8 @@ enum Value {
     Protocol,
     Flags,
     Icmp,
+    Vlan,
+    InnerVlan,
     Packets,
     Bytes,
     First,
@@ -84,7 +86,7 @@ impl Kind {
         usize::from(self.is_v6) + 2 * usize::from(self.is_icmp) + 4 * usize::from(self.has_both)
     }
 
-    fn fields(self) -> Vec<Field> {
+    fn fields(self, has_vlan: bool) -> Vec<Field> {
         let [source, destination, icmp] = match self.is_v6 {
             false => [(8, 4), (12, 4), (32, 2)],
             true => [(27, 16), (28, 16), (139, 2)],
@@ -115,6 +117,10 @@ impl Kind {
                 let field = Field::new(icmp.0, icmp.1, Value::Icmp);
                 fields.push(Field { is_reverse: true, ..field });
             }
+        }
+        if has_vlan {
+            fields.push(Field::new(243, 2, Value::Vlan));
+            fields.push(Field::new(245, 2, Value::InnerVlan));
         }
         fields.push(Field::new(148, 8, Value::FlowId));
         fields.push(Field::new(136, 1, Value::EndReason));
@@ -171,10 +177,12 @@ pub(crate) struct Templates {
 
 impl Templates {
     /// Creates the templates; those of records of both directions, too, if `has_both`.
-    pub(crate) fn new(has_both: bool) -> Self {
+    pub(crate) fn new(has_both: bool, has_vlan: bool) -> Self {
         let count = if has_both { 8 } else { 4 };
-        let template =
-            |number| Template { id: Kind::FIRST + number, fields: Kind::of(number).fields() };
+        let template = |number| Template {
+            id: Kind::FIRST + number,
+            fields: Kind::of(number).fields(has_vlan),
+        };
         Self { all: (0..count).map(template).collect() }
     }
 
@@ -281,6 +289,8 @@ impl Message {
             Value::Protocol => self.put_u8(key.protocol()),
             Value::Flags => self.put_u8(counters.flags.0),
             Value::Icmp => self.put_u16(counters.icmp.unwrap_or_default()),
+            Value::Vlan => self.put_u16(record.vlans.outer),
+            Value::InnerVlan => self.put_u16(record.vlans.inner),
             Value::Packets => self.put_u64(counters.packets),
             Value::Bytes => self.put_u64(counters.bytes),
             Value::First => self.put_u64(counters.first_ns / 1_000_000),

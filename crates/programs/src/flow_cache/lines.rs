@@ -39,6 +39,9 @@ impl fmt::Display for Line<'_> {
                 write!(f, r#""community_id":"{}","#, community_id::of(&half))?;
             }
         }
+        if self.columns.vlan {
+            write!(f, r#""vlan":"{}","#, self.record.vlans)?;
+        }
         write!(f, r#""end_reason":"{reason}","class":"{class}","#)?;
         let (forward, reverse) = (Half(&counted.forward), Half(&counted.reverse));
         writeln!(f, r#""forward":{forward},"reverse":{reverse}}}"#)

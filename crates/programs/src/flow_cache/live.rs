@@ -80,7 +80,7 @@ impl Table {
     fn scan(&mut self, meter: &Meter) {
         let by_bytes = |talker: &Talker| Reverse(talker.counted.bytes());
         for flow in meter.cache().page(&mut self.scan, Self::WALK) {
-            let (key, class, counted) = (flow.key(), flow.class(), *flow.value());
+            let ((_, key), class, counted) = (flow.key(), flow.class(), *flow.value());
             self.seen.push(Talker { key, class, counted });
             if self.seen.len() / 2 > self.flows {
                 self.seen.sort_by_key(by_bytes);

@@ -20,11 +20,13 @@ pub(crate) struct MessageOptions {
     pub(crate) domain: u32,
     /// Whether a record has both directions.
     pub(crate) has_both: bool,
+    /// Whether a record has the VLANs of its flow.
+    pub(crate) has_vlan: bool,
 }
 
 impl Default for MessageOptions {
     fn default() -> Self {
-        Self { size: None, domain: 1, has_both: false }
+        Self { size: None, domain: 1, has_both: false, has_vlan: false }
     }
 }
 
@@ -53,7 +55,7 @@ impl Packing {
     pub(crate) fn new(options: &MessageOptions) -> Self {
         let limit = options.size.unwrap_or(MessageOptions::DEFAULT_SIZE);
         Self {
-            templates: Templates::new(options.has_both),
+            templates: Templates::new(options.has_both, options.has_vlan),
             domain: options.domain,
             has_both: options.has_both,
             limit,

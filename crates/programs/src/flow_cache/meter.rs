@@ -1,5 +1,6 @@
 //! A flow cache whose flows become records.
 
+use capture::Vlans;
 use flowtable::flow_cache::{Config, Cursor, Metrics, Protocol};
 use flowtable::{FlowCache, FlowKey, TcpFlags, Timestamp};
 
@@ -7,16 +8,21 @@ use super::biflow::Biflow;
 use super::intake::Step;
 use super::record::Record;
 
+/// The key of a flow: its VLANs, if these matter, and its five-tuple.
+pub(crate) type Key = (Vlans, FlowKey);
+
 /// A flow cache.
 pub(crate) struct Meter {
-    cache: FlowCache<FlowKey, Biflow>,
+    cache: FlowCache<Key, Biflow>,
     /// Whether FIN and RST close connections.
     detects_close: bool,
+    /// Whether equal five-tuples of different VLANs are different flows.
+    by_vlan: bool,
 }
 
 impl Meter {
-    pub(crate) fn new(config: Config, detects_close: bool) -> Self {
-        Self { cache: FlowCache::new(config), detects_close }
+    pub(crate) fn new(config: Config, detects_close: bool, by_vlan: bool) -> Self {
+        Self { cache: FlowCache::new(config), detects_close, by_vlan }
     }
 
     /// Applies a step. Passes records of flows that end before it, or are evicted for it, to
@@ -37,7 +43,9 @@ impl Meter {
     fn count(&mut self, packet: &capture::Packet, now: Timestamp, take: &mut impl FnMut(Record)) {
         let shown = self.shown(packet);
         // A packet that is refused is counted by the cache.
-        let Ok(mut seen) = self.cache.observe(&packet.key, shown, now) else { return };
+        let vlans = if self.by_vlan { packet.vlans } else { Vlans::default() };
+        let key = (vlans, packet.key);
+        let Ok(mut seen) = self.cache.observe(&key, shown, now) else { return };
         seen.flow.add(seen.direction, packet);
         let removed = seen.take_removed();
         if let Some(removed) = removed {
@@ -61,7 +69,7 @@ impl Meter {
         self.cache.metrics()
     }
 
-    pub(crate) const fn cache(&self) -> &FlowCache<FlowKey, Biflow> {
+    pub(crate) const fn cache(&self) -> &FlowCache<Key, Biflow> {
         &self.cache
     }
 

@@ -4,6 +4,7 @@ use core::net::IpAddr;
 use core::time::Duration;
 use std::ffi::{OsStr, OsString};
 
+use capture::Tunnels;
 use flowtable::flow_cache::{Config, Timeouts};
 use lexopt::Parser;
 
@@ -68,6 +69,10 @@ pub struct Options {
     pub(crate) rotation: Rotation,
     /// Whether output files that exist are emptied.
     pub(crate) overwrites: bool,
+    /// The IP header that gives a packet its key.
+    pub(crate) tunnels: Tunnels,
+    /// Whether equal five-tuples of different VLANs are different flows.
+    pub(crate) by_vlan: bool,
     pub(crate) top: usize,
     pub(crate) live: bool,
     pub(crate) capacity: usize,
@@ -92,6 +97,8 @@ impl Default for Options {
             columns: Columns::default(),
             rotation: Rotation::default(),
             overwrites: false,
+            tunnels: Tunnels::Outer,
+            by_vlan: false,
             top: 10,
             live: false,
             capacity: 1_000_000,
@@ -172,6 +179,12 @@ impl program::Options for Options {
             "message-size" => {
                 let size = number(name, parser, Message::MIN_LIMIT..=Message::MAX_LIMIT)?;
                 self.messages.size = Some(size);
+            }
+            "inside" => self.tunnels = tunnels(name, parser)?,
+            "vlan" => {
+                self.by_vlan = true;
+                self.columns.vlan = true;
+                self.messages.has_vlan = true;
             }
             "community-id" => self.columns.community_id = true,
             "overwrite" => self.overwrites = true,
@@ -255,6 +268,15 @@ fn preset(name: &str, parser: &mut Parser) -> Result<Timeouts, lexopt::Error> {
         "meter" => Ok(Timeouts::METER),
         "conntrack" => Ok(Timeouts::CONNTRACK),
         _ => Err(wrong(name, &text, &"not off, meter or conntrack")),
+    }
+}
+
+fn tunnels(name: &str, parser: &mut Parser) -> Result<Tunnels, lexopt::Error> {
+    let text = text(parser)?;
+    match text.as_str() {
+        "one" => Ok(Tunnels::One),
+        "all" => Ok(Tunnels::All),
+        _ => Err(wrong(name, &text, &"not one or all")),
     }
 }
 

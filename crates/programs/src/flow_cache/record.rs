@@ -1,9 +1,11 @@
 //! Flow records: all packets of a flow, or those since its last report.
 
+use capture::Vlans;
 use flowtable::flow_cache::{Class, EndReason, Event, RemovedFlow, Resident};
 use flowtable::{FlowKey, Timestamp};
 
 use super::biflow::{Biflow, Counters};
+use super::meter::Key;
 
 /// The packets of a flow from one report to the next or to its end.
 #[derive(Clone, Copy, Debug)]
@@ -12,6 +14,8 @@ pub(crate) struct Record {
     pub(crate) id: u64,
     /// The key of the flow in the initiator's direction.
     pub(crate) key: FlowKey,
+    /// None, unless flows differ by them.
+    pub(crate) vlans: Vlans,
     pub(crate) counted: Biflow,
     pub(crate) reason: EndReason,
     pub(crate) class: Class,
@@ -47,18 +51,19 @@ pub(crate) fn ports(key: &FlowKey) -> [u16; 2] {
 }
 
 impl Record {
-    pub(crate) fn of_removed(flow: RemovedFlow<FlowKey, Biflow>, made: Timestamp) -> Self {
-        let RemovedFlow { handle, key, value, reason, class, .. } = flow;
-        Self { id: handle.id(), key, counted: value, reason, class, made }
+    pub(crate) fn of_removed(flow: RemovedFlow<Key, Biflow>, made: Timestamp) -> Self {
+        let RemovedFlow { handle, key: (vlans, key), value, reason, class, .. } = flow;
+        Self { id: handle.id(), key, vlans, counted: value, reason, class, made }
     }
 
     /// Creates the record of an event. The counters of a flow that continues are reset.
-    pub(crate) fn of_event(event: Event<'_, FlowKey, Biflow>, made: Timestamp) -> Self {
+    pub(crate) fn of_event(event: Event<'_, Key, Biflow>, made: Timestamp) -> Self {
         match event {
             Event::Ended(flow) => Self::of_removed(flow, made),
             Event::Active(flow) => Self {
                 id: flow.handle.id(),
-                key: flow.key,
+                key: flow.key.1,
+                vlans: flow.key.0,
                 counted: flow.value.take(),
                 reason: EndReason::Active,
                 class: flow.class,
@@ -68,10 +73,12 @@ impl Record {
     }
 
     /// Creates the record of a flow that is in the cache at the end.
-    pub(crate) fn of_resident(flow: &Resident<'_, FlowKey, Biflow>, made: Timestamp) -> Self {
+    pub(crate) fn of_resident(flow: &Resident<'_, Key, Biflow>, made: Timestamp) -> Self {
+        let (vlans, key) = flow.key();
         Self {
             id: flow.handle().id(),
-            key: flow.key(),
+            key,
+            vlans,
             counted: *flow.value(),
             reason: EndReason::Forced,
             class: flow.class(),
@@ -80,8 +87,8 @@ impl Record {
     }
 
     /// Returns the order of records at the end of a run: that of the first packets.
-    pub(crate) fn order(&self) -> (u64, FlowKey) {
-        (self.counted.first_ns(), self.key)
+    pub(crate) fn order(&self) -> (u64, Key) {
+        (self.counted.first_ns(), (self.vlans, self.key))
     }
 
     /// Returns the number of directions that have packets.

@@ -28,6 +28,9 @@ impl Rows {
         if self.columns.community_id {
             header.push_str(",community_id");
         }
+        if self.columns.vlan {
+            header.push_str(",vlan");
+        }
         header
     }
 }
@@ -84,6 +87,9 @@ impl Format for Rows {
             let _ = write!(out, "{}", Row { record, half: &half });
             if self.columns.community_id {
                 let _ = write!(out, ",{}", community_id::of(&half));
+            }
+            if self.columns.vlan {
+                let _ = write!(out, ",{}", record.vlans);
             }
             out.push(b'\n');
         }

@@ -12,7 +12,7 @@ use core::time::Duration;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Instant, SystemTime};
 
-use capture::{Frame, Tunnels};
+use capture::Frame;
 use flowtable::Timestamp;
 
 use super::engine::Engine;
@@ -45,7 +45,7 @@ pub fn run(program: Program, options: &Options) -> Result<(), Failure> {
     let outputs = open_outputs(options, &console).map_err(|why| Failure::new(Kind::Input, why))?;
     let live = options.live.then(|| Live::new(inputs.bar(), options.top)).flatten();
     let mut session = Session {
-        intake: Intake::new(Tunnels::Outer),
+        intake: Intake::new(options.tunnels),
         engine: Engine::new(configs, options, outputs)?,
         live,
         name: options.input_name(),

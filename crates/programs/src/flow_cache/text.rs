@@ -8,6 +8,7 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Columns {
     pub(crate) community_id: bool,
+    pub(crate) vlan: bool,
 }
 
 /// The contents of a file of lines before this run.

@@ -26,6 +26,9 @@ FLOWS
     --active SECONDS    report active flows at this interval
     --linger SECONDS    keep closed connections for this time
     --linger off        FIN and RST do not close connections
+    --inside one|all    flows inside tunnels, such as GRE, VXLAN and GTP-U, and
+                        not of their outer addresses: inside one, or inside all
+    --vlan              equal addresses and ports in other VLANs are other flows
 
 MEMORY
     --capacity N        hold N flows at most (1000000). Beyond, closed ones are

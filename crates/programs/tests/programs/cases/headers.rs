@@ -100,6 +100,50 @@ const CASES: &[Case] = &[
         words: &["0 IP packets", "1 with a total length below the IPv4 header"],
         ..Case::OF
     },
+    Case {
+        folder: "23",
+        file: "tunnel-erspan2.pcap",
+        options: &["--inside", "one"],
+        flows: &["192.0.2.1,198.51.100.2,17,1000,53,1,36"],
+        ..Case::OF
+    },
+    Case {
+        folder: "23",
+        file: "tunnel-gre.pcap",
+        options: &["--inside", "one"],
+        flows: &["192.0.2.1,198.51.100.2,17,1000,53,1,36"],
+        ..Case::OF
+    },
+    Case {
+        folder: "23",
+        file: "tunnel-gtpu.pcap",
+        options: &["--inside", "one"],
+        flows: &["192.0.2.1,198.51.100.2,17,1000,53,1,36"],
+        ..Case::OF
+    },
+    Case {
+        folder: "23",
+        file: "tunnel-vxlan.pcap",
+        options: &["--inside", "one"],
+        flows: &["192.0.2.1,198.51.100.2,17,1000,53,1,36"],
+        ..Case::OF
+    },
+    Case {
+        folder: "23",
+        file: "tunnel-ipip-6in4.pcap",
+        options: &["--inside", "all"],
+        flows: &["2001:db8::1,2001:db8::2,17,1000,53,1,56"],
+        ..Case::OF
+    },
+    flow("23", "tunnel-gre.pcap", &["10.0.0.1,10.0.0.2,47,0,0,1,60"]),
+    Case {
+        folder: "23",
+        file: "vlan-same-tuple.pcap",
+        options: &["--vlan"],
+        words: &["2 flows, each of both directions", ",10\n", ",20\n"],
+        ..Case::OF
+    },
+    flow("23", "vlan-same-tuple.pcap", &["192.0.2.1,198.51.100.2,17,1000,53,2,72"]),
 ];
 
 #[test]

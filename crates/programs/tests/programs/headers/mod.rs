@@ -6,6 +6,7 @@ mod icmp;
 mod lengths;
 mod links;
 mod not_ip;
+mod options;
 mod pseudo_wires;
 mod stacks;
 mod tunnels;
