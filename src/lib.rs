@@ -101,8 +101,7 @@
 //! - `serde`: `Serialize` and `Deserialize` for keys, maps and [images](flow_cache::Image) of flow
 //!   caches and their [configuration](flow_cache::Config), `Serialize` for other parameters, shapes
 //!   and metrics.
-//! - `cidr`, `ipnet`, `ipnetwork`: conversions between [`Prefix`], [`AnyPrefix`] and the types of
-//!   the crate of that name.
+//! - `ipnet`: conversions between [`Prefix`], [`AnyPrefix`] and the types of the crate `ipnet`.
 //! - `concurrent`: [`ConcurrentMap`], [`ConcurrentTable`], [`ConcurrentRoutes`],
 //!   [`ConcurrentStampedRoutes`](concurrent::ConcurrentStampedRoutes) and [`ConcurrentLcTrie`].
 //!   Implies `std`.
@@ -175,10 +174,3 @@ pub use trie::routes::LcRouteTable;
 #[cfg(all(doctest, feature = "concurrent"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
-
-/// Runs a script of operations on index lines and their reference model: for `fuzz/`.
-#[cfg(fuzzing)]
-#[doc(hidden)]
-pub fn run_script_of_lines(script: &[u8]) {
-    table::lines::script::run(script);
-}

@@ -3,9 +3,10 @@
 
 pub mod any_prefix;
 pub mod bits;
-mod convert;
 mod fin_watch;
 pub mod flow;
+#[cfg(feature = "ipnet")]
+mod ipnet;
 mod name;
 pub mod prefix;
 

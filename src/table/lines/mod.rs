@@ -63,8 +63,8 @@ mod growth;
 mod line;
 mod places;
 mod policy;
-#[cfg(any(test, fuzzing))]
-pub(crate) mod script;
+#[cfg(test)]
+mod script;
 
 use crate::memory::{Allocator, Global, Vec};
 use crate::probes::Observer;

@@ -1,4 +1,4 @@
-//! Sequences of operations on a table and its reference model, for tests and for fuzzing.
+//! Sequences of operations on a table and its reference model, for tests.
 
 use alloc::collections::BTreeMap;
 
@@ -171,7 +171,7 @@ impl Checked {
 /// # Panics
 ///
 /// If the table and its model differ, or an invariant is violated.
-pub(crate) fn run(script: &[u8]) {
+fn run(script: &[u8]) {
     let Some((&alike, ops)) = script.split_first() else { return };
     let (lines, model) = (Lines::new_in(Global), BTreeMap::new());
     let mut checked = Checked { lines, model, alike, next: OTHERS };
@@ -185,7 +185,6 @@ pub(crate) fn run(script: &[u8]) {
     checked.check(0);
 }
 
-#[cfg(test)]
 mod tests {
     use alloc::vec::Vec;
 
