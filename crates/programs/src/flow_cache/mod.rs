@@ -22,9 +22,12 @@ mod engine;
 mod export;
 mod file_sink;
 mod files;
+#[cfg(libpcap)]
+mod filter;
 mod inputs;
 mod intake;
-mod interface;
+#[cfg(libpcap)]
+mod interfaces;
 mod ipfix;
 mod key;
 mod lines;
@@ -32,6 +35,8 @@ mod live;
 mod memory;
 mod messages;
 mod meter;
+#[cfg(not(libpcap))]
+mod no_libpcap;
 mod options;
 mod record;
 mod report;

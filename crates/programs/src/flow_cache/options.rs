@@ -59,8 +59,10 @@ impl Ipfix {
 pub struct Options {
     /// Empty for generated traffic.
     pub(crate) captures: Vec<Input>,
-    /// The name of a network interface.
-    pub(crate) interface: Option<String>,
+    /// The names of network interfaces.
+    pub(crate) interfaces: Vec<String>,
+    /// The expression of a filter.
+    pub(crate) filter: Option<String>,
     pub(crate) csv: Option<Destination>,
     pub(crate) json: Option<Destination>,
     pub(crate) ipfix: Vec<Ipfix>,
@@ -89,7 +91,8 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             captures: Vec::new(),
-            interface: None,
+            interfaces: Vec::new(),
+            filter: None,
             csv: None,
             json: None,
             ipfix: Vec::new(),
@@ -126,8 +129,10 @@ impl Options {
 
     /// Returns the names of the captures.
     pub(crate) fn input_name(&self) -> String {
-        if let Some(interface) = &self.interface {
-            return format!("interface {interface}");
+        match &self.interfaces[..] {
+            [] => {}
+            [interface] => return format!("interface {interface}"),
+            interfaces => return format!("interfaces {}", interfaces.join(", ")),
         }
         match &self.captures[..] {
             [] => "generated traffic (no capture was named)".to_owned(),
@@ -167,7 +172,7 @@ impl Options {
 impl program::Options for Options {
     const USAGE: &'static str = usage::USAGE;
     const EXIT_CODES: &'static str = usage::EXIT_CODES;
-    const REPEATABLE: &'static [&'static str] = &["ipfix"];
+    const REPEATABLE: &'static [&'static str] = &["interface", "ipfix"];
 
     fn option(&mut self, name: &str, parser: &mut Parser) -> Result<bool, lexopt::Error> {
         match name {
@@ -195,7 +200,8 @@ impl program::Options for Options {
                 let size = bytes(name, &text(parser)?)?;
                 self.rotation.size = Some(size.max(1) as u64);
             }
-            "interface" => self.interface = Some(text(parser)?),
+            "interface" => self.interfaces.push(text(parser)?),
+            "filter" => self.filter = Some(text(parser)?),
             "top" => self.top = number(name, parser, 0..=usize::MAX)?,
             "live" => self.live = true,
             "workers" => self.workers = number(name, parser, 1..=Self::MAX_WORKERS)?,
@@ -222,7 +228,7 @@ impl program::Options for Options {
         if self.captures.len() > 1 && self.captures.contains(&Input::Pipe) {
             return Err("standard input cannot be merged with other captures".into());
         }
-        if self.interface.is_some() && !self.captures.is_empty() {
+        if !self.interfaces.is_empty() && !self.captures.is_empty() {
             return Err("an interface cannot be merged with captures".into());
         }
         if self.workers > 1 && self.live {

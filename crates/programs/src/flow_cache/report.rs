@@ -31,6 +31,8 @@ pub(crate) struct Reading {
     pub(crate) elapsed: Duration,
     /// Damaged records and blocks.
     pub(crate) damages: u64,
+    /// Packets of interfaces that arrived too fast.
+    pub(crate) dropped: u64,
 }
 
 impl fmt::Display for Report<'_> {
@@ -61,6 +63,10 @@ impl Report<'_> {
         ];
         let parts = parts.into_iter().filter(|(count, _)| *count > 0);
         list(f, &line, parts.map(|(count, what)| format!("{count} {what}")))?;
+        if self.reading.dropped > 0 {
+            let count = self.reading.dropped;
+            writeln!(f, "{count:>12} packets arrived too fast, and are lost")?;
+        }
         if self.reading.damages > 0 {
             writeln!(f, "{:>12} damaged places in the captures", self.reading.damages)?;
         }

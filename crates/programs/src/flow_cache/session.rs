@@ -39,9 +39,10 @@ pub fn run(program: Program, options: &Options) -> Result<(), Failure> {
     let mut bar_program = program;
     // A bar would disturb results on a terminal.
     bar_program.quiet |= options.standard_outputs() > 0 && io::stdout().is_terminal();
-    let inputs = Inputs::open(bar_program, options, &signals)?;
+    let mut inputs = Inputs::open(bar_program, options, &signals)?;
     // Created only now: a mistyped name of a capture must not destroy an older output file.
     let console = Console::new(program, inputs.bar().clone());
+    inputs.report_to(console.clone());
     let outputs = open_outputs(options, &console).map_err(|why| Failure::new(Kind::Input, why))?;
     let live = options.live.then(|| Live::new(inputs.bar(), options.top)).flatten();
     let mut session = Session {
@@ -98,16 +99,17 @@ impl Session {
                 }
             }
             let is_live = inputs.is_live();
-            match inputs.poll() {
-                Poll::Ready(Some(frame)) => self.packet(&frame),
-                Poll::Ready(None) => break,
+            let read = inputs.read(|frame| self.packet(frame));
+            match read {
+                Poll::Ready(true) => {}
+                Poll::Ready(false) => break,
                 Poll::Pending if is_ending => break,
                 Poll::Pending if is_live => self.pass_time(),
                 // A long way without a packet.
                 Poll::Pending => {}
             }
             if signals.take_report_request() {
-                self.report_progress();
+                self.report_progress(&inputs.problems());
             }
             if signals.take_reopening_request() {
                 self.engine.with_export(Export::reopen);
@@ -146,8 +148,8 @@ impl Session {
     }
 
     /// Writes a report of the run so far to standard error.
-    fn report_progress(&mut self) {
-        let mut text = self.report(&Problems::default());
+    fn report_progress(&mut self, problems: &Problems) {
+        let mut text = self.report(problems);
         for line in self.engine.with_export(|export| export.failures()) {
             text.push_str(&line);
             text.push('\n');
@@ -161,7 +163,8 @@ impl Session {
     }
 
     fn report(&mut self, problems: &Problems) -> String {
-        let reading = Reading { elapsed: self.start.elapsed(), damages: problems.damages };
+        let Problems { damages, dropped, .. } = *problems;
+        let reading = Reading { elapsed: self.start.elapsed(), damages, dropped };
         let metrics = self.engine.metrics();
         let (name, totals) = (&self.name, self.intake.totals());
         self.engine.with_export(|export| {

@@ -11,7 +11,10 @@ INPUT
         tcpdump --immediate-mode -U -w - | flow_cache - --timeouts meter --live
     Without CAPTURE, traffic is generated. Time is that of the packets, and goes
     on while a pipe or an interface is silent.
-    --interface NAME    packets of a network interface: on Linux, if built with
+    --interface NAME    packets of a network interface, or any; several can be
+                        given
+    --filter TEXT       only packets that pass this filter of tcpdump, such as
+                        'tcp port 443'. Both need libpcap, and a build with
                         `--features interface`
 
 FLOWS

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use capture::data::{ETHERNET, LITTLE, MICROSECONDS, announce, pcap, udp};
 
+use super::interface::listening;
 use super::signals::LiveRun;
 use crate::run::Run;
 
@@ -48,6 +49,10 @@ fn inside(process: u32, command: &[&str]) -> Option<String> {
 impl Network {
     /// Creates it; `None` if that is not possible, after announcing it for `test`.
     fn new(test: &str, mtu: u32) -> Option<Self> {
+        if Command::new("python3").arg("--version").output().is_err() {
+            announce(test, format_args!("SKIPPED: there is no program `python3`"));
+            return None;
+        }
         let can_create = Command::new("unshare").args(["-n", "true"]).output();
         if !can_create.is_ok_and(|output| output.status.success()) {
             announce(test, format_args!("SKIPPED: no network namespace can be created"));
@@ -195,4 +200,55 @@ fn messages_fit_into_the_packets_of_the_interface() {
         let longest = text.lines().filter_map(length).max().expect("there are some");
         assert!((most - 100..=most).contains(&longest), "{mtu}: {longest}");
     }
+}
+
+/// An interface goes down, is removed, and comes back; another one of the same run goes on.
+#[test]
+fn an_interface_may_go_down_and_up() {
+    const TEST: &str = "an_interface_may_go_down_and_up";
+    let Some(network) = Network::new(TEST, 1500) else { return };
+    let file = place("interface down and up.csv");
+    let name = file.to_str().expect("a name in UTF-8");
+    network.run(&["ip", "link", "set", "lo", "up"]);
+    let arguments = ["--interface", "v0", "--interface", "lo", "--filter", "udp port 5000"];
+    let outputs = ["--idle", "1", "--csv", name];
+    let run = network.meter(&[&arguments[..], &outputs].concat());
+    let Some(run) = listening(TEST, run) else { return };
+    let send = |process: u32, address: &str| {
+        let send = format!("echo hello > /dev/udp/{address}/5000");
+        // The kernel needs a moment for addresses of an interface that has come up.
+        for _ in 0..50 {
+            if inside(process, &["bash", "-c", &send]).is_some() {
+                return;
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+        panic!("no packet can be sent to {address}");
+    };
+    let (here, there) = (network.holder.0.id(), network.peer.0.id());
+    send(there, "10.77.0.1");
+    wait_for(&file, "10.77.0.2,10.77.0.1,17,");
+    network.run(&["ip", "link", "set", "v0", "down"]);
+    run.wait_for_error("interface v0 is down");
+    send(here, "127.0.0.1");
+    wait_for(&file, "127.0.0.1,127.0.0.1,17,");
+    network.run(&["ip", "link", "set", "v0", "up"]);
+    run.wait_for_error("interface v0 is up again");
+    network.run(&["ip", "addr", "replace", "10.77.0.3/24", "dev", "v0"]);
+    send(there, "10.77.0.3");
+    wait_for(&file, "10.77.0.2,10.77.0.3,17,");
+    network.run(&["ip", "link", "del", "v0"]);
+    run.wait_for_error("it is opened again when that is possible");
+    let peer = there.to_string();
+    network.run(&["ip", "link", "add", "v0", "type", "veth", "peer", "name", "v1", "netns", &peer]);
+    network.run(&["ip", "addr", "add", "10.77.0.4/24", "dev", "v0"]);
+    network.run(&["ip", "link", "set", "v0", "up"]);
+    assert!(inside(there, &["ip", "addr", "add", "10.77.0.2/24", "dev", "v1"]).is_some());
+    assert!(inside(there, &["ip", "link", "set", "v1", "up"]).is_some());
+    thread::sleep(Duration::from_secs(3));
+    send(there, "10.77.0.4");
+    wait_for(&file, "10.77.0.2,10.77.0.4,17,");
+    run.signal("TERM");
+    let run = run.end();
+    assert_eq!(run.code, Some(143), "{run:?}");
 }
