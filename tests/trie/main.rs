@@ -2,6 +2,7 @@
 
 mod claims;
 mod drops;
+mod inconsistent;
 mod map;
 mod routes;
 mod unicache;
