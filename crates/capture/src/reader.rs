@@ -83,9 +83,21 @@ pub struct Opening {
 }
 
 impl Opening {
+    /// The usual length of a buffer: some hundred packets, so that reads are few.
+    pub const BUFFER: usize = 1 << 18;
+
+    /// Memory of the decoder of gzip and its buffer. Others need megabytes, by how their files were
+    /// compressed.
+    pub const DECODER: usize = 1 << 17;
+
     /// Creates it for any source, compressed or not.
     pub fn new(bytes: impl Read + 'static) -> Self {
-        Self { window: Window::new(Box::new(decompressed(bytes))) }
+        Self::with_buffer(bytes, Self::BUFFER)
+    }
+
+    /// Creates it with a buffer of at least this length, which grows if a record is longer.
+    pub fn with_buffer(bytes: impl Read + 'static, len: usize) -> Self {
+        Self { window: Window::new(Box::new(decompressed(bytes)), len) }
     }
 
     /// Reads the beginning of the source. Returns `None` if it has not arrived yet; then it can be
@@ -101,7 +113,7 @@ impl Opening {
             Ok(None) if self.window.data().is_empty() => return Err(OpenError::Empty),
             format => format?.ok_or(OpenError::NotACapture)?,
         };
-        let window = mem::replace(&mut self.window, Window::new(Box::new(io::empty())));
+        let window = mem::replace(&mut self.window, Window::new(Box::new(io::empty()), 0));
         Ok(Some(Capture {
             window,
             format,

@@ -37,16 +37,16 @@ impl Window {
     /// Maximum number of bytes in the window: Wireshark's limit for a block of pcapng.
     pub(crate) const MAX: usize = 1 << 24;
 
-    /// Initial size: some hundred packets, so that reads are few.
-    const START: usize = 1 << 18;
+    /// The smallest size.
+    const LEAST: usize = 1 << 12;
 
     /// Units of work of one call: milliseconds.
     const SLICE: u64 = 1 << 20;
 
-    pub(crate) fn new(source: Box<dyn Read>) -> Self {
+    pub(crate) fn new(source: Box<dyn Read>, size: usize) -> Self {
         Self {
             source,
-            bytes: vec![0; Self::START],
+            bytes: vec![0; size.max(Self::LEAST).next_power_of_two()],
             start: 0,
             end: 0,
             offset: 0,

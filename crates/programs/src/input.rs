@@ -1,12 +1,14 @@
 //! Input of a program: a file, or standard input.
 
 use core::fmt;
+use std::cell::Cell;
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, Read};
+use std::fs::{File, Metadata};
+use std::io::{self, Read, Seek, SeekFrom};
 #[cfg(unix)]
 use std::os::fd::AsFd;
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use indicatif::ProgressBar;
 
@@ -36,16 +38,20 @@ impl fmt::Display for Input {
 }
 
 impl Input {
-    /// Opens the input for a program that has other work while it waits.
-    pub fn open_patient(&self) -> io::Result<Origin> {
+    /// Opens the input for a program that has other work while it waits, and other files.
+    pub fn open_patient(&self, others: &OpenFiles) -> io::Result<Origin> {
         let file = match self {
             Self::File(path) => File::open(path)?,
             Self::Pipe => standard_input()?,
         };
         let about = file.metadata()?;
-        Ok(match about.is_file() {
-            true => Origin { bytes: Box::new(file), size: Some(about.len()) },
-            false => Origin { bytes: Box::new(Patient { file }), size: None },
+        Ok(match self {
+            Self::File(path) if about.is_file() => {
+                let bytes = Box::new(Occasional::new(path.clone(), file, &about, others.clone()));
+                Origin { bytes, size: Some(about.len()) }
+            }
+            _ if about.is_file() => Origin { bytes: Box::new(file), size: Some(about.len()) },
+            _ => Origin { bytes: Box::new(Patient { file }), size: None },
         })
     }
 
@@ -73,6 +79,81 @@ pub struct Origin {
     pub bytes: Box<dyn Read>,
     /// The size of a file; `None` for a pipe, a terminal or a socket.
     pub size: Option<u64>,
+}
+
+/// The number of open files of a program.
+#[derive(Clone, Debug, Default)]
+pub struct OpenFiles(Rc<Cell<usize>>);
+
+impl OpenFiles {
+    /// The number beyond which files are closed between reads: far below the limits of systems.
+    const MOST: usize = 64;
+}
+
+/// A file that is closed between reads while many others are open.
+struct Occasional {
+    path: PathBuf,
+    file: Option<File>,
+    position: u64,
+    identity: Option<(u64, u64)>,
+    others: OpenFiles,
+}
+
+impl Occasional {
+    fn new(path: PathBuf, file: File, about: &Metadata, others: OpenFiles) -> Self {
+        others.0.set(others.0.get() + 1);
+        Self { path, file: Some(file), position: 0, identity: identity(about), others }
+    }
+
+    /// Opens the file again, at its position.
+    fn open(&mut self) -> io::Result<File> {
+        let mut file = File::open(&self.path)?;
+        if identity(&file.metadata()?) != self.identity {
+            return Err(io::Error::other("it was replaced while it was read"));
+        }
+        file.seek(SeekFrom::Start(self.position))?;
+        Ok(file)
+    }
+
+    fn close(&mut self) {
+        if self.file.take().is_some() {
+            self.others.0.set(self.others.0.get() - 1);
+        }
+    }
+}
+
+impl Read for Occasional {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.file.is_none() {
+            self.file = Some(self.open()?);
+            self.others.0.set(self.others.0.get() + 1);
+        }
+        let Some(file) = &mut self.file else { return Ok(0) };
+        let read = file.read(buffer);
+        self.position += *read.as_ref().unwrap_or(&0) as u64;
+        if self.others.0.get() > OpenFiles::MOST {
+            self.close();
+        }
+        read
+    }
+}
+
+impl Drop for Occasional {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// Returns what tells a file from one that has replaced it.
+#[cfg(unix)]
+fn identity(about: &Metadata) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    Some((about.dev(), about.ino()))
+}
+
+#[cfg(not(unix))]
+fn identity(_: &Metadata) -> Option<(u64, u64)> {
+    None
 }
 
 /// A pipe, of which a read waits for a limited time. Without bytes for that long, or after a

@@ -1,7 +1,8 @@
 //! The captures of a run, merged by the times of their packets.
 //!
 //! A capture is opened when the time of its first packet is reached, so a long list of successive
-//! captures needs one open file. Captures of one time are read together.
+//! captures needs one open file. Captures of one time are read together; if there are many, their
+//! files are closed between reads, and their buffers are small.
 
 use core::cmp::Reverse;
 use core::task::Poll;
@@ -16,7 +17,7 @@ use super::Options;
 use super::no_libpcap::{Filter, Interfaces};
 #[cfg(libpcap)]
 use super::{filter::Filter, interfaces::Interfaces};
-use crate::input::{Input, Origin};
+use crate::input::{Input, OpenFiles, Origin};
 use crate::program::failure::{Failure, Kind};
 use crate::program::signals::Signals;
 use crate::program::{Console, Program};
@@ -34,6 +35,9 @@ pub(crate) struct Inputs {
     later: Vec<Later>,
     /// A capture whose beginning is being read.
     opening: Option<(String, Opening)>,
+    files: OpenFiles,
+    /// The length of the buffer of a capture.
+    buffer: usize,
     /// Whether there is only one capture, which messages need not name.
     is_single: bool,
     /// Whether a capture is no file, and more packets may arrive at any time.
@@ -91,6 +95,8 @@ impl Inputs {
             filter: None,
             later: Vec::new(),
             opening: None,
+            files: OpenFiles::default(),
+            buffer: buffer_len(options),
             is_single: inputs.len() < 2,
             is_live: false,
             bar: program.bar(bytes.filter(|_| !inputs.is_empty()), label),
@@ -123,10 +129,11 @@ impl Inputs {
     /// Opens a capture. Of several files, only the time of the first packet is read.
     fn add(&mut self, input: &Input, signals: &Signals) -> Result<(), Failure> {
         let failed = |error: OpenError| Failure::new(Kind::Input, format_args!("{input} {error}"));
-        let Origin { bytes, size } = input.open_patient().map_err(|error| failed(error.into()))?;
+        let Origin { bytes, size } =
+            input.open_patient(&self.files).map_err(|error| failed(error.into()))?;
         let is_peeked = !self.is_single && size.is_some();
         let bar = if is_peeked { ProgressBar::hidden() } else { self.bar.clone() };
-        let mut opening = Opening::new(bar.wrap_read(bytes));
+        let mut opening = Opening::with_buffer(bar.wrap_read(bytes), self.buffer);
         let continues = || match signals.ending() {
             None => Ok(()),
             Some(signal) => {
@@ -247,9 +254,10 @@ impl Inputs {
 
     /// Opens a file again, from its beginning.
     fn begin(&mut self, input: &Input) {
-        match input.open_patient() {
+        match input.open_patient(&self.files) {
             Ok(origin) => {
-                let opening = Opening::new(self.bar.wrap_read(origin.bytes));
+                let bytes = self.bar.wrap_read(origin.bytes);
+                let opening = Opening::with_buffer(bytes, self.buffer);
                 self.opening = Some((input.to_string(), opening));
             }
             Err(error) => self.lose(&input.to_string(), &error.into()),
@@ -311,6 +319,18 @@ impl Inputs {
         self.problems.dropped = self.interfaces.as_mut().map_or(0, Interfaces::count_dropped);
         self.problems
     }
+}
+
+/// Returns the length of the buffer of each capture: all of them have an eighth of the memory of the
+/// run at most, or 64 MiB, since all may be open at the same time.
+fn buffer_len(options: &Options) -> usize {
+    let all = options.max_memory.map_or(64 << 20, |most| most / 8);
+    (all / options.captures.len().max(1)).clamp(1 << 12, Opening::BUFFER)
+}
+
+/// Returns the memory for the buffers of all captures.
+pub(crate) fn buffers_len(options: &Options) -> usize {
+    options.captures.len() * (buffer_len(options) + Opening::DECODER)
 }
 
 /// Returns the size of a file, if the input is one.

@@ -2,6 +2,7 @@
 
 use flowtable::flow_cache::{Config, ConfigError};
 
+use super::inputs::buffers_len;
 use super::options::Options;
 
 /// Memory that a flow needs at most in the cache, of IPv4 or IPv6, without large slack: measured
@@ -11,7 +12,7 @@ const FLOW: usize = 256;
 /// Memory that a flow needs at the end, when flows are sorted by time.
 const SORTED: usize = 24;
 
-/// Memory for anything but the cache: buffers of the captures and of the outputs.
+/// Memory for anything but the cache and the captures, such as buffers of the outputs.
 const BUFFERS: usize = 8 << 20;
 
 /// Memory of each of several workers: its queues, and its part of the others.
@@ -26,7 +27,7 @@ const WORKER: usize = 1 << 20;
 pub(crate) fn limited(config: Config, options: &Options) -> Result<Config, String> {
     let invalid = |error: ConfigError| format!("memory: {error}");
     let workers = options.workers;
-    let buffers = BUFFERS + if workers > 1 { workers * WORKER } else { 0 };
+    let buffers = BUFFERS + buffers_len(options) + if workers > 1 { workers * WORKER } else { 0 };
     let wanted = buffers.saturating_add(config.flows().saturating_mul(FLOW + SORTED));
     if let Some(most) = options.max_memory {
         let least = buffers + workers * Config::MIN_BYTES;

@@ -198,6 +198,17 @@ fn several_captures_are_one_input() {
     let records = Record::all(&run);
     let summaries: Vec<_> = records.iter().map(|record| (record.sport, record.packets())).collect();
     assert_eq!(summaries, [(1, [6, 0]), (3, [1, 0]), (1, [2, 0]), (2, [1, 0])]);
+    // As many at one time as files may not be open.
+    let many: Vec<_> =
+        (0..300).map(|number| folder.join(format!("one of many.{number}"))).collect();
+    for (path, bytes) in many.iter().zip(captures.iter().cycle()) {
+        fs::write(path, bytes).expect("the build folder can be written");
+    }
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", "ulimit -n 100 && exec \"$@\"", "sh"]).arg(crate::run::example());
+    let output = command.args(&many).output().expect("there is a shell");
+    let run = Run::new(output);
+    assert_eq!((run.code, run.count("packets, ")), (Some(0), 1000), "{run:?}");
     // A damaged one is named; the others are read to their ends.
     fs::write(&paths[2], &captures[2][..captures[2].len() - 4]).expect("it can be written");
     let run = Run::with(&arguments);
