@@ -321,8 +321,8 @@ impl Inputs {
     }
 }
 
-/// Returns the length of the buffer of each capture: all of them have an eighth of the memory of the
-/// run at most, or 64 MiB, since all may be open at the same time.
+/// Returns the length of the buffer of each capture: all of them have an eighth of the memory of
+/// the run at most, or 64 MiB, since all may be open at the same time.
 fn buffer_len(options: &Options) -> usize {
     let all = options.max_memory.map_or(64 << 20, |most| most / 8);
     (all / options.captures.len().max(1)).clamp(1 << 12, Opening::BUFFER)
