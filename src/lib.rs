@@ -40,7 +40,7 @@
 //! | the route of an address, for many threads | [`ConcurrentRoutes`] | readers without locks, beside updates |
 //! | the socket of a packet | [`SocketTable`] | connections, listeners, the rules of `bind`, ephemeral ports |
 //! | state by an index that the packet carries: an RSS hash, a flow label, a connection ID | [`SourceHashCache`] | no hash is computed; a wrong index costs time only |
-//! | a bounded cache by key | [`ChainedCache`] | an eviction policy; two cache lines for a lookup |
+//! | a bounded cache by key | [`BoundedCache`] | an eviction policy; two cache lines for a lookup |
 //! | duplicates of calls | [`DuplicateFilter`] | the last call of each sender, for the lifetime of a packet |
 //! | state that lives one lifetime: SYNs, requests, nonces | [`EphemeralStore`] | a ring: expiry without a search |
 //! | keys in order, ranges of keys | [`LcTrieMap`] | a level-compressed trie is ordered and shallow |
@@ -139,7 +139,7 @@ pub mod trash;
 pub mod trie;
 
 #[doc(inline)]
-pub use cache::{ChainedCache, DuplicateFilter, SourceHashCache};
+pub use cache::{BoundedCache, ChainedCache, DuplicateFilter, SourceHashCache};
 #[cfg(feature = "concurrent")]
 #[doc(inline)]
 pub use concurrent::{ConcurrentLcTrie, ConcurrentMap, ConcurrentRoutes, ConcurrentTable};

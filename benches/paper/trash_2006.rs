@@ -4,7 +4,6 @@
 //! of flow lookups. Here there is no other work, so only ratios and shapes of times compare. The
 //! shapes of the tries are deterministic and must agree.
 
-mod bounded;
 mod cache;
 mod cache_size;
 mod flow_cache;

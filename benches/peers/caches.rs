@@ -1,4 +1,4 @@
-//! Caches: `SourceHashCache` with an index in the packet, `ChainedCache`, and hash tables.
+//! Caches: `SourceHashCache` with an index in the packet, `BoundedCache`, and hash tables.
 //!
 //! ```text
 //!     hit         packets of cached flows, in a random order; the CPU may overlap lookups
@@ -27,7 +27,7 @@ mod tables;
 use std::num::NonZeroUsize;
 
 use flowtable::cache::Replacement::{LeastRecentlyUsed, Oldest, SecondChance};
-use flowtable::{ChainedCache, DefaultHashBuilder, SourceHashCache};
+use flowtable::{BoundedCache, DefaultHashBuilder, SourceHashCache};
 use hashbrown::{DefaultHashBuilder as Foldhash, HashMap, HashTable};
 
 use crate::args::Plan;
@@ -65,7 +65,7 @@ const ACCESSES: [(&str, Access); 6] = [
 const FITS_L2: usize = 200_000;
 
 pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
-    println!("\nSourceHashCache, ChainedCache");
+    println!("\nSourceHashCache, BoundedCache");
     let sizes = plan.sizes(&[1_000, 16_000, 128_000, 1_000_000], &[1_000, 128_000]);
     for &n in sizes {
         report.show(&measured(n, plan.quick))?;
@@ -85,9 +85,9 @@ fn subjects(n: usize) -> Vec<CacheSubject> {
     let threes = || SourceHashCache::<Name, u32, 3>::new(packets::THREES_FOR_TWO * n / 2);
     let [clock, oldest, lru] = [SecondChance, Oldest, LeastRecentlyUsed]
         .map(|replacement| threes().expect(memory).with_replacement(replacement));
-    let chained: ChainedCache<Name, u32> = ChainedCache::new(n).expect(memory);
+    let chained: BoundedCache<Name, u32> = BoundedCache::new(n).expect(memory);
     let policy = flowtable::eviction::SecondChance::new();
-    let with_foldhash = ChainedCache::with_parts(n, policy, foldhash.clone()).expect(memory);
+    let with_foldhash = BoundedCache::with_parts(n, policy, foldhash.clone()).expect(memory);
     let bound = NonZeroUsize::new(n).expect("there are flows");
     let quick = quick_cache::unsync::Cache::with(
         n,
@@ -104,8 +104,8 @@ fn subjects(n: usize) -> Vec<CacheSubject> {
         ours("source_hash/3", "3 ways", cache(Sets::<3>(clock))),
         ours("source_hash/3/oldest", "3 ways, oldest leaves", cache(Sets::<3>(oldest))),
         ours("source_hash/3/lru", "3 ways, LRU", cache(Sets::<3>(lru))),
-        ours("chained", "ChainedCache", cache(Chained(chained))),
-        ours("chained/foldhash", "ChainedCache + foldhash", cache(Chained(with_foldhash))),
+        ours("chained", "BoundedCache", cache(Chained(chained))),
+        ours("chained/foldhash", "BoundedCache + foldhash", cache(Chained(with_foldhash))),
         peer("hashbrown, index as hash", cache(Indexed(HashTable::with_capacity(n)))),
         peer("hashbrown + foldhash", cache(Hashed(HashMap::with_hasher(foldhash.clone())))),
         peer("hashbrown + ahash", cache(Hashed(HashMap::with_hasher(ahash)))),

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use flowtable::Timestamp;
-use flowtable::cache::Replacement;
+use flowtable::cache::{Chains, Replacement};
 use flowtable::eviction::{ByClass, Eviction, Lru, Passive, PassiveGc, Random, SecondChance};
 use libfuzzer_sys::fuzz_target;
-use model::caches::chained::{AccessBy, CheckedChains};
+use model::caches::bounded::{AccessBy, CheckedChains};
+use model::caches::chains::CheckedChainedCache;
 use model::caches::filter::CheckedFilter;
 use model::caches::sets::CheckedSets;
 use model::caches::{Make, Name, Step, Wide, run};
@@ -21,6 +22,8 @@ const MANY: usize = 100;
 enum Input {
     Sets { ways: u8, capacity: u8, replacement: Rule, types: Types, ops: Vec<Op> },
     Chains { capacity: u8, policy: Policy, hasher: u8, access: u8, ops: Vec<Op> },
+    /// A chained cache: the operation and its key in each byte of a pair.
+    Chained { capacity: u8, buckets: u8, elasticity: u8, hasher: u8, ops: Vec<(u8, u8)> },
     Filter { capacity: u8, lifetime: u8, hasher: u8, packets: Vec<Packet> },
 }
 
@@ -156,12 +159,36 @@ fuzz_target!(|input: Input| match input {
             }
         }
     }
+    Input::Chained { capacity, buckets, elasticity, hasher, ops } => {
+        let chains = Chains {
+            buckets: 1 + usize::from(buckets % 16),
+            elasticity: 1 + usize::from(elasticity % 8),
+        };
+        let capacity = 1 + usize::from(capacity % 40);
+        chained(CheckedChainedCache::new(capacity, chains, Weak::from_byte(hasher)), &ops);
+    }
     Input::Filter { capacity, lifetime, hasher, packets } => {
         let (capacity, lifetime) =
             (1 + usize::from(capacity % 20), Duration::from_nanos(lifetime.into()));
         filter(CheckedFilter::new(capacity, lifetime, Weak::from_byte(hasher)), &packets);
     }
 });
+
+fn chained(mut pair: CheckedChainedCache<Weak>, ops: &[(u8, u8)]) {
+    for (value, &(op, key)) in (0..).zip(ops.iter().take(MANY)) {
+        let key = u32::from(key % 64);
+        match op % 16 {
+            0..6 => pair.insert(key, value),
+            6..9 => pair.get(key),
+            9..12 => pair.get_or_insert(key, value),
+            12 | 13 => pair.remove(key),
+            14 if key == 0 => pair.flush(),
+            14 => pair.retain(key),
+            _ => pair.clone_ours(),
+        }
+        pair.check();
+    }
+}
 
 fn steps(ops: &[Op]) -> Vec<Step> {
     ops.iter().take(MANY).map(|op| op.step()).collect()

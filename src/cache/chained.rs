@@ -1,135 +1,273 @@
-//! A bounded cache with an eviction policy.
+//! A cache of buckets with chains of bounded length: the historical structure.
 
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::vec::Vec;
+use core::fmt;
 use core::hash::{BuildHasher, Hash};
 use core::mem;
 
-use equivalent::Equivalent;
-
-use super::entries::Entries;
 use super::{CacheError, Inserted, Statistics};
-use crate::eviction::{Eviction, SecondChance};
-use crate::hash::DefaultHashBuilder;
-use crate::invariant::InvariantError;
-use crate::memory::{Allocator, Global};
-use crate::raw::prefetch::BURST;
-use crate::table::lines::fold;
+use crate::eviction::{EntryStats, Eviction, SecondChance};
+use crate::hash::{DefaultHashBuilder, Query};
+use crate::invariant::{InvariantError, ensure};
+use crate::raw::index::OptIndex;
+use crate::raw::slab::Slab;
+use crate::timestamp::Timestamp;
 
-/// The bytes of entries up to which these are not prefetched: the CPU has them in its caches, and
-/// the instructions cost more than the misses.
-const SMALL: usize = 1 << 20;
+/// The chains of a [`ChainedCache`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chains {
+    /// The number of chains, rounded up to a power of two.
+    pub buckets: usize,
+    /// The entries of the longest chain: `gc_elasticity` of Linux.
+    pub elasticity: usize,
+}
 
-/// The maximum number of entries with one hash.
-const EQUAL_HASHES: usize = 8;
-
-/// A bounded cache by key, with an eviction policy.
+/// A cache of buckets with chains, as the caches of the papers are.
 ///
-/// `S` is the hash: the crate's keyed one, or any other [`BuildHasher`], those without keys in
-/// [`crate::hash`] included. Methods whose names end in `hashed` take a hash computed by the caller
-/// instead, such as an index from the packet. All calls on one cache must use the same hash.
+/// ```text
+///     heads      0 │ 2      1 │ –      2 │ 0      3 │ –           buckets: a power of two
+///     slots      0 │ f, next – │   1 │ a, next – │   2 │ b, next 1 │
+///     chains     ▸ 0: b, a         ▸ 2: f
+/// ```
 ///
-/// Two rules determine the victim of an insertion: if eight entries have the hash of the new one,
-/// the least recently used of them; otherwise, if the cache is full, the victim of the policy `P`.
-/// So a flood of keys with one hash evicts its own entries. An entry for which there is no room
-/// near its place, because of hashes that are not random, is evicted by the next insertion.
+/// It is what the other structures of this crate are compared with: the route cache that Linux had
+/// until 2012, with which the paper *TRASH* (2006) measures its trie (section 4.8: 32,768 and
+/// 131,072 buckets, an elasticity of 4 and of 8), the table of calls of Birrell and Nelson (1984),
+/// and that of Chandranmenon and Varghese (1995), section 3. A lookup follows a pointer for each
+/// entry that it examines: a cache line each, where a [`BoundedCache`](super::BoundedCache)
+/// compares twelve tags at once.
+///
+/// A new entry is the first of its chain. If the chain has its maximum length, the *elasticity*,
+/// the least recently used entry of the chain is evicted; otherwise, in a full cache, the victim of
+/// the policy `P`. So the chains of hostile keys are bounded, too: keys with one hash evict each
+/// other.
 ///
 /// | method | cost |
 /// |---|---|
-/// | `get`, `get_mut`, `peek`, `contains_key` | two cache lines: of the index, and of the entry |
-/// | `get_or_insert_with`, `insert`, `remove`, each key of a batch | O(1), and the policy |
-/// | `new`, `with_parts`, `iter`, `iter_mut`, `retain`, `extract_if`, `clear` | O(capacity) |
-/// | `len`, `allocation_size` | O(1) |
-///
-/// The memory of entries is allocated by the constructor. The cache panics if a policy implemented
-/// by the user returns a vacant slot as victim.
-///
-/// Papers: Chandranmenon and Varghese, section 3, and Birrell and Nelson 1984. They, and the route
-/// cache that Linux had until 2012, have chains; here the index compares twelve tags at once.
+/// | `get`, `get_mut`, `peek`, `contains_key`, `remove` | O(1): at most as many entries as the elasticity |
+/// | `insert`, `get_or_insert_with` | the same, and the policy |
+/// | `new`, `with_parts`, `iter`, `retain`, `flush`, `chain_lengths` | O(capacity + buckets) |
 ///
 /// # Example
 ///
 /// ```
-/// use flowtable::ChainedCache;
+/// use flowtable::cache::{ChainedCache, Chains};
 ///
-/// let mut names: ChainedCache<&str, u32> = ChainedCache::new(2)?;
-/// for (id, name) in ["a", "b", "c"].into_iter().enumerate() {
-///     names.get_or_insert_with(name, |_| id as u32);
+/// let chains = Chains { buckets: 1, elasticity: 2 };
+/// let mut routes: ChainedCache<&str, u32> = ChainedCache::new(100, chains)?;
+/// for (port, host) in ["a", "b", "c"].into_iter().enumerate() {
+///     _ = routes.insert(host, port as u32);
 /// }
-/// assert_eq!((names.len(), names.get("c")), (2, Some(&2)));
-/// assert_eq!(names.statistics().evictions, 1);
+/// // The chain has two entries at most: "a" was evicted.
+/// assert_eq!((routes.peek("a"), routes.get("c")), (None, Some(&2)));
+/// assert_eq!(routes.chain_lengths(), [0, 0, 1]);
+/// // The routing table has changed.
+/// routes.flush();
+/// assert!(routes.is_empty());
 /// # Ok::<(), flowtable::cache::CacheError>(())
 /// ```
-#[doc(alias("lru"))]
 #[derive(Clone)]
-pub struct ChainedCache<K, V, P = SecondChance, S = DefaultHashBuilder, A = Global>
-where
-    A: Allocator + Clone,
-{
-    entries: Entries<K, V, A>,
+pub struct ChainedCache<K, V, P = SecondChance, S = DefaultHashBuilder> {
+    heads: Vec<OptIndex>,
+    slots: Slab<Entry<K, V>>,
+    capacity: usize,
+    elasticity: usize,
     policy: P,
     hasher: S,
-    equal_hashes: usize,
+    /// The number of uses so far: a clock for `last_use`.
+    uses: u64,
     statistics: Statistics,
 }
 
+/// An entry of a chain.
+#[derive(Clone, Debug)]
+struct Entry<K, V> {
+    hash: u64,
+    next: OptIndex,
+    /// The number of the last use.
+    last_use: u64,
+    /// Whether it was used since the policy examined it.
+    used: bool,
+    key: K,
+    value: V,
+}
+
 impl<K, V> ChainedCache<K, V> {
-    /// Creates a cache with this capacity and second-chance eviction.
+    /// Creates a cache for this number of entries, with second-chance eviction.
     ///
     /// # Errors
     ///
-    /// If the capacity is zero, 2^30 or more, or there is no memory for it.
-    pub fn new(capacity: usize) -> Result<Self, CacheError> {
-        Self::with_parts(capacity, SecondChance::new(), DefaultHashBuilder::new())
+    /// If the capacity or a number of [`Chains`] is zero, the size is 2^30 or more, or there is no
+    /// memory for it.
+    pub fn new(capacity: usize, chains: Chains) -> Result<Self, CacheError> {
+        Self::with_parts(capacity, chains, SecondChance::new(), DefaultHashBuilder::new())
     }
 }
 
 impl<K, V, P: Eviction, S> ChainedCache<K, V, P, S> {
-    /// Creates a cache with this capacity, a policy, which must have no entries, and a hash.
+    /// Creates a cache with a policy, which must have no entries, and a hash. All memory is
+    /// allocated here.
     ///
     /// # Errors
     ///
-    /// If the capacity is zero, 2^30 or more, or there is no memory for it.
+    /// As [`new`](ChainedCache::new).
     ///
     /// # Example
     ///
     /// ```
-    /// use core::hash::BuildHasherDefault;
-    /// use flowtable::ChainedCache;
+    /// use flowtable::DefaultHashBuilder;
+    /// use flowtable::cache::{CacheError, ChainedCache, Chains};
     /// use flowtable::eviction::Lru;
-    /// use std::hash::DefaultHasher;
     ///
-    /// let hasher = BuildHasherDefault::<DefaultHasher>::new();
-    /// let mut cache = ChainedCache::with_parts(1000, Lru::new(), hasher)?;
-    /// _ = cache.insert("a name", 1);
-    /// assert_eq!(cache.get("a name"), Some(&1));
+    /// let (policy, hasher) = (Lru::new(), DefaultHashBuilder::with_seed(7));
+    /// let chains = Chains { buckets: 100, elasticity: 4 };
+    /// let cache = ChainedCache::<u32, ()>::new(1000, chains)?;
+    /// assert_eq!(cache.chains(), Chains { buckets: 128, elasticity: 4 });
+    /// assert_eq!((cache.capacity(), cache.len()), (1000, 0));
+    /// let none = Chains { buckets: 100, elasticity: 0 };
+    /// let none = ChainedCache::<u32, (), _, _>::with_parts(1000, none, policy, hasher);
+    /// assert_eq!(none.err(), Some(CacheError::NoCapacity));
+    /// # Ok::<(), CacheError>(())
+    /// ```
+    pub fn with_parts(
+        capacity: usize,
+        chains: Chains,
+        mut policy: P,
+        hasher: S,
+    ) -> Result<Self, CacheError> {
+        let Chains { buckets, elasticity } = chains;
+        if capacity == 0 || buckets == 0 || elasticity == 0 {
+            return Err(CacheError::NoCapacity);
+        }
+        if capacity.max(buckets) >= 1 << 30 {
+            return Err(CacheError::TooLarge);
+        }
+        let (mut heads, mut slots) = (Vec::new(), Slab::new());
+        let buckets = buckets.next_power_of_two();
+        heads.try_reserve_exact(buckets).map_err(|_| CacheError::NoMemory)?;
+        heads.resize(buckets, OptIndex::NONE);
+        if !slots.try_reserve_exact(capacity) {
+            return Err(CacheError::NoMemory);
+        }
+        policy.try_reserve(capacity as u32 - 1).map_err(|_| CacheError::NoMemory)?;
+        let statistics = Statistics::default();
+        Ok(Self { heads, slots, capacity, elasticity, policy, hasher, uses: 0, statistics })
+    }
+
+    /// Returns the number of bytes allocated, those of the policy included.
+    #[must_use]
+    pub fn allocation_size(&self) -> usize {
+        let heads = self.heads.capacity() * size_of::<OptIndex>();
+        heads + self.slots.allocation_size() + self.policy.allocation_size()
+    }
+
+    /// Removes all entries, as Linux does when its routes change. If the drop of one panics, others
+    /// may stay.
+    pub fn flush(&mut self) {
+        self.retain(|_, _| false);
+    }
+
+    /// Retains the entries for which `keep` returns true.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::cache::{ChainedCache, Chains};
+    ///
+    /// let chains = Chains { buckets: 8, elasticity: 8 };
+    /// let mut routes: ChainedCache<u32, u16> = ChainedCache::new(100, chains)?;
+    /// for host in 0..10 {
+    ///     _ = routes.insert(host, (host % 2) as u16);
+    /// }
+    /// // The router at port 1 has failed.
+    /// routes.retain(|_, port| *port != 1);
+    /// assert!(routes.iter().all(|(host, _)| host % 2 == 0));
     /// # Ok::<(), flowtable::cache::CacheError>(())
     /// ```
-    pub fn with_parts(capacity: usize, policy: P, hasher: S) -> Result<Self, CacheError> {
-        Self::with_parts_in(capacity, policy, hasher, Global)
+    pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
+        for slot in 0..self.slots.slot_count() {
+            let entry = self.slots.get_mut(slot);
+            if entry.is_some_and(|entry| !keep(&entry.key, &mut entry.value)) {
+                drop(self.remove_at(slot));
+            }
+        }
+    }
+
+    /// Removes the entry at a slot from its chain.
+    fn remove_at(&mut self, slot: u32) -> Option<Entry<K, V>> {
+        let &Entry { hash, next, .. } = self.slots.get(slot)?;
+        let before = self.chain(hash).take_while(|other| *other != slot).last();
+        match before.and_then(|before| self.slots.get_mut(before)) {
+            Some(before) => before.next = next,
+            None => {
+                let bucket = self.bucket(hash);
+                self.heads[bucket] = next;
+            }
+        }
+        self.policy.remove(slot);
+        self.slots.try_remove(slot)
+    }
+
+    /// Returns the entry that an insertion into the chain of a hash evicts.
+    fn victim(&mut self, hash: u64) -> Option<u32> {
+        // Called for each insertion, as policies count the calls.
+        let is_due = self.policy.is_due(self.len());
+        if self.chain(hash).nth(self.elasticity - 1).is_some() {
+            let last_use = |slot: &u32| self.slots.get(*slot).map(|entry| entry.last_use);
+            return self.chain(hash).min_by_key(last_use);
+        }
+        if self.len() < self.capacity && !is_due {
+            return None;
+        }
+        let Self { policy, slots, .. } = self;
+        policy.victim(|slot| {
+            let Some(entry) = slots.get_mut(slot) else { return EntryStats::default() };
+            let used = mem::take(&mut entry.used);
+            EntryStats { used, last_use: Timestamp::from_nanos(entry.last_use) }
+        })
+    }
+
+    /// Records a use, and returns a mutable reference to the value.
+    fn record_use(&mut self, slot: u32) -> Option<&mut V> {
+        self.uses += 1;
+        self.policy.touch(slot);
+        let entry = self.slots.get_mut(slot)?;
+        (entry.used, entry.last_use) = (true, self.uses);
+        Some(&mut entry.value)
+    }
+
+    /// Inserts an absent key at the head of its chain. Returns its slot, unless the cache is full
+    /// and the policy has no victim, and the entry that is not in the cache any more.
+    fn insert_new(&mut self, hash: u64, key: K, value: V) -> (Option<u32>, Option<(K, V)>) {
+        let evicted = self.victim(hash).and_then(|slot| self.remove_at(slot));
+        let evicted = evicted.map(|entry| (entry.key, entry.value));
+        if self.len() >= self.capacity {
+            return (None, Some((key, value)));
+        }
+        self.uses += 1;
+        let (bucket, last_use) = (self.bucket(hash), self.uses);
+        let next = self.heads[bucket];
+        let slot = self.slots.insert(Entry { hash, next, last_use, used: false, key, value });
+        self.heads[bucket] = OptIndex::some(slot);
+        self.policy.insert(slot, 0);
+        self.statistics.count_insertion(evicted.is_some());
+        (Some(slot), evicted)
     }
 }
 
-impl<K, V, P, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A> {
-    /// Returns the allocator that the cache was created with.
-    #[must_use]
-    pub fn allocator(&self) -> &A {
-        self.entries.allocator()
-    }
-
-    /// Does not evict entries whose hashes are equal, or have no room near their places.
-    pub(super) fn without_eviction(self) -> Self {
-        Self { equal_hashes: usize::MAX, ..self }
-    }
-
+impl<K, V, P, S> ChainedCache<K, V, P, S> {
     /// Returns the maximum number of entries.
     #[must_use]
     pub const fn capacity(&self) -> usize {
-        self.entries.capacity()
+        self.capacity
     }
 
     /// Returns the number of entries.
     #[must_use]
     pub const fn len(&self) -> usize {
-        self.entries.len()
+        self.slots.len()
     }
 
     /// Returns whether there are no entries.
@@ -138,22 +276,62 @@ impl<K, V, P, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A> {
         self.len() == 0
     }
 
+    /// Returns the number of chains and their maximum length.
+    #[must_use]
+    pub fn chains(&self) -> Chains {
+        Chains { buckets: self.heads.len(), elasticity: self.elasticity }
+    }
+
     /// Returns the counters of lookups and insertions.
     #[must_use]
     pub const fn statistics(&self) -> Statistics {
         self.statistics
     }
 
-    #[inline]
-    pub(super) fn entries(&self) -> &Entries<K, V, A> {
-        &self.entries
+    /// Returns the number of chains of each length, from 0 to the elasticity.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::cache::{ChainedCache, Chains};
+    ///
+    /// let chains = Chains { buckets: 4, elasticity: 4 };
+    /// let mut cache: ChainedCache<u32, ()> = ChainedCache::new(100, chains)?;
+    /// (0..3).for_each(|key| _ = cache.insert(key, ()));
+    /// let lengths = cache.chain_lengths();
+    /// assert_eq!(lengths.iter().sum::<usize>(), 4);
+    /// assert_eq!(lengths.iter().enumerate().map(|(len, count)| len * count).sum::<usize>(), 3);
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    #[must_use]
+    pub fn chain_lengths(&self) -> Vec<usize> {
+        let mut lengths = alloc::vec![0; self.elasticity + 1];
+        for head in &self.heads {
+            lengths[self.list(*head).count().min(self.elasticity)] += 1;
+        }
+        lengths
     }
 
-    pub(super) fn entries_mut(&mut self) -> &mut Entries<K, V, A> {
-        &mut self.entries
+    /// Iterates over the keys and values, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        let entries = self.slots.slots().iter().filter_map(|slot| slot.entry());
+        entries.map(|entry| (&entry.key, &entry.value))
     }
 
-    /// Checks the invariants, for tests. O(capacity).
+    fn bucket(&self, hash: u64) -> usize {
+        hash as usize & (self.heads.len() - 1)
+    }
+
+    fn list(&self, first: OptIndex) -> impl Iterator<Item = u32> {
+        first.list(|slot| self.slots.get(slot).map_or(OptIndex::NONE, |entry| entry.next))
+    }
+
+    /// The slots of the chain of a hash.
+    fn chain(&self, hash: u64) -> impl Iterator<Item = u32> {
+        self.list(self.heads[self.bucket(hash)])
+    }
+
+    /// Checks the invariants, for tests. O(capacity + buckets).
     ///
     /// # Errors
     ///
@@ -162,134 +340,86 @@ impl<K, V, P, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A> {
     /// # Example
     ///
     /// ```
-    /// let mut cache: flowtable::ChainedCache<u32, ()> = flowtable::ChainedCache::new(10)?;
-    /// for key in 0..100 {
-    ///     _ = cache.insert(key, ());
-    ///     assert_eq!(cache.validate(), Ok(()));
-    /// }
+    /// use flowtable::cache::{ChainedCache, Chains};
+    ///
+    /// let chains = Chains { buckets: 4, elasticity: 4 };
+    /// let cache: ChainedCache<u32, ()> = ChainedCache::new(100, chains)?;
+    /// assert_eq!(cache.validate(), Ok(()));
     /// # Ok::<(), flowtable::cache::CacheError>(())
     /// ```
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), InvariantError> {
-        self.entries.validate()
+        let mut chained = 0;
+        for (bucket, head) in self.heads.iter().enumerate() {
+            let chain = self.list(*head).take(self.elasticity + 1);
+            let entries = chain.filter_map(|slot| self.slots.get(slot));
+            let mut len = 0;
+            for entry in entries {
+                len += 1;
+                let is_here = self.bucket(entry.hash) == bucket && entry.last_use <= self.uses;
+                ensure(is_here, || format!("an entry of chain {bucket} has another hash"))?;
+            }
+            ensure(len <= self.elasticity, || format!("chain {bucket} is too long"))?;
+            chained += len;
+        }
+        ensure(chained == self.len(), || "an entry is in no chain")?;
+        ensure(self.len() <= self.capacity, || "there are more entries than the capacity")
     }
 }
 
-impl<K, V, P: Eviction, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A> {
-    /// Creates a cache as [`with_parts`](ChainedCache::with_parts), whose memory is from `memory`,
-    /// but for that of the policy, which may be.
-    ///
-    /// # Errors
-    ///
-    /// If the capacity is zero, 2^30 or more, or there is no memory for it.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::eviction::SecondChance;
-    /// use flowtable::{ChainedCache, DefaultHashBuilder};
-    ///
-    /// let arena = bumpalo::Bump::new();
-    /// let (policy, hasher) = (SecondChance::new_in(&arena), DefaultHashBuilder::with_seed(7));
-    /// let mut names = ChainedCache::with_parts_in(1000, policy, hasher, &arena)?;
-    /// _ = names.insert("a name", 1);
-    /// assert!(names.allocator().allocated_bytes() > 1000 * 24);
-    /// # Ok::<(), flowtable::cache::CacheError>(())
-    /// ```
-    pub fn with_parts_in(
-        capacity: usize,
-        mut policy: P,
-        hasher: S,
-        memory: A,
-    ) -> Result<Self, CacheError> {
-        let (entries, statistics) = (Entries::new_in(capacity, memory)?, Statistics::default());
-        // Insertions allocate nothing.
-        policy.try_reserve(capacity as u32 - 1).map_err(|_| CacheError::NoMemory)?;
-        Ok(Self { entries, policy, hasher, equal_hashes: EQUAL_HASHES, statistics })
+impl<K: Eq + Hash, V, P: Eviction, S: BuildHasher> ChainedCache<K, V, P, S> {
+    fn find<Q: Query<K>>(&self, hash: u64, key: &Q) -> Option<u32> {
+        let is_it = |entry: &Entry<K, V>| {
+            entry.hash == hash && equivalent::Equivalent::equivalent(key.key(), &entry.key)
+        };
+        self.chain(hash).find(|slot| self.slots.get(*slot).is_some_and(is_it))
     }
 
-    /// Returns the number of bytes allocated, those of the policy included.
+    /// Returns the hash of a key: that of a [`Prehashed`](crate::Prehashed).
     #[must_use]
-    pub fn allocation_size(&self) -> usize {
-        self.entries.allocation_size() + self.policy.allocation_size()
-    }
-}
-
-impl<K, V, P, S, A> ChainedCache<K, V, P, S, A>
-where
-    K: Eq + Hash,
-    P: Eviction,
-    S: BuildHasher,
-    A: Allocator + Clone,
-{
-    /// Returns the hash of a key, for the methods that take one.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// let mut cache: flowtable::ChainedCache<&str, u32> = flowtable::ChainedCache::new(100)?;
-    /// let hash = cache.hash_of("name");
-    /// _ = cache.insert("name", 1);
-    /// assert_eq!(cache.get_hashed(hash, "name"), Some(&1));
-    /// # Ok::<(), flowtable::cache::CacheError>(())
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn hash_of<Q>(&self, key: &Q) -> u64
-    where
-        Q: Hash + ?Sized,
-    {
+    pub fn hash_of<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
         self.hasher.hash_one(key)
     }
 
     /// Returns the value of `key`.
-    #[inline(always)]
-    pub fn get<Q>(&mut self, key: &Q) -> Option<&V>
-    where
-        Q: Hash + Equivalent<K> + ?Sized,
-    {
-        self.get_hashed(self.hash_of(key), key)
+    pub fn get<Q: Query<K>>(&mut self, key: Q) -> Option<&V> {
+        self.get_mut(key).map(|value| &*value)
     }
 
     /// Returns a mutable reference to the value of `key`.
-    #[inline(always)]
-    pub fn get_mut<Q>(&mut self, key: &Q) -> Option<&mut V>
-    where
-        Q: Hash + Equivalent<K> + ?Sized,
-    {
-        self.get_mut_hashed(self.hash_of(key), key)
-    }
-
-    /// Returns whether `key` has a value, without recording a use or a hit.
-    #[inline]
-    #[must_use]
-    pub fn contains_key<Q>(&self, key: &Q) -> bool
-    where
-        Q: Hash + Equivalent<K> + ?Sized,
-    {
-        self.peek(key).is_some()
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::Prehashed;
+    /// use flowtable::cache::{ChainedCache, Chains};
+    ///
+    /// let chains = Chains { buckets: 128, elasticity: 8 };
+    /// let mut cache: ChainedCache<&str, u32> = ChainedCache::new(100, chains)?;
+    /// let key = Prehashed { hash: cache.hash_of("name"), key: "name" };
+    /// _ = cache.insert("name", 1);
+    /// *cache.get_mut(key).unwrap() += 1;
+    /// assert_eq!((cache.peek("name"), cache.contains_key("other")), (Some(&2), false));
+    /// assert_eq!((cache.remove(key), cache.remove(key)), (Some(2), None));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    pub fn get_mut<Q: Query<K>>(&mut self, key: Q) -> Option<&mut V> {
+        let slot = self.find(key.hash_with(&self.hasher), &key);
+        self.statistics.count_lookup(slot.is_some());
+        self.record_use(slot?)
     }
 
     /// Returns the value of `key` without recording a use or a hit.
-    #[inline]
     #[must_use]
-    pub fn peek<Q>(&self, key: &Q) -> Option<&V>
-    where
-        Q: Hash + Equivalent<K> + ?Sized,
-    {
-        self.peek_hashed(self.hash_of(key), key)
+    pub fn peek<Q: Query<K>>(&self, key: Q) -> Option<&V> {
+        let slot = self.find(key.hash_with(&self.hasher), &key)?;
+        self.slots.get(slot).map(|entry| &entry.value)
     }
 
-    /// Returns a mutable reference to the value of `key`, after inserting the result of `make` if
-    /// the key is absent.
-    ///
-    /// An evicted entry is dropped; [`insert`](Self::insert) returns it instead.
-    ///
-    /// # Panics
-    ///
-    /// If the cache is full and the policy has no victim. Policies of this crate always have one.
-    pub fn get_or_insert_with(&mut self, key: K, make: impl FnOnce(&K) -> V) -> &mut V {
-        self.get_or_insert_with_hashed(self.hash_of(&key), key, make)
+    /// Returns whether `key` has a value, without recording a use or a hit.
+    #[must_use]
+    pub fn contains_key<Q: Query<K>>(&self, key: Q) -> bool {
+        self.peek(key).is_some()
     }
 
     /// Inserts or replaces the value of `key`. A new entry may evict another one.
@@ -297,300 +427,58 @@ where
     /// If the cache is full and the policy has no victim, `evicted` is the new entry. Policies of
     /// this crate always have a victim.
     pub fn insert(&mut self, key: K, value: V) -> Inserted<K, V> {
-        self.insert_hashed(self.hash_of(&key), key, value)
-    }
-
-    /// Removes `key` and returns its value.
-    pub fn remove<Q>(&mut self, key: &Q) -> Option<V>
-    where
-        Q: Hash + Equivalent<K> + ?Sized,
-    {
-        self.remove_hashed(self.hash_of(key), key)
-    }
-
-    /// Calls `each` with the index of each key in `keys` and a mutable reference to its value, in
-    /// order. Cache misses overlap.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::ChainedCache;
-    ///
-    /// let mut bytes: ChainedCache<u16, u64> = ChainedCache::new(100)?;
-    /// _ = bytes.insert(443, 0);
-    /// let mut unknown = vec![];
-    /// bytes.get_batch_mut(&[443, 53, 443], |packet, flow| match flow {
-    ///     Some(bytes) => *bytes += 100,
-    ///     None => unknown.push(packet),
-    /// });
-    /// assert_eq!((bytes.peek(&443), unknown), (Some(&200), vec![1]));
-    /// # Ok::<(), flowtable::cache::CacheError>(())
-    /// ```
-    pub fn get_batch_mut<Q>(&mut self, keys: &[Q], mut each: impl FnMut(usize, Option<&mut V>))
-    where
-        Q: Hash + Equivalent<K>,
-    {
-        for (burst, keys) in keys.chunks(BURST).enumerate() {
-            let mut hashes = [0; BURST];
-            hashes.iter_mut().zip(keys).for_each(|(hash, key)| *hash = self.hash_of(key));
-            let each = |index, value: Option<&mut V>| each(burst * BURST + index, value);
-            self.get_batch_mut_hashed(&hashes[..keys.len()], keys, each);
-        }
-    }
-}
-
-impl<K, V, P: Eviction, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A> {
-    /// Retains the entries for which `keep` returns true.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// let mut routes: flowtable::ChainedCache<u32, u16> = flowtable::ChainedCache::new(100)?;
-    /// for host in 0..10 {
-    ///     _ = routes.insert(host, 1);
-    /// }
-    /// *routes.get_mut(&4).unwrap() = 2;
-    /// // The router at port 1 has failed.
-    /// routes.retain(|_, port| *port != 1);
-    /// assert!(routes.iter().eq([(&4, &2)]));
-    /// assert_eq!((routes.remove(&4), routes.is_empty()), (Some(2), true));
-    /// # Ok::<(), flowtable::cache::CacheError>(())
-    /// ```
-    pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
-        self.extract_if(|key, value| !keep(key, value)).for_each(drop);
-    }
-
-    /// Removes the entries for which `is_removed` returns true, and returns them. Those after the
-    /// last one that the iterator has returned stay.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// let mut ages: flowtable::ChainedCache<u32, u16> = flowtable::ChainedCache::new(100)?;
-    /// ages.extend((0..10).map(|host| (host, host as u16)));
-    /// assert_eq!(ages.extract_if(|_, age| *age > 6).map(|(host, _)| host).sum::<u32>(), 24);
-    /// assert_eq!((ages.len(), (&ages).into_iter().len()), (7, 7));
-    /// # Ok::<(), flowtable::cache::CacheError>(())
-    /// ```
-    pub fn extract_if(
-        &mut self,
-        mut is_removed: impl FnMut(&K, &mut V) -> bool,
-    ) -> impl Iterator<Item = (K, V)> {
-        let mut slots = 0..self.entries.slot_count();
-        core::iter::from_fn(move || {
-            let slot = slots.find(|slot| {
-                let entry = self.entries.get_mut(*slot);
-                entry.is_some_and(|entry| is_removed(&entry.key, &mut entry.value))
-            })?;
-            Some(self.remove_at(slot))
-        })
-    }
-
-    /// Removes all entries. If the drop of one panics, those in later slots stay.
-    pub fn clear(&mut self) {
-        self.retain(|_, _| false);
-    }
-
-    /// Removes the entry at a slot.
-    pub(super) fn remove_at(&mut self, slot: u32) -> (K, V) {
-        self.policy.remove(slot);
-        self.entries.remove(slot)
-    }
-
-    /// Records a use of the entry at a slot, and returns a mutable reference to its value.
-    #[inline]
-    pub(super) fn record_use(&mut self, slot: u32) -> &mut V {
-        self.policy.touch(slot);
-        self.entries.record_use(slot)
-    }
-
-    /// Returns the next victim of the policy.
-    pub(super) fn victim(&mut self) -> Option<u32> {
-        let Self { policy, entries, .. } = self;
-        policy.victim(|slot| entries.examine(slot))
-    }
-
-    /// Returns the victim of an insertion with this hash, if it must evict.
-    fn victim_for(&mut self, hash: u32) -> Option<u32> {
-        // Called for each insertion, as policies count the calls.
-        let is_due = self.policy.is_due(self.len());
-        let victim = match self.equal_hashes {
-            usize::MAX => None,
-            limit => self.entries.victim_of_hash(hash, limit).or(self.entries.overflowed()),
-        };
-        match victim {
-            None if is_due || self.len() >= self.capacity() => self.victim(),
-            victim => victim,
-        }
-    }
-}
-
-impl<K: Eq, V, P: Eviction, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A> {
-    /// Returns the value of `key`, given its hash, which must always be the same for equal keys.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// let mut cache: flowtable::ChainedCache<&str, u32> = flowtable::ChainedCache::new(100)?;
-    /// let hash = 0x51cc_c178; // from the network card, as all hashes of this cache
-    /// _ = cache.insert_hashed(hash, "flow", 1);
-    /// *cache.get_mut_hashed(hash, "flow").unwrap() += 1;
-    /// *cache.get_or_insert_with_hashed(hash, "flow", |_| unreachable!("it exists")) += 1;
-    /// cache.get_batch_mut_hashed(&[hash; 2], &["flow"; 2], |_, value| *value.unwrap() += 1);
-    /// assert_eq!(cache.get_hashed(hash, "flow"), Some(&5));
-    /// assert_eq!(cache.peek_hashed(hash, "flow"), Some(&5));
-    /// assert_eq!(cache.remove_hashed(hash, "flow"), Some(5));
-    /// # Ok::<(), flowtable::cache::CacheError>(())
-    /// ```
-    #[inline(always)]
-    pub fn get_hashed<Q>(&mut self, hash: u64, key: &Q) -> Option<&V>
-    where
-        Q: Equivalent<K> + ?Sized,
-    {
-        self.get_mut_hashed(hash, key).map(|value| &*value)
-    }
-
-    /// Returns a mutable reference to the value of `key`, given its hash.
-    #[inline(always)]
-    pub fn get_mut_hashed<Q>(&mut self, hash: u64, key: &Q) -> Option<&mut V>
-    where
-        Q: Equivalent<K> + ?Sized,
-    {
-        let used = self.entries.use_entry(fold(hash), |stored| key.equivalent(stored));
-        self.statistics.count_lookup(used.is_some());
-        let (slot, value) = used?;
-        self.policy.touch(slot);
-        Some(value)
-    }
-
-    /// Returns the value of `key`, given its hash, without recording a use or a hit.
-    #[inline]
-    #[must_use]
-    pub fn peek_hashed<Q>(&self, hash: u64, key: &Q) -> Option<&V>
-    where
-        Q: Equivalent<K> + ?Sized,
-    {
-        let slot = self.entries.find(fold(hash), |stored| key.equivalent(stored))?;
-        Some(&self.entries.entry(slot).value)
-    }
-
-    /// Inserts or replaces the value of `key`, given its hash. See [`insert`](Self::insert).
-    pub fn insert_hashed(&mut self, hash: u64, key: K, value: V) -> Inserted<K, V> {
-        let found = self.entries.find(fold(hash), |stored| key == *stored);
-        if let Some(slot) = found {
-            let previous = Some(mem::replace(self.record_use(slot), value));
+        let hash = self.hasher.hash_one(&key);
+        if let Some(slot) = self.find(hash, &&key) {
+            let previous = self.record_use(slot).map(|own| mem::replace(own, value));
             return Inserted { previous, evicted: None };
         }
-        self.insert_new(fold(hash), key, value).1
+        Inserted { previous: None, evicted: self.insert_new(hash, key, value).1 }
     }
 
-    /// Returns a mutable reference to the value of `key`, given its hash, after inserting the
-    /// result of `make` if the key is absent. See [`get_or_insert_with`](Self::get_or_insert_with).
+    /// Returns a mutable reference to the value of `key`, after inserting the result of `make` if
+    /// the key is absent. An evicted entry is dropped.
     ///
     /// # Panics
     ///
     /// If the cache is full and the policy has no victim. Policies of this crate always have one.
-    pub fn get_or_insert_with_hashed(
-        &mut self,
-        hash: u64,
-        key: K,
-        make: impl FnOnce(&K) -> V,
-    ) -> &mut V {
-        let hash = fold(hash);
-        let found = self.entries.find(hash, |stored| key == *stored);
-        self.statistics.count_lookup(found.is_some());
-        if let Some(slot) = found {
-            return self.record_use(slot);
-        }
-        let value = make(&key);
-        let slot = self.insert_new(hash, key, value).0;
-        &mut self.entries.entry_mut(slot.expect("the policy of a full cache has no victim")).value
-    }
-
-    /// Inserts an entry, whose key must be absent. Returns its slot, unless the cache is full and
-    /// the policy has no victim.
-    pub(super) fn insert_new(
-        &mut self,
-        hash: u32,
-        key: K,
-        value: V,
-    ) -> (Option<u32>, Inserted<K, V>) {
-        let evicted = self.victim_for(hash).map(|slot| self.remove_at(slot));
-        if self.len() >= self.capacity() {
-            return (None, Inserted { previous: None, evicted: Some((key, value)) });
-        }
-        match self.entries.insert(hash, key, value) {
-            Ok(slot) => {
-                self.policy.insert(slot, 0);
-                self.statistics.count_insertion(evicted.is_some());
-                (Some(slot), Inserted { previous: None, evicted })
-            }
-            // An evicting cache has room for one without a place in its lines.
-            Err(entry) => (None, Inserted { previous: None, evicted: Some(entry) }),
-        }
-    }
-
-    /// Removes `key`, given its hash, and returns its value.
-    pub fn remove_hashed<Q>(&mut self, hash: u64, key: &Q) -> Option<V>
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::cache::{ChainedCache, Chains};
+    ///
+    /// let chains = Chains { buckets: 128, elasticity: 8 };
+    /// let mut lengths: ChainedCache<String, usize> = ChainedCache::new(100, chains)?;
+    /// for _ in 0..2 {
+    ///     assert_eq!(*lengths.get_or_insert_with("name", |name| name.len()), 4);
+    /// }
+    /// assert_eq!(lengths.statistics().hit_ratio(), Some(0.5));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    pub fn get_or_insert_with<Q>(&mut self, key: Q, make: impl FnOnce(&Q::Key) -> V) -> &mut V
     where
-        Q: Equivalent<K> + ?Sized,
+        Q: Query<K, Key: ToOwned<Owned = K>>,
     {
-        let slot = self.entries.find(fold(hash), |stored| key.equivalent(stored))?;
-        Some(self.remove_at(slot).1)
+        let hash = key.hash_with(&self.hasher);
+        let found = self.find(hash, &key);
+        self.statistics.count_lookup(found.is_some());
+        let slot = found.or_else(|| {
+            let value = make(key.key());
+            self.insert_new(hash, key.key().to_owned(), value).0
+        });
+        let value = slot.and_then(|slot| self.record_use(slot));
+        value.expect("the policy of a full cache has no victim")
     }
 
-    /// Calls `each` with the index of each key in `keys` and a mutable reference to its value, in
-    /// order, given the hashes. Cache misses overlap.
-    ///
-    /// # Panics
-    ///
-    /// If `hashes` and `keys` differ in length.
-    pub fn get_batch_mut_hashed<Q>(
-        &mut self,
-        hashes: &[u64],
-        keys: &[Q],
-        mut each: impl FnMut(usize, Option<&mut V>),
-    ) where
-        Q: Equivalent<K>,
-    {
-        assert_eq!(keys.len(), hashes.len(), "one hash for each key");
-        for (burst, (hashes, keys)) in hashes.chunks(BURST).zip(keys.chunks(BURST)).enumerate() {
-            self.prefetch(hashes);
-            let found = self.entries.find_burst(hashes, keys);
-            for (index, slot) in found[..keys.len()].iter().enumerate() {
-                self.statistics.count_lookup(slot.is_some());
-                each(burst * BURST + index, slot.map(|slot| self.record_use(slot)));
-            }
-        }
-    }
-
-    /// Prefetches the lines of the index, then the entries that they lead to.
-    #[inline]
-    fn prefetch(&self, hashes: &[u64]) {
-        if self.capacity().saturating_mul(size_of::<(K, V)>()) <= SMALL {
-            return;
-        }
-        hashes.iter().for_each(|&hash| self.entries.prefetch_line(fold(hash)));
-        hashes.iter().for_each(|&hash| self.entries.prefetch_entry(fold(hash)));
+    /// Removes `key` and returns its value.
+    pub fn remove<Q: Query<K>>(&mut self, key: Q) -> Option<V> {
+        let slot = self.find(key.hash_with(&self.hasher), &key)?;
+        self.remove_at(slot).map(|entry| entry.value)
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A unit test, as it needs hashes with one home in the index.
-    #[test]
-    #[cfg_attr(miri, ignore = "no unsafe code, and long")]
-    fn hashes_with_one_home_fill_a_segment_and_then_evict_each_other() {
-        let mut cache = ChainedCache::new(2000).unwrap();
-        // The first of 256 lines.
-        for hash in (0..).filter(|hash| fold(*hash) & 0xff_0000 == 0).take(1500) {
-            _ = cache.insert_hashed(hash, hash, ());
-            assert_eq!(cache.peek_hashed(hash, &hash), Some(&()));
-        }
-        cache.validate().unwrap();
-        // 64 lines of 12 slots, and one entry more.
-        assert_eq!(cache.len(), 769);
+impl<K: fmt::Debug, V: fmt::Debug, P, S> fmt::Debug for ChainedCache<K, V, P, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
     }
 }

@@ -4,7 +4,7 @@ use core::hash::{BuildHasher, Hash};
 use core::time::Duration;
 
 use super::CacheError;
-use super::chained::ChainedCache;
+use super::bounded::BoundedCache;
 use crate::clock::Clock;
 use crate::eviction::Lru;
 use crate::hash::DefaultHashBuilder;
@@ -53,7 +53,7 @@ pub enum CallVerdict {
 /// So it is as long as few hashes are equal: they are keyed.
 ///
 /// Paper: Birrell and Nelson 1984, section 3; the table of Chandranmenon and Varghese, section 3.
-/// Theirs are chained; this one has the index of [`ChainedCache`].
+/// Theirs are chained; this one has the index of [`BoundedCache`].
 ///
 /// # Example
 ///
@@ -78,7 +78,7 @@ pub enum CallVerdict {
 #[derive(Clone, Debug)]
 pub struct DuplicateFilter<K, S = DefaultHashBuilder> {
     /// Senders in the order of their last accepted packets.
-    senders: ChainedCache<K, LastCall, Lru, S>,
+    senders: BoundedCache<K, LastCall, Lru, S>,
     lifetime: Duration,
     /// In nanoseconds.
     clock: Clock,
@@ -130,7 +130,7 @@ impl<K, S> DuplicateFilter<K, S> {
     /// # Ok::<(), flowtable::cache::CacheError>(())
     /// ```
     pub fn with_hasher(capacity: usize, lifetime: Duration, hasher: S) -> Result<Self, CacheError> {
-        let senders = ChainedCache::with_parts(capacity, Lru::new(), hasher)?.without_eviction();
+        let senders = BoundedCache::with_parts(capacity, Lru::new(), hasher)?.without_eviction();
         // Of longer lifetimes, no clock has the range.
         let clock = Clock::new(nanos(lifetime).min(u64::MAX / 4));
         Ok(Self { senders, lifetime, clock })

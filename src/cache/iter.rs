@@ -1,11 +1,11 @@
-//! Iteration over a `ChainedCache`.
+//! Iteration over a `BoundedCache`.
 
 use core::fmt;
 
 use super::entries::{Entries, Occupied, OccupiedMut};
 use crate::memory::Allocator;
 
-/// An iterator over the entries of a [`ChainedCache`](super::ChainedCache), in no particular order.
+/// An iterator over the entries of a [`BoundedCache`](super::BoundedCache), in no particular order.
 pub struct Iter<'a, K, V> {
     entries: Occupied<'a, K, V>,
     /// The entries that remain.
@@ -46,7 +46,7 @@ impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Iter<'_, K, V> {
     }
 }
 
-/// An iterator over the entries of a [`ChainedCache`](super::ChainedCache) with mutable references
+/// An iterator over the entries of a [`BoundedCache`](super::BoundedCache) with mutable references
 /// to their values, in no particular order.
 pub struct IterMut<'a, K, V> {
     entries: OccupiedMut<'a, K, V>,

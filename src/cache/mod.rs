@@ -1,7 +1,7 @@
 //! Bounded caches for the results of slower lookups.
 //!
 //! ```text
-//!     SourceHashCache: fixed sets                   ChainedCache: index lines and entries
+//!     SourceHashCache: fixed sets                   BoundedCache: index lines and entries
 //!
 //!     index      sets, a cache line each            hash      lines, of 12 tags   entries
 //!     ──▸ mod 4 ─▸ │ c* │ a  │ 2 ways               ──▸ mod 4 ─▸ │ · · ·┼────────▸ e
@@ -13,13 +13,16 @@
 //!     if that is full                               cache is full
 //! ```
 //!
-//! | | [`SourceHashCache`] | [`ChainedCache`] |
+//! | | [`SourceHashCache`] | [`BoundedCache`] |
 //! |---|---|---|
 //! | located by | the [index] in the packet | a hash of the key |
 //! | a hit reads | the set, one cache line or more | a line of the index, and an entry |
 //! | victim | by [`Replacement`] within the set | a [policy]'s; of eight equal hashes the LRU one |
 //! | full when | never as a whole: sets share no ways | at its capacity |
 //! | hostile traffic | displaces one set per index | none with a keyed hash; else its own entries |
+//!
+//! [`ChainedCache`] is the historical structure that these are compared with: buckets with chains
+//! of bounded length, as the papers and Linux until 2012 have them.
 //!
 //! [index]: crate::hash::source_index::SourceIndex
 //! [policy]: crate::eviction
@@ -38,6 +41,7 @@
 //! sections 3 and 3.4, for caches by index, and for tables as in Birrell and Nelson, *Implementing
 //! remote procedure calls* (1984).
 
+mod bounded;
 mod chained;
 mod duplicates;
 mod entries;
@@ -54,7 +58,8 @@ use core::error::Error;
 use core::fmt;
 
 use crate::memory::ArrayError;
-pub use chained::ChainedCache;
+pub use bounded::BoundedCache;
+pub use chained::{ChainedCache, Chains};
 pub use duplicates::{CallVerdict, DuplicateFilter};
 pub use iter::{Iter, IterMut};
 pub use replacement::Replacement;
@@ -97,7 +102,7 @@ impl Statistics {
     /// # Example
     ///
     /// ```
-    /// let mut cache: flowtable::ChainedCache<&str, u32> = flowtable::ChainedCache::new(100)?;
+    /// let mut cache: flowtable::BoundedCache<&str, u32> = flowtable::BoundedCache::new(100)?;
     /// for _ in 0..4 {
     ///     cache.get_or_insert_with("a", |_| 1);
     /// }

@@ -1,15 +1,15 @@
-//! Implementations of the traits of `core` for `ChainedCache`, and iteration.
+//! Implementations of the traits of `core` for `BoundedCache`, and iteration.
 
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
 
-use super::chained::ChainedCache;
+use super::bounded::BoundedCache;
 use super::iter::{Iter, IterMut};
 use crate::eviction::Eviction;
 use crate::memory::Allocator;
 
 impl<K: fmt::Debug, V: fmt::Debug, P, S, A: Allocator + Clone> fmt::Debug
-    for ChainedCache<K, V, P, S, A>
+    for BoundedCache<K, V, P, S, A>
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()
@@ -17,7 +17,7 @@ impl<K: fmt::Debug, V: fmt::Debug, P, S, A: Allocator + Clone> fmt::Debug
 }
 
 /// Equal keys with equal values: neither uses nor counters count.
-impl<K, V, P, S, A> PartialEq for ChainedCache<K, V, P, S, A>
+impl<K, V, P, S, A> PartialEq for BoundedCache<K, V, P, S, A>
 where
     K: Eq + Hash,
     V: PartialEq,
@@ -31,7 +31,7 @@ where
     }
 }
 
-impl<K, V, P, S, A> Extend<(K, V)> for ChainedCache<K, V, P, S, A>
+impl<K, V, P, S, A> Extend<(K, V)> for BoundedCache<K, V, P, S, A>
 where
     K: Eq + Hash,
     P: Eviction,
@@ -44,7 +44,7 @@ where
     }
 }
 
-impl<'a, K, V, P, S, A: Allocator + Clone> IntoIterator for &'a ChainedCache<K, V, P, S, A> {
+impl<'a, K, V, P, S, A: Allocator + Clone> IntoIterator for &'a BoundedCache<K, V, P, S, A> {
     type Item = (&'a K, &'a V);
     type IntoIter = Iter<'a, K, V>;
 
@@ -53,7 +53,7 @@ impl<'a, K, V, P, S, A: Allocator + Clone> IntoIterator for &'a ChainedCache<K, 
     }
 }
 
-impl<K, V, P, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A> {
+impl<K, V, P, S, A: Allocator + Clone> BoundedCache<K, V, P, S, A> {
     /// Iterates over the entries in no particular order. No use is recorded. O(capacity).
     #[must_use]
     pub fn iter(&self) -> Iter<'_, K, V> {
@@ -66,7 +66,7 @@ impl<K, V, P, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A> {
     /// # Example
     ///
     /// ```
-    /// let mut ages: flowtable::ChainedCache<&str, u32> = flowtable::ChainedCache::new(100)?;
+    /// let mut ages: flowtable::BoundedCache<&str, u32> = flowtable::BoundedCache::new(100)?;
     /// ages.extend([("a", 1), ("b", 2)]);
     /// ages.iter_mut().for_each(|(_, age)| *age += 1);
     /// assert_eq!((ages.peek("a"), ages.peek("b")), (Some(&2), Some(&3)));
@@ -77,7 +77,7 @@ impl<K, V, P, S, A: Allocator + Clone> ChainedCache<K, V, P, S, A> {
     }
 }
 
-impl<'a, K, V, P, S, A: Allocator + Clone> IntoIterator for &'a mut ChainedCache<K, V, P, S, A> {
+impl<'a, K, V, P, S, A: Allocator + Clone> IntoIterator for &'a mut BoundedCache<K, V, P, S, A> {
     type Item = (&'a K, &'a mut V);
     type IntoIter = IterMut<'a, K, V>;
 

@@ -14,7 +14,7 @@
 //! | [`RouteTable`], [`Routes`], [`PrefixSet`] | `new_in` | as it grows |
 //! | [`EphemeralStore`] | `new_in`, `with_parts_in` | when it is created |
 //! | [`SourceHashCache`] | `new_in` | when it is created |
-//! | [`ChainedCache`] | `with_parts_in` | when it is created; its policy may be in other memory |
+//! | [`BoundedCache`] | `with_parts_in` | when it is created; its policy may be in other memory |
 //!
 //! `ConcurrentMap`, `ConcurrentTable`, `ConcurrentRoutes`, `ConcurrentStampedRoutes` and
 //! `ConcurrentLcTrie` are in the memory of the program. Entries that a writer replaces there are
@@ -31,7 +31,7 @@
 //! [`PrefixSet`]: crate::routes::PrefixSet
 //! [`EphemeralStore`]: crate::EphemeralStore
 //! [`SourceHashCache`]: crate::SourceHashCache
-//! [`ChainedCache`]: crate::ChainedCache
+//! [`BoundedCache`]: crate::BoundedCache
 //!
 //! [`Allocator`] is the trait of the crate [`allocator_api2`], the allocator interface of `core`
 //! for stable Rust, so allocators of its ecosystem can be used. Structures clone their allocator,

@@ -2,8 +2,8 @@
 
 use flowtable::cache::{CacheError, Replacement};
 use flowtable::eviction::SecondChance;
-use flowtable::{ChainedCache, SourceHashCache};
-use model::caches::chained::{AccessBy, CheckedChains};
+use flowtable::{BoundedCache, SourceHashCache};
+use model::caches::bounded::{AccessBy, CheckedChains};
 use model::caches::sets::CheckedSets;
 use model::caches::{Lockstep, Name, Step, run};
 use model::hashers::{Weak, mix};
@@ -94,7 +94,7 @@ fn caches_whose_requests_fail_are_caches() {
 fn without_memory_for_its_policy_there_is_no_cache() {
     let memory = Limited::failing_each(4);
     let policy = SecondChance::new_in(&memory);
-    let cache = ChainedCache::<u64, u64, _, _, _>::with_parts_in(10, policy, Weak::Mixed, &memory);
+    let cache = BoundedCache::<u64, u64, _, _, _>::with_parts_in(10, policy, Weak::Mixed, &memory);
     assert_eq!((cache.err(), memory.bytes()), (Some(CacheError::NoMemory), 0));
 }
 
@@ -102,7 +102,7 @@ fn without_memory_for_its_policy_there_is_no_cache() {
 fn caches_report_the_memory_that_they_have() {
     let (memory, capacity) = (Limited::default(), if cfg!(miri) { 10 } else { 5000 });
     let policy = SecondChance::new_in(&memory);
-    let mut cache = ChainedCache::with_parts_in(capacity, policy, Weak::Mixed, &memory).unwrap();
+    let mut cache = BoundedCache::with_parts_in(capacity, policy, Weak::Mixed, &memory).unwrap();
     let before = cache.allocation_size();
     assert_eq!(before, memory.bytes());
     let mut clone = cache.clone();

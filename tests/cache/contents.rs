@@ -19,7 +19,7 @@ use flowtable::eviction::{
 use flowtable::hash::source_index::SourceIndex;
 #[cfg(feature = "papers")]
 use flowtable::papers::hash::{Crc8Pair, Crc16, Crc32, Fletcher16, XorFold8, XorFold16};
-use flowtable::{ChainedCache, DefaultHashBuilder, SourceHashCache, Timestamp};
+use flowtable::{BoundedCache, DefaultHashBuilder, SourceHashCache, Timestamp};
 use model::alloc;
 use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
 use model::hashers::{Weak, mix};
@@ -89,7 +89,7 @@ fn impossible_sizes_are_errors() {
     }
     assert_eq!(sets(1 << 40), Some(CacheError::NoMemory));
 
-    let chains = |capacity| ChainedCache::<u64, [u64; 400]>::new(capacity).err();
+    let chains = |capacity| BoundedCache::<u64, [u64; 400]>::new(capacity).err();
     assert_eq!((chains(0), chains(1)), (Some(CacheError::NoCapacity), None));
     assert_eq!([1 << 30, usize::MAX].map(chains), [Some(CacheError::TooLarge); 2]);
     assert_eq!(chains((1 << 30) - 1), Some(CacheError::NoMemory));
@@ -110,7 +110,7 @@ fn batches_of_unequal_lengths_panic() {
     assert!(panics(|| sets.peek_batch(&one, &[1, 2], &mut [None, None])));
     assert!(panics(|| sets.peek_batch(&one, &[1], &mut [])));
     assert!(panics(|| sets.get_batch_mut(&one, &[1, 2], |_, _| ())));
-    let mut chains = ChainedCache::<u32, u32>::new(4).unwrap();
+    let mut chains = BoundedCache::<u32, u32>::new(4).unwrap();
     assert!(panics(|| chains.get_batch_mut_hashed(&[1], &[1, 2], |_, _| ())));
     assert_eq!((sets.statistics(), chains.statistics()), Default::default());
 }
@@ -138,7 +138,7 @@ fn caches_are_send_and_sync_where_their_entries_are() {
     fn is_shared<T: Send + Sync>() {}
     fn is_sent<T: Send>() {}
     is_shared::<SourceHashCache<u32, String, 2>>();
-    is_shared::<ChainedCache<u32, String>>();
+    is_shared::<BoundedCache<u32, String>>();
     is_sent::<SourceHashCache<u32, Cell<u32>, 2>>();
     <SourceHashCache<Rc<u32>, u32, 2> as AmbiguousIfSend<_>>::is_it();
     <SourceHashCache<u32, Rc<u32>, 2> as AmbiguousIfSend<_>>::is_it();
@@ -244,7 +244,7 @@ fn entries_with_equal_indices_fill_the_ways_of_a_set() {
 #[test]
 fn a_flood_with_one_hash_evicts_its_own_entries_only() {
     let hasher = DefaultHashBuilder::with_seed(1);
-    let mut cache = ChainedCache::with_parts(100, SecondChance::new(), hasher).unwrap();
+    let mut cache = BoundedCache::with_parts(100, SecondChance::new(), hasher).unwrap();
     (0..60).for_each(|key| _ = cache.insert_hashed(mix(key), key, key));
     for attack in 1000..2000_u64 {
         let evicted = cache.insert_hashed(127, attack, 0).evicted;
@@ -260,7 +260,7 @@ fn a_flood_with_one_hash_evicts_its_own_entries_only() {
 fn entries_are_found_with_every_hash() {
     fn check<H: core::hash::Hasher + Default + Clone>() {
         let hasher = BuildHasherDefault::<H>::new();
-        let mut cache = ChainedCache::with_parts(1000, Lru::new(), hasher).unwrap();
+        let mut cache = BoundedCache::with_parts(1000, Lru::new(), hasher).unwrap();
         for key in 0..3000_u64 {
             _ = cache.insert(key, !key);
             assert_eq!(cache.get(&key), Some(&!key));
@@ -293,7 +293,7 @@ impl Eviction for NoVictim {
 
 #[test]
 fn a_full_cache_without_a_victim_refuses_new_entries() {
-    let mut cache = ChainedCache::with_parts(2, NoVictim, Weak::Mixed).unwrap();
+    let mut cache = BoundedCache::with_parts(2, NoVictim, Weak::Mixed).unwrap();
     _ = cache.insert('a', 1);
     _ = cache.get_or_insert_with('b', |_| 2);
     let before = cache.statistics();
@@ -352,7 +352,7 @@ fn check_chains_allocate_for_policy<P: Eviction>(policy: P) {
     let entries = 3000;
     let of_policy = policy.allocation_size();
     let (cache, allocations, bytes) =
-        measured(|| ChainedCache::<u64, [u64; 3], P, _>::with_parts(3000, policy, Weak::Mixed));
+        measured(|| BoundedCache::<u64, [u64; 3], P, _>::with_parts(3000, policy, Weak::Mixed));
     let mut cache = cache.unwrap();
     assert!(allocations > 2);
     assert_eq!(bytes + of_policy, cache.allocation_size());
@@ -424,7 +424,7 @@ fn cleared_entries_are_not_cloned() {
 #[test]
 fn an_extraction_that_is_dropped_leaves_what_it_has_not_visited() {
     let mut sets: SourceHashCache<u32, u32, 4> = SourceHashCache::new(64).unwrap();
-    let mut chains: ChainedCache<u32, u32> = ChainedCache::new(64).unwrap();
+    let mut chains: BoundedCache<u32, u32> = BoundedCache::new(64).unwrap();
     for key in 0..40 {
         _ = sets.insert(SourceIndex::new(key / 4), key, key);
         _ = chains.insert(key, key);

@@ -1,4 +1,4 @@
-//! `SourceHashCache`, `ChainedCache` and `DuplicateFilter`.
+//! `SourceHashCache`, `BoundedCache` and `DuplicateFilter`.
 //!
 //! Modules that do not run under sanitizers are not compiled for them, since that takes minutes.
 

@@ -3,12 +3,13 @@
 
 use core::time::Duration;
 
-use flowtable::cache::Replacement;
+use flowtable::cache::{Chains as ChainsOf, Replacement};
 use flowtable::eviction::{
     ByClass, EntryStats, Eviction, Lru, Passive, PassiveGc, Random, SecondChance,
 };
 use flowtable::{DefaultHashBuilder, Timestamp};
-use model::caches::chained::{AccessBy, CheckedChains};
+use model::caches::bounded::{AccessBy, CheckedChains};
+use model::caches::chains::CheckedChainedCache;
 use model::caches::filter::CheckedFilter;
 use model::caches::sets::CheckedSets;
 use model::caches::{Make, Name, Step, Wide, run};
@@ -262,6 +263,27 @@ proptest! {
             match budget {
                 0..4 => pair.clean(at, budget),
                 _ => _ = pair.accept(sender, sequence, at),
+            }
+            pair.check();
+        }
+    }
+
+    #[test]
+    fn a_chained_cache_matches_the_model(
+        capacity in 1..30_usize, buckets in 1..20_usize, elasticity in 1..6_usize,
+        hasher in select(&Weak::ALL), steps in vec((0..7_u8, 0..40_u32), 1..200),
+    ) {
+        let chains = ChainsOf { buckets, elasticity };
+        let mut pair = CheckedChainedCache::new(capacity, chains, hasher);
+        for (value, (op, key)) in (0..).zip(steps) {
+            match (op, key) {
+                (0 | 1, _) => pair.insert(key, value),
+                (2, _) => pair.get(key),
+                (3 | 4, _) => pair.get_or_insert(key, value),
+                (5, _) => pair.remove(key),
+                (_, 0) => pair.flush(),
+                (_, 1..5) => pair.retain(key),
+                _ => pair.clone_ours(),
             }
             pair.check();
         }

@@ -3,11 +3,12 @@
 
 use std::hash::BuildHasher;
 
-use flowtable::DefaultHashBuilder;
-use flowtable::eviction::PassiveGc;
+use flowtable::cache::{ChainedCache, Chains};
+use flowtable::eviction::{Eviction, Passive, PassiveGc};
 use flowtable::key::bits::BitString;
 use flowtable::trie::unicache::Unicache;
 use flowtable::trie::{TrieShape, Tuning};
+use flowtable::{DefaultHashBuilder, Prehashed};
 use hashbrown::HashTable;
 use model::papers::trash_2006::traffic::{Flow, Packet, src_dst};
 
@@ -87,135 +88,56 @@ impl<K: BitString, F: Fn(&Flow) -> K> Cache for Trash<K, F> {
     }
 }
 
-#[derive(Clone, Copy)]
-struct Entry {
-    key: u128,
-    hash: u64,
-    last_use: Tick,
-    /// The next entry of the chain, or of the free list.
-    next: u32,
-}
+/// The number of buckets in the paper.
+pub(crate) const BUCKETS: usize = 1 << 17;
 
-const END: u32 = u32::MAX;
+/// The chained table of Linux at the time.
+pub(crate) struct Chained<P>(ChainedCache<u128, Tick, P>);
 
-/// The chained table of Linux at the time: a fixed array of buckets, with insertion at the head of
-/// a chain.
-///
-/// The kernel also cut chains of more than eight entries, which these keys do not produce.
-pub(crate) struct Chained {
-    buckets: Box<[u32]>,
-    entries: Vec<Entry>,
-    free: u32,
-    len: usize,
-    /// The next bucket to scan for garbage.
-    rover: usize,
-    gc: PassiveGc,
-    hasher: DefaultHashBuilder,
-}
-
-impl Chained {
-    /// The number of buckets in the paper.
-    pub(crate) const BUCKETS: usize = 1 << 17;
-
+impl Chained<Passive> {
+    /// A table with the garbage collection of the trie.
     pub(crate) fn new(gc: PassiveGc, hasher: DefaultHashBuilder) -> Self {
-        let buckets = vec![END; Self::BUCKETS].into();
-        Self { buckets, entries: Vec::new(), free: END, len: 0, rover: 0, gc, hasher }
-    }
-
-    fn bucket(hash: u64) -> usize {
-        hash as usize % Self::BUCKETS
-    }
-
-    /// Returns the indices of the entries in a chain.
-    fn chain(&self, bucket: usize) -> impl Iterator<Item = u32> {
-        let index = |index| (index != END).then_some(index);
-        std::iter::successors(index(self.buckets[bucket]), move |&at| {
-            index(self.entries[at as usize].next)
-        })
-    }
-
-    fn unlink(&mut self, hash: u64, key: u128) {
-        let bucket = Self::bucket(hash);
-        let mut before = END;
-        let mut at = self.buckets[bucket];
-        while at != END && self.entries[at as usize].key != key {
-            before = at;
-            at = self.entries[at as usize].next;
-        }
-        if at == END {
-            return;
-        }
-        let next = std::mem::replace(&mut self.entries[at as usize].next, self.free);
-        match before {
-            END => self.buckets[bucket] = next,
-            before => self.entries[before as usize].next = next,
-        }
-        self.free = at;
-        self.len -= 1;
-    }
-
-    /// Evicts `goal` entries, each the least recently used of the next four, rounded up to whole
-    /// chains.
-    fn collect(&mut self) {
-        for _ in 0..self.gc.goal() {
-            let mut ring = 0;
-            let mut oldest: Option<Entry> = None;
-            while ring < PassiveGc::RING {
-                for at in self.chain(self.rover) {
-                    let entry = self.entries[at as usize];
-                    ring += 1;
-                    if oldest.is_none_or(|oldest| entry.last_use <= oldest.last_use) {
-                        oldest = Some(entry);
-                    }
-                }
-                self.rover = (self.rover + 1) % Self::BUCKETS;
-            }
-            if let Some(oldest) = oldest {
-                self.unlink(oldest.hash, oldest.key);
-            }
-        }
+        // The kernel cut chains of more than eight entries, which these keys do not produce.
+        let chains = Chains { buckets: BUCKETS, elasticity: 8 };
+        Self::with_policy(gc, chains, Passive::new(gc), hasher)
     }
 }
 
-impl Cache for Chained {
+impl<P: Eviction> Chained<P> {
+    pub(crate) fn with_policy(
+        gc: PassiveGc,
+        chains: Chains,
+        policy: P,
+        hasher: DefaultHashBuilder,
+    ) -> Self {
+        let cache = ChainedCache::with_parts(gc.threshold(), chains, policy, hasher);
+        Self(cache.expect("there is memory"))
+    }
+}
+
+impl<P: Eviction> Cache for Chained<P> {
     type Key = (u64, u128);
 
     fn key(&self, packet: &Packet) -> (u64, u128) {
         let key = src_dst(&packet.flow);
-        (self.hasher.hash_one(key), key)
+        (self.0.hash_of(&key), key)
     }
 
     fn touch(&mut self, &(hash, key): &(u64, u128), now: Tick) -> bool {
-        let found = self.chain(Self::bucket(hash)).find(|&at| self.entries[at as usize].key == key);
-        found.map(|at| self.entries[at as usize].last_use = now).is_some()
+        let last_use = self.0.get_mut(Prehashed { hash, key: &key });
+        last_use.map(|last_use| *last_use = now).is_some()
     }
 
     fn admit(&mut self, (hash, key): (u64, u128), now: Tick) {
-        if self.len >= self.gc.threshold() {
-            self.collect();
-        }
-        let head = &mut self.buckets[Self::bucket(hash)];
-        let entry = Entry { key, hash, last_use: now, next: *head };
-        match self.free {
-            END => {
-                *head = self.entries.len() as u32;
-                self.entries.push(entry);
-            }
-            free => {
-                *head = free;
-                self.free = std::mem::replace(&mut self.entries[free as usize], entry).next;
-            }
-        }
-        self.len += 1;
+        self.0.get_or_insert_with(Prehashed { hash, key: &key }, |_| now);
     }
 
     fn end(&mut self, &(hash, key): &(u64, u128)) {
-        self.unlink(hash, key);
+        self.0.remove(Prehashed { hash, key: &key });
     }
 
     fn state(&self) -> State {
-        let bytes = size_of_val(&*self.buckets) + self.entries.capacity() * size_of::<Entry>();
-        State { entries: self.len, bytes, shape: None }
+        State { entries: self.0.len(), bytes: self.0.allocation_size(), shape: None }
     }
 }
 

@@ -1,41 +1,26 @@
 //! The speeds of the caches, apart for hits and misses, and of chained tables with bounded chains.
 
 use std::error::Error;
-use std::hash::BuildHasher;
 
+use flowtable::cache::Chains;
 use flowtable::eviction::{PassiveGc, SecondChance};
-use flowtable::{ChainedCache, DefaultHashBuilder};
+use flowtable::{BoundedCache, DefaultHashBuilder};
 use model::papers::trash_2006::traffic::{Packet, Rings, new_flow, src_dst, trash};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-use super::bounded::BoundedChains;
 use super::cache::{Cache, Chained, State, Tick, Trash};
 use super::forwarder::{Forwarder, Measurement, Subject, measure_rounds};
 use crate::causes::Evidence;
 use crate::report::{Table, two};
 
-/// Chains of bounded length, as in the Linux of the time.
-struct Bounded {
-    cache: BoundedChains<Tick, SecondChance>,
-    hasher: DefaultHashBuilder,
-}
-
-impl Bounded {
-    fn new(gc: PassiveGc, buckets: usize, elasticity: usize) -> Self {
-        let policy = SecondChance::new();
-        let cache = BoundedChains::new(gc.threshold(), buckets, elasticity, policy);
-        Self { cache, hasher: DefaultHashBuilder::with_seed(2006) }
-    }
-}
-
 /// The cache of the crate.
-struct Ours(ChainedCache<u128, Tick, SecondChance>);
+struct Ours(BoundedCache<u128, Tick, SecondChance>);
 
 impl Ours {
     fn new(gc: PassiveGc) -> Result<Self, Box<dyn Error>> {
         let hasher = DefaultHashBuilder::with_seed(2006);
-        Ok(Self(ChainedCache::with_parts(gc.threshold(), SecondChance::new(), hasher)?))
+        Ok(Self(BoundedCache::with_parts(gc.threshold(), SecondChance::new(), hasher)?))
     }
 }
 
@@ -64,31 +49,6 @@ impl Cache for Ours {
     }
 }
 
-impl Cache for Bounded {
-    type Key = (u64, u128);
-
-    fn key(&self, packet: &Packet) -> (u64, u128) {
-        let key = src_dst(&packet.flow);
-        (self.hasher.hash_one(key), key)
-    }
-
-    fn touch(&mut self, (hash, key): &(u64, u128), now: Tick) -> bool {
-        self.cache.get_mut(*hash, *key).map(|last_use| *last_use = now).is_some()
-    }
-
-    fn admit(&mut self, (hash, key): (u64, u128), now: Tick) {
-        self.cache.insert(hash, key, now);
-    }
-
-    fn end(&mut self, (hash, key): &(u64, u128)) {
-        self.cache.remove(*hash, *key);
-    }
-
-    fn state(&self) -> State {
-        State { entries: self.cache.len(), bytes: self.cache.allocation_size(), shape: None }
-    }
-}
-
 /// A cache: its name, the printed Kpps, and the cache.
 type Named = (String, &'static str, Box<dyn Subject>);
 
@@ -106,11 +66,12 @@ fn subjects(gc: PassiveGc) -> Result<Vec<Named>, Box<dyn Error>> {
     for buckets in [32_768, 131_072] {
         for elasticity in [4, 8] {
             let name = format!("chained, {buckets} buckets, elasticity {elasticity}");
-            let bounded = Forwarder::new(Bounded::new(gc, buckets, elasticity));
+            let (chains, policy) = (Chains { buckets, elasticity }, SecondChance::new());
+            let bounded = Forwarder::new(Chained::with_policy(gc, chains, policy, hasher()));
             all.push((name, "308", Box::new(bounded)));
         }
     }
-    all.push(("ChainedCache".into(), "–", Box::new(Forwarder::new(Ours::new(gc)?))));
+    all.push(("BoundedCache".into(), "–", Box::new(Forwarder::new(Ours::new(gc)?))));
     Ok(all)
 }
 

@@ -21,7 +21,7 @@ use flowtable::key::bits::BitString;
 use flowtable::trie::Tuning;
 use model::papers::trash_2006::traffic::{Flow, Packet, Rings, src_dst, trash};
 
-use super::cache::{Chained, Tick};
+use super::cache::{BUCKETS, Tick};
 use crate::causes::Cause;
 use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table, median, two};
@@ -154,12 +154,12 @@ struct SharedChained {
 
 impl SharedChained {
     fn new(gc: PassiveGc, hasher: DefaultHashBuilder) -> Self {
-        let buckets = (0..Chained::BUCKETS).map(|_| Mutex::default()).collect();
+        let buckets = (0..BUCKETS).map(|_| Mutex::default()).collect();
         Self { buckets, len: AtomicUsize::new(0), gc, hasher, rover: Mutex::new(0) }
     }
 
     fn chain(&self, hash: u64) -> MutexGuard<'_, Chain> {
-        let bucket = &self.buckets[hash as usize % Chained::BUCKETS];
+        let bucket = &self.buckets[hash as usize % BUCKETS];
         bucket.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -176,7 +176,7 @@ impl SharedChained {
                         oldest = Some((last_use, *rover, key));
                     }
                 }
-                *rover = (*rover + 1) % Chained::BUCKETS;
+                *rover = (*rover + 1) % BUCKETS;
             }
             if let Some((_, bucket, key)) = oldest {
                 self.remove(bucket as u64, key);

@@ -4,7 +4,7 @@ use std::hash::BuildHasher;
 
 use flowtable::eviction::SecondChance;
 use flowtable::hash::source_index::SourceIndex;
-use flowtable::{ChainedCache, SourceHashCache};
+use flowtable::{BoundedCache, SourceHashCache};
 use hashbrown::{HashMap, HashTable};
 
 use super::packets::{Name, Packet};
@@ -56,7 +56,7 @@ impl<const WAYS: usize> Cache for Sets<WAYS> {
     }
 }
 
-pub(crate) struct Chained<S>(pub(crate) ChainedCache<Name, u32, SecondChance, S>);
+pub(crate) struct Chained<S>(pub(crate) BoundedCache<Name, u32, SecondChance, S>);
 
 impl<S: BuildHasher> Chained<S> {
     /// Looks up at most `N` packets.

@@ -1,4 +1,4 @@
-//! Operations of a `TrashMap`, a `FlowCache`, an `EphemeralStore`, a `ChainedCache`, a
+//! Operations of a `TrashMap`, a `FlowCache`, an `EphemeralStore`, a `BoundedCache`, a
 //! `RouteTable`, a `SocketTable` and the tables for many threads, each in a function of its own:
 //! `ci/instructions.sh` counts their instructions.
 

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use flowtable::{ChainedCache, DefaultHashBuilder, EphemeralStore, Timestamp};
+use flowtable::{BoundedCache, DefaultHashBuilder, EphemeralStore, Timestamp};
 
 use super::COUNT;
 
@@ -34,7 +34,7 @@ fn count_ephemeral_hit(store: &mut Store, tags: &[u64]) -> u64 {
 }
 
 #[inline(never)]
-fn count_cache_hit(cache: &mut ChainedCache<u128, u64>, keys: &[u128]) -> u64 {
+fn count_cache_hit(cache: &mut BoundedCache<u128, u64>, keys: &[u128]) -> u64 {
     keys.iter().map(|key| cache.get(key).copied().unwrap_or(1)).sum()
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn count() {
     assert_eq!(black_box(count_ephemeral_new(&mut store, &tags(2))), COUNT);
     assert_eq!(black_box(count_ephemeral_hit(&mut store, &tags(2))), COUNT);
     let policy = flowtable::eviction::SecondChance::new();
-    let cache = ChainedCache::with_parts(COUNT as usize, policy, hasher);
+    let cache = BoundedCache::with_parts(COUNT as usize, policy, hasher);
     let mut cache = cache.expect("there is memory");
     let keys = super::keys(0);
     cache.extend(keys.iter().map(|key| (*key, 1)));

@@ -1,6 +1,7 @@
 //! Scripts of operations on a cache and its reference model.
 
-pub mod chained;
+pub mod bounded;
+pub mod chains;
 pub mod filter;
 pub mod sets;
 

@@ -208,7 +208,7 @@ fn a_panic_of_clone_or_of_the_last_drop_only_leaks() {
     }
 }
 
-type Chains = ChainedCache<Counted, Counted, Lru, Weak>;
+type Chains = BoundedCache<Counted, Counted, Lru, Weak>;
 
 fn check_chains(cache: &Chains) {
     cache.validate().unwrap();

@@ -1,6 +1,6 @@
 //! The classifier: finds the path of a packet by its flow, which is cached.
 
-use flowtable::{ChainedCache, FlowKey};
+use flowtable::{BoundedCache, FlowKey};
 
 use super::checksum;
 use super::{Datagram, Function, Port, Refusal, Routes, Traffic};
@@ -29,13 +29,13 @@ impl PathId {
 /// A cache of the paths of flows. It is bounded, since senders can generate flows without end.
 #[derive(Debug)]
 pub struct Classifier {
-    flows: ChainedCache<FlowKey, PathId>,
+    flows: BoundedCache<FlowKey, PathId>,
     routes: Routes,
 }
 
 impl Default for Classifier {
     fn default() -> Self {
-        let flows = ChainedCache::new(Self::MAX_FLOWS).expect("some megabytes are there");
+        let flows = BoundedCache::new(Self::MAX_FLOWS).expect("some megabytes are there");
         Self { flows, routes: Routes::default() }
     }
 }

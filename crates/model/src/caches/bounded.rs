@@ -1,4 +1,4 @@
-//! `ChainedCache` compared with a reference model: one list of all entries.
+//! `BoundedCache` compared with a reference model: one list of all entries.
 
 use core::fmt::Debug;
 use core::hash::{BuildHasher, Hash};
@@ -6,7 +6,7 @@ use core::hash::{BuildHasher, Hash};
 use flowtable::cache::{CacheError, Inserted, Statistics};
 use flowtable::eviction::{EntryStats, Eviction};
 use flowtable::memory::{Allocator, Global};
-use flowtable::{ChainedCache, Timestamp};
+use flowtable::{BoundedCache, Timestamp};
 
 use super::{Lockstep, Make, Name, Step};
 
@@ -167,7 +167,7 @@ impl<K: Clone + PartialEq, V: Clone, P: Eviction> ChainsModel<K, V, P> {
 /// A cache and its reference model.
 #[derive(Clone, Debug)]
 pub struct CheckedChains<K, V, P, S, A: Allocator + Clone = Global> {
-    ours: ChainedCache<K, V, P, S, A>,
+    ours: BoundedCache<K, V, P, S, A>,
     model: ChainsModel<K, V, P>,
     access: AccessBy,
     /// Whether the next access is by hash.
@@ -205,7 +205,7 @@ where
         memory: A,
     ) -> Result<Self, CacheError> {
         let model = ChainsModel::new(capacity, policy.clone());
-        let ours = ChainedCache::with_parts_in(capacity, policy, hasher, memory)?;
+        let ours = BoundedCache::with_parts_in(capacity, policy, hasher, memory)?;
         Ok(Self { ours, model, access, by_hash: false, always_one: true })
     }
 

@@ -1,0 +1,596 @@
+//! A bounded cache with an eviction policy.
+
+use core::hash::{BuildHasher, Hash};
+use core::mem;
+
+use equivalent::Equivalent;
+
+use super::entries::Entries;
+use super::{CacheError, Inserted, Statistics};
+use crate::eviction::{Eviction, SecondChance};
+use crate::hash::DefaultHashBuilder;
+use crate::invariant::InvariantError;
+use crate::memory::{Allocator, Global};
+use crate::raw::prefetch::BURST;
+use crate::table::lines::fold;
+
+/// The bytes of entries up to which these are not prefetched: the CPU has them in its caches, and
+/// the instructions cost more than the misses.
+const SMALL: usize = 1 << 20;
+
+/// The maximum number of entries with one hash.
+const EQUAL_HASHES: usize = 8;
+
+/// A bounded cache by key, with an eviction policy.
+///
+/// `S` is the hash: the crate's keyed one, or any other [`BuildHasher`], those without keys in
+/// [`crate::hash`] included. Methods whose names end in `hashed` take a hash computed by the caller
+/// instead, such as an index from the packet. All calls on one cache must use the same hash.
+///
+/// Two rules determine the victim of an insertion: if eight entries have the hash of the new one,
+/// the least recently used of them; otherwise, if the cache is full, the victim of the policy `P`.
+/// So a flood of keys with one hash evicts its own entries. An entry for which there is no room
+/// near its place, because of hashes that are not random, is evicted by the next insertion.
+///
+/// | method | cost |
+/// |---|---|
+/// | `get`, `get_mut`, `peek`, `contains_key` | two cache lines: of the index, and of the entry |
+/// | `get_or_insert_with`, `insert`, `remove`, each key of a batch | O(1), and the policy |
+/// | `new`, `with_parts`, `iter`, `iter_mut`, `retain`, `extract_if`, `clear` | O(capacity) |
+/// | `len`, `allocation_size` | O(1) |
+///
+/// The memory of entries is allocated by the constructor. The cache panics if a policy implemented
+/// by the user returns a vacant slot as victim.
+///
+/// The caches of the papers have chains: see [`ChainedCache`](super::ChainedCache). Here the index
+/// compares twelve tags at once.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::BoundedCache;
+///
+/// let mut names: BoundedCache<&str, u32> = BoundedCache::new(2)?;
+/// for (id, name) in ["a", "b", "c"].into_iter().enumerate() {
+///     names.get_or_insert_with(name, |_| id as u32);
+/// }
+/// assert_eq!((names.len(), names.get("c")), (2, Some(&2)));
+/// assert_eq!(names.statistics().evictions, 1);
+/// # Ok::<(), flowtable::cache::CacheError>(())
+/// ```
+#[doc(alias("lru"))]
+#[derive(Clone)]
+pub struct BoundedCache<K, V, P = SecondChance, S = DefaultHashBuilder, A = Global>
+where
+    A: Allocator + Clone,
+{
+    entries: Entries<K, V, A>,
+    policy: P,
+    hasher: S,
+    equal_hashes: usize,
+    statistics: Statistics,
+}
+
+impl<K, V> BoundedCache<K, V> {
+    /// Creates a cache with this capacity and second-chance eviction.
+    ///
+    /// # Errors
+    ///
+    /// If the capacity is zero, 2^30 or more, or there is no memory for it.
+    pub fn new(capacity: usize) -> Result<Self, CacheError> {
+        Self::with_parts(capacity, SecondChance::new(), DefaultHashBuilder::new())
+    }
+}
+
+impl<K, V, P: Eviction, S> BoundedCache<K, V, P, S> {
+    /// Creates a cache with this capacity, a policy, which must have no entries, and a hash.
+    ///
+    /// # Errors
+    ///
+    /// If the capacity is zero, 2^30 or more, or there is no memory for it.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::hash::BuildHasherDefault;
+    /// use flowtable::BoundedCache;
+    /// use flowtable::eviction::Lru;
+    /// use std::hash::DefaultHasher;
+    ///
+    /// let hasher = BuildHasherDefault::<DefaultHasher>::new();
+    /// let mut cache = BoundedCache::with_parts(1000, Lru::new(), hasher)?;
+    /// _ = cache.insert("a name", 1);
+    /// assert_eq!(cache.get("a name"), Some(&1));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    pub fn with_parts(capacity: usize, policy: P, hasher: S) -> Result<Self, CacheError> {
+        Self::with_parts_in(capacity, policy, hasher, Global)
+    }
+}
+
+impl<K, V, P, S, A: Allocator + Clone> BoundedCache<K, V, P, S, A> {
+    /// Returns the allocator that the cache was created with.
+    #[must_use]
+    pub fn allocator(&self) -> &A {
+        self.entries.allocator()
+    }
+
+    /// Does not evict entries whose hashes are equal, or have no room near their places.
+    pub(super) fn without_eviction(self) -> Self {
+        Self { equal_hashes: usize::MAX, ..self }
+    }
+
+    /// Returns the maximum number of entries.
+    #[must_use]
+    pub const fn capacity(&self) -> usize {
+        self.entries.capacity()
+    }
+
+    /// Returns the number of entries.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Returns whether there are no entries.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the counters of lookups and insertions.
+    #[must_use]
+    pub const fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+
+    #[inline]
+    pub(super) fn entries(&self) -> &Entries<K, V, A> {
+        &self.entries
+    }
+
+    pub(super) fn entries_mut(&mut self) -> &mut Entries<K, V, A> {
+        &mut self.entries
+    }
+
+    /// Checks the invariants, for tests. O(capacity).
+    ///
+    /// # Errors
+    ///
+    /// The first invariant that does not hold.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut cache: flowtable::BoundedCache<u32, ()> = flowtable::BoundedCache::new(10)?;
+    /// for key in 0..100 {
+    ///     _ = cache.insert(key, ());
+    ///     assert_eq!(cache.validate(), Ok(()));
+    /// }
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    #[doc(hidden)]
+    pub fn validate(&self) -> Result<(), InvariantError> {
+        self.entries.validate()
+    }
+}
+
+impl<K, V, P: Eviction, S, A: Allocator + Clone> BoundedCache<K, V, P, S, A> {
+    /// Creates a cache as [`with_parts`](BoundedCache::with_parts), whose memory is from `memory`,
+    /// but for that of the policy, which may be.
+    ///
+    /// # Errors
+    ///
+    /// If the capacity is zero, 2^30 or more, or there is no memory for it.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::eviction::SecondChance;
+    /// use flowtable::{BoundedCache, DefaultHashBuilder};
+    ///
+    /// let arena = bumpalo::Bump::new();
+    /// let (policy, hasher) = (SecondChance::new_in(&arena), DefaultHashBuilder::with_seed(7));
+    /// let mut names = BoundedCache::with_parts_in(1000, policy, hasher, &arena)?;
+    /// _ = names.insert("a name", 1);
+    /// assert!(names.allocator().allocated_bytes() > 1000 * 24);
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    pub fn with_parts_in(
+        capacity: usize,
+        mut policy: P,
+        hasher: S,
+        memory: A,
+    ) -> Result<Self, CacheError> {
+        let (entries, statistics) = (Entries::new_in(capacity, memory)?, Statistics::default());
+        // Insertions allocate nothing.
+        policy.try_reserve(capacity as u32 - 1).map_err(|_| CacheError::NoMemory)?;
+        Ok(Self { entries, policy, hasher, equal_hashes: EQUAL_HASHES, statistics })
+    }
+
+    /// Returns the number of bytes allocated, those of the policy included.
+    #[must_use]
+    pub fn allocation_size(&self) -> usize {
+        self.entries.allocation_size() + self.policy.allocation_size()
+    }
+}
+
+impl<K, V, P, S, A> BoundedCache<K, V, P, S, A>
+where
+    K: Eq + Hash,
+    P: Eviction,
+    S: BuildHasher,
+    A: Allocator + Clone,
+{
+    /// Returns the hash of a key, for the methods that take one.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut cache: flowtable::BoundedCache<&str, u32> = flowtable::BoundedCache::new(100)?;
+    /// let hash = cache.hash_of("name");
+    /// _ = cache.insert("name", 1);
+    /// assert_eq!(cache.get_hashed(hash, "name"), Some(&1));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn hash_of<Q>(&self, key: &Q) -> u64
+    where
+        Q: Hash + ?Sized,
+    {
+        self.hasher.hash_one(key)
+    }
+
+    /// Returns the value of `key`.
+    #[inline(always)]
+    pub fn get<Q>(&mut self, key: &Q) -> Option<&V>
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        self.get_hashed(self.hash_of(key), key)
+    }
+
+    /// Returns a mutable reference to the value of `key`.
+    #[inline(always)]
+    pub fn get_mut<Q>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        self.get_mut_hashed(self.hash_of(key), key)
+    }
+
+    /// Returns whether `key` has a value, without recording a use or a hit.
+    #[inline]
+    #[must_use]
+    pub fn contains_key<Q>(&self, key: &Q) -> bool
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        self.peek(key).is_some()
+    }
+
+    /// Returns the value of `key` without recording a use or a hit.
+    #[inline]
+    #[must_use]
+    pub fn peek<Q>(&self, key: &Q) -> Option<&V>
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        self.peek_hashed(self.hash_of(key), key)
+    }
+
+    /// Returns a mutable reference to the value of `key`, after inserting the result of `make` if
+    /// the key is absent.
+    ///
+    /// An evicted entry is dropped; [`insert`](Self::insert) returns it instead.
+    ///
+    /// # Panics
+    ///
+    /// If the cache is full and the policy has no victim. Policies of this crate always have one.
+    pub fn get_or_insert_with(&mut self, key: K, make: impl FnOnce(&K) -> V) -> &mut V {
+        self.get_or_insert_with_hashed(self.hash_of(&key), key, make)
+    }
+
+    /// Inserts or replaces the value of `key`. A new entry may evict another one.
+    ///
+    /// If the cache is full and the policy has no victim, `evicted` is the new entry. Policies of
+    /// this crate always have a victim.
+    pub fn insert(&mut self, key: K, value: V) -> Inserted<K, V> {
+        self.insert_hashed(self.hash_of(&key), key, value)
+    }
+
+    /// Removes `key` and returns its value.
+    pub fn remove<Q>(&mut self, key: &Q) -> Option<V>
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        self.remove_hashed(self.hash_of(key), key)
+    }
+
+    /// Calls `each` with the index of each key in `keys` and a mutable reference to its value, in
+    /// order. Cache misses overlap.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::BoundedCache;
+    ///
+    /// let mut bytes: BoundedCache<u16, u64> = BoundedCache::new(100)?;
+    /// _ = bytes.insert(443, 0);
+    /// let mut unknown = vec![];
+    /// bytes.get_batch_mut(&[443, 53, 443], |packet, flow| match flow {
+    ///     Some(bytes) => *bytes += 100,
+    ///     None => unknown.push(packet),
+    /// });
+    /// assert_eq!((bytes.peek(&443), unknown), (Some(&200), vec![1]));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    pub fn get_batch_mut<Q>(&mut self, keys: &[Q], mut each: impl FnMut(usize, Option<&mut V>))
+    where
+        Q: Hash + Equivalent<K>,
+    {
+        for (burst, keys) in keys.chunks(BURST).enumerate() {
+            let mut hashes = [0; BURST];
+            hashes.iter_mut().zip(keys).for_each(|(hash, key)| *hash = self.hash_of(key));
+            let each = |index, value: Option<&mut V>| each(burst * BURST + index, value);
+            self.get_batch_mut_hashed(&hashes[..keys.len()], keys, each);
+        }
+    }
+}
+
+impl<K, V, P: Eviction, S, A: Allocator + Clone> BoundedCache<K, V, P, S, A> {
+    /// Retains the entries for which `keep` returns true.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut routes: flowtable::BoundedCache<u32, u16> = flowtable::BoundedCache::new(100)?;
+    /// for host in 0..10 {
+    ///     _ = routes.insert(host, 1);
+    /// }
+    /// *routes.get_mut(&4).unwrap() = 2;
+    /// // The router at port 1 has failed.
+    /// routes.retain(|_, port| *port != 1);
+    /// assert!(routes.iter().eq([(&4, &2)]));
+    /// assert_eq!((routes.remove(&4), routes.is_empty()), (Some(2), true));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
+        self.extract_if(|key, value| !keep(key, value)).for_each(drop);
+    }
+
+    /// Removes the entries for which `is_removed` returns true, and returns them. Those after the
+    /// last one that the iterator has returned stay.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut ages: flowtable::BoundedCache<u32, u16> = flowtable::BoundedCache::new(100)?;
+    /// ages.extend((0..10).map(|host| (host, host as u16)));
+    /// assert_eq!(ages.extract_if(|_, age| *age > 6).map(|(host, _)| host).sum::<u32>(), 24);
+    /// assert_eq!((ages.len(), (&ages).into_iter().len()), (7, 7));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    pub fn extract_if(
+        &mut self,
+        mut is_removed: impl FnMut(&K, &mut V) -> bool,
+    ) -> impl Iterator<Item = (K, V)> {
+        let mut slots = 0..self.entries.slot_count();
+        core::iter::from_fn(move || {
+            let slot = slots.find(|slot| {
+                let entry = self.entries.get_mut(*slot);
+                entry.is_some_and(|entry| is_removed(&entry.key, &mut entry.value))
+            })?;
+            Some(self.remove_at(slot))
+        })
+    }
+
+    /// Removes all entries. If the drop of one panics, those in later slots stay.
+    pub fn clear(&mut self) {
+        self.retain(|_, _| false);
+    }
+
+    /// Removes the entry at a slot.
+    pub(super) fn remove_at(&mut self, slot: u32) -> (K, V) {
+        self.policy.remove(slot);
+        self.entries.remove(slot)
+    }
+
+    /// Records a use of the entry at a slot, and returns a mutable reference to its value.
+    #[inline]
+    pub(super) fn record_use(&mut self, slot: u32) -> &mut V {
+        self.policy.touch(slot);
+        self.entries.record_use(slot)
+    }
+
+    /// Returns the next victim of the policy.
+    pub(super) fn victim(&mut self) -> Option<u32> {
+        let Self { policy, entries, .. } = self;
+        policy.victim(|slot| entries.examine(slot))
+    }
+
+    /// Returns the victim of an insertion with this hash, if it must evict.
+    fn victim_for(&mut self, hash: u32) -> Option<u32> {
+        // Called for each insertion, as policies count the calls.
+        let is_due = self.policy.is_due(self.len());
+        let victim = match self.equal_hashes {
+            usize::MAX => None,
+            limit => self.entries.victim_of_hash(hash, limit).or(self.entries.overflowed()),
+        };
+        match victim {
+            None if is_due || self.len() >= self.capacity() => self.victim(),
+            victim => victim,
+        }
+    }
+}
+
+impl<K: Eq, V, P: Eviction, S, A: Allocator + Clone> BoundedCache<K, V, P, S, A> {
+    /// Returns the value of `key`, given its hash, which must always be the same for equal keys.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut cache: flowtable::BoundedCache<&str, u32> = flowtable::BoundedCache::new(100)?;
+    /// let hash = 0x51cc_c178; // from the network card, as all hashes of this cache
+    /// _ = cache.insert_hashed(hash, "flow", 1);
+    /// *cache.get_mut_hashed(hash, "flow").unwrap() += 1;
+    /// *cache.get_or_insert_with_hashed(hash, "flow", |_| unreachable!("it exists")) += 1;
+    /// cache.get_batch_mut_hashed(&[hash; 2], &["flow"; 2], |_, value| *value.unwrap() += 1);
+    /// assert_eq!(cache.get_hashed(hash, "flow"), Some(&5));
+    /// assert_eq!(cache.peek_hashed(hash, "flow"), Some(&5));
+    /// assert_eq!(cache.remove_hashed(hash, "flow"), Some(5));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    #[inline(always)]
+    pub fn get_hashed<Q>(&mut self, hash: u64, key: &Q) -> Option<&V>
+    where
+        Q: Equivalent<K> + ?Sized,
+    {
+        self.get_mut_hashed(hash, key).map(|value| &*value)
+    }
+
+    /// Returns a mutable reference to the value of `key`, given its hash.
+    #[inline(always)]
+    pub fn get_mut_hashed<Q>(&mut self, hash: u64, key: &Q) -> Option<&mut V>
+    where
+        Q: Equivalent<K> + ?Sized,
+    {
+        let used = self.entries.use_entry(fold(hash), |stored| key.equivalent(stored));
+        self.statistics.count_lookup(used.is_some());
+        let (slot, value) = used?;
+        self.policy.touch(slot);
+        Some(value)
+    }
+
+    /// Returns the value of `key`, given its hash, without recording a use or a hit.
+    #[inline]
+    #[must_use]
+    pub fn peek_hashed<Q>(&self, hash: u64, key: &Q) -> Option<&V>
+    where
+        Q: Equivalent<K> + ?Sized,
+    {
+        let slot = self.entries.find(fold(hash), |stored| key.equivalent(stored))?;
+        Some(&self.entries.entry(slot).value)
+    }
+
+    /// Inserts or replaces the value of `key`, given its hash. See [`insert`](Self::insert).
+    pub fn insert_hashed(&mut self, hash: u64, key: K, value: V) -> Inserted<K, V> {
+        let found = self.entries.find(fold(hash), |stored| key == *stored);
+        if let Some(slot) = found {
+            let previous = Some(mem::replace(self.record_use(slot), value));
+            return Inserted { previous, evicted: None };
+        }
+        self.insert_new(fold(hash), key, value).1
+    }
+
+    /// Returns a mutable reference to the value of `key`, given its hash, after inserting the
+    /// result of `make` if the key is absent. See [`get_or_insert_with`](Self::get_or_insert_with).
+    ///
+    /// # Panics
+    ///
+    /// If the cache is full and the policy has no victim. Policies of this crate always have one.
+    pub fn get_or_insert_with_hashed(
+        &mut self,
+        hash: u64,
+        key: K,
+        make: impl FnOnce(&K) -> V,
+    ) -> &mut V {
+        let hash = fold(hash);
+        let found = self.entries.find(hash, |stored| key == *stored);
+        self.statistics.count_lookup(found.is_some());
+        if let Some(slot) = found {
+            return self.record_use(slot);
+        }
+        let value = make(&key);
+        let slot = self.insert_new(hash, key, value).0;
+        &mut self.entries.entry_mut(slot.expect("the policy of a full cache has no victim")).value
+    }
+
+    /// Inserts an entry, whose key must be absent. Returns its slot, unless the cache is full and
+    /// the policy has no victim.
+    pub(super) fn insert_new(
+        &mut self,
+        hash: u32,
+        key: K,
+        value: V,
+    ) -> (Option<u32>, Inserted<K, V>) {
+        let evicted = self.victim_for(hash).map(|slot| self.remove_at(slot));
+        if self.len() >= self.capacity() {
+            return (None, Inserted { previous: None, evicted: Some((key, value)) });
+        }
+        match self.entries.insert(hash, key, value) {
+            Ok(slot) => {
+                self.policy.insert(slot, 0);
+                self.statistics.count_insertion(evicted.is_some());
+                (Some(slot), Inserted { previous: None, evicted })
+            }
+            // An evicting cache has room for one without a place in its lines.
+            Err(entry) => (None, Inserted { previous: None, evicted: Some(entry) }),
+        }
+    }
+
+    /// Removes `key`, given its hash, and returns its value.
+    pub fn remove_hashed<Q>(&mut self, hash: u64, key: &Q) -> Option<V>
+    where
+        Q: Equivalent<K> + ?Sized,
+    {
+        let slot = self.entries.find(fold(hash), |stored| key.equivalent(stored))?;
+        Some(self.remove_at(slot).1)
+    }
+
+    /// Calls `each` with the index of each key in `keys` and a mutable reference to its value, in
+    /// order, given the hashes. Cache misses overlap.
+    ///
+    /// # Panics
+    ///
+    /// If `hashes` and `keys` differ in length.
+    pub fn get_batch_mut_hashed<Q>(
+        &mut self,
+        hashes: &[u64],
+        keys: &[Q],
+        mut each: impl FnMut(usize, Option<&mut V>),
+    ) where
+        Q: Equivalent<K>,
+    {
+        assert_eq!(keys.len(), hashes.len(), "one hash for each key");
+        for (burst, (hashes, keys)) in hashes.chunks(BURST).zip(keys.chunks(BURST)).enumerate() {
+            self.prefetch(hashes);
+            let found = self.entries.find_burst(hashes, keys);
+            for (index, slot) in found[..keys.len()].iter().enumerate() {
+                self.statistics.count_lookup(slot.is_some());
+                each(burst * BURST + index, slot.map(|slot| self.record_use(slot)));
+            }
+        }
+    }
+
+    /// Prefetches the lines of the index, then the entries that they lead to.
+    #[inline]
+    fn prefetch(&self, hashes: &[u64]) {
+        if self.capacity().saturating_mul(size_of::<(K, V)>()) <= SMALL {
+            return;
+        }
+        hashes.iter().for_each(|&hash| self.entries.prefetch_line(fold(hash)));
+        hashes.iter().for_each(|&hash| self.entries.prefetch_entry(fold(hash)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A unit test, as it needs hashes with one home in the index.
+    #[test]
+    #[cfg_attr(miri, ignore = "no unsafe code, and long")]
+    fn hashes_with_one_home_fill_a_segment_and_then_evict_each_other() {
+        let mut cache = BoundedCache::new(2000).unwrap();
+        // The first of 256 lines.
+        for hash in (0..).filter(|hash| fold(*hash) & 0xff_0000 == 0).take(1500) {
+            _ = cache.insert_hashed(hash, hash, ());
+            assert_eq!(cache.peek_hashed(hash, &hash), Some(&()));
+        }
+        cache.validate().unwrap();
+        // 64 lines of 12 slots, and one entry more.
+        assert_eq!(cache.len(), 769);
+    }
+}
