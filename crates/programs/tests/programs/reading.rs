@@ -9,6 +9,9 @@ use capture::data::{
     interface, pcap, section, simple, udp,
 };
 use capture::{Capture, End, decompressed};
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
 
 /// Returns the time and the source port of each packet, and the number of damages.
 fn read(bytes: &[u8]) -> (Vec<(u64, u16)>, u64) {
@@ -347,4 +350,26 @@ fn parts_without_contents_are_interruptible() {
         calls += 1;
     }
     assert!((4..=6).contains(&calls), "{calls}");
+}
+
+/// Captures with random changes, and with their last bytes repeated: no panic, and linear work.
+#[test]
+fn the_work_for_changed_captures_is_linear() {
+    let (mut random, seeds) = (StdRng::seed_from_u64(7), capture::data::seeds());
+    for round in 0..1000 {
+        let mut bytes = seeds[random.random_range(0..seeds.len())].clone();
+        for _ in 0..random.random_range(0..4) {
+            let at = random.random_range(0..bytes.len());
+            bytes[at] = *[0, 1, 6, 0x7f, 0xff, random.random()].choose(&mut random).expect("six");
+        }
+        if round % 2 == 0 {
+            let tail = bytes.split_off(bytes.len() - bytes.len().min(random.random_range(1..40)));
+            bytes.extend(tail.iter().cycle().take(1 << 14));
+        }
+        let size = bytes.len() as u64;
+        let Ok(mut capture) = Capture::memory(bytes) else { continue };
+        while capture.next_frame().is_some() {}
+        let bound = 20 * (capture.offset() + size) + (1 << 19);
+        assert!(capture.work() <= bound, "round {round}: {} of {bound}", capture.work());
+    }
 }
