@@ -6,17 +6,13 @@ use core::mem;
 use equivalent::Equivalent;
 
 use super::entries::Entries;
-use super::{CacheError, Inserted, Statistics};
+use super::{CacheError, Inserted, SMALL, Statistics};
 use crate::eviction::{Eviction, SecondChance};
 use crate::hash::DefaultHashBuilder;
 use crate::invariant::InvariantError;
 use crate::memory::{Allocator, Global};
 use crate::raw::prefetch::BURST;
 use crate::table::lines::fold;
-
-/// The bytes of entries up to which these are not prefetched: the CPU has them in its caches, and
-/// the instructions cost more than the misses.
-const SMALL: usize = 1 << 20;
 
 /// The maximum number of entries with one hash.
 const EQUAL_HASHES: usize = 8;

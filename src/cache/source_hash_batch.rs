@@ -2,6 +2,7 @@
 
 use equivalent::Equivalent;
 
+use super::SMALL;
 use super::replacement::Replacement;
 use super::source_hash::{Sets, SourceHashCache};
 use super::tag::Generation;
@@ -103,14 +104,24 @@ impl<K: Eq, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WA
         Q: Equivalent<K>,
     {
         assert_eq!(keys.len(), indices.len(), "one index for each key");
-        indices.iter().take(PREFETCH_DISTANCE).for_each(|&index| self.prefetch(index));
+        let ahead = prefetched(&self.sets, indices);
+        ahead.iter().take(PREFETCH_DISTANCE).for_each(|&index| self.prefetch(index));
         for (position, (&index, key)) in indices.iter().zip(keys).enumerate() {
-            if let Some(&next) = indices.get(position + PREFETCH_DISTANCE) {
+            if let Some(&next) = ahead.get(position + PREFETCH_DISTANCE) {
                 self.prefetch(next);
             }
             each(position, self.get_mut(index, key));
         }
     }
+}
+
+/// Returns the indices whose sets are prefetched: none in a small cache, where a batch is a loop.
+#[inline]
+fn prefetched<'a, K, V, const WAYS: usize, A: Allocator>(
+    sets: &Sets<K, V, WAYS, A>,
+    indices: &'a [SourceIndex],
+) -> &'a [SourceIndex] {
+    if sets.allocation_size() > SMALL { indices } else { &[] }
 }
 
 /// Looks up a batch of keys, borrowing the sets for the lifetime of the results, and calls `count`
@@ -126,10 +137,11 @@ fn lookup_batch<'a, K, V, Q: Equivalent<K>, const WAYS: usize, A: Allocator>(
 ) {
     assert_eq!(keys.len(), indices.len(), "one index for each key");
     let found = results_for(keys.len(), found);
-    let first = indices.iter().take(PREFETCH_DISTANCE);
+    let ahead = prefetched(sets, indices);
+    let first = ahead.iter().take(PREFETCH_DISTANCE);
     first.for_each(|index| sets.prefetch(index.get() as usize));
     for (position, ((&index, key), found)) in indices.iter().zip(keys).zip(found).enumerate() {
-        if let Some(next) = indices.get(position + PREFETCH_DISTANCE) {
+        if let Some(next) = ahead.get(position + PREFETCH_DISTANCE) {
             sets.prefetch(next.get() as usize);
         }
         let set = sets.get(index.get() as usize);
