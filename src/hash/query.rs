@@ -36,7 +36,7 @@ use equivalent::Equivalent;
 /// [`trash`](crate::trash#hashes). To use the hash that a network card delivers, give the structure
 /// the hasher [`Rss`](crate::hash::Rss).
 ///
-/// It is passed by value, with the key borrowed; [`as_ref`](Self::as_ref) borrows an owned one.
+/// It is passed by reference, or by value with the key borrowed, as by [`as_ref`](Self::as_ref).
 ///
 /// # Example
 ///
@@ -50,7 +50,7 @@ use equivalent::Equivalent;
 /// assert_eq!(*ports.entry_ref(https).or_insert(8443), 8443);
 ///
 /// let stored = Prehashed { hash: https.hash, key: String::from("https") };
-/// assert!(ports.contains_key(stored.as_ref()));
+/// assert!(ports.contains_key(&stored) && ports.contains_key(stored.as_ref()));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Prehashed<Q> {
@@ -61,7 +61,7 @@ pub struct Prehashed<Q> {
 }
 
 impl<Q> Prehashed<Q> {
-    /// Borrows the key: `&Prehashed<Q>` to `Prehashed<&Q>`, which is a [`Query`].
+    /// Borrows the key, for methods that take `Prehashed<&Q>` only.
     #[inline]
     #[must_use]
     pub const fn as_ref(&self) -> Prehashed<&Q> {
@@ -72,7 +72,7 @@ impl<Q> Prehashed<Q> {
 /// A key to look up among keys of type `K`: a reference, or a reference with its hash.
 ///
 /// `&Q` is a query if `Q` is `Hash` and [`Equivalent<K>`], as every borrowed form of `K` is;
-/// [`Prehashed<&Q>`](Prehashed) then is one, too.
+/// `&Prehashed<Q>` and `Prehashed<&Q>` then are, too.
 ///
 /// # Contract
 ///
@@ -146,6 +146,20 @@ impl<K: ?Sized, Q: Hash + Equivalent<K> + ?Sized> Query<K> for Prehashed<&Q> {
     #[inline(always)]
     fn key(&self) -> &Q {
         self.key
+    }
+
+    #[inline(always)]
+    fn hash_with<S: BuildHasher>(&self, _: &S) -> u64 {
+        self.hash
+    }
+}
+
+impl<K: ?Sized, Q: Hash + Equivalent<K>> Query<K> for &Prehashed<Q> {
+    type Key = Q;
+
+    #[inline(always)]
+    fn key(&self) -> &Q {
+        &self.key
     }
 
     #[inline(always)]

@@ -31,8 +31,8 @@ impl<T> Burst<'_, T> {
 }
 
 impl<T, A: Allocator + Clone> Table<T, A> {
-    /// Takes up to [`BURST`] hashes through the first two stages, and returns their number; the
-    /// caller compares.
+    /// Takes the first hashes, up to [`BURST`], through the first two stages, and returns their
+    /// number; the caller compares.
     #[inline(always)]
     pub(crate) fn find_candidates<'t>(
         &'t self,
@@ -40,7 +40,7 @@ impl<T, A: Allocator + Clone> Table<T, A> {
         burst: &mut Burst<'t, T>,
     ) -> usize {
         let mut count = 0;
-        for (hash, own) in hashes.zip(&mut burst.hashes) {
+        for (own, hash) in burst.hashes.iter_mut().zip(hashes) {
             *own = hash;
             self.directory.segment(hash).prefetch_group(self.home(hash));
             count += 1;

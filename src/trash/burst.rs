@@ -47,13 +47,12 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         I: IntoIterator<Item: Query<K>, IntoIter: Clone>,
     {
         let mut keys = keys.into_iter();
-        let (mut ahead, mut first) = (keys.clone(), 0);
-        let mut burst = Burst::new();
+        let (mut burst, mut first) = (Burst::new(), 0);
         loop {
-            let count = self.stages(ahead.by_ref().take(BURST), &mut burst);
-            let Burst { hashes, candidates } = &burst;
-            let found = hashes[..count].iter().zip(&candidates[..count]);
-            for (at, ((&hash, &entry), key)) in found.zip(&mut keys).enumerate() {
+            // Clones of an iterator over a slice make counted loops.
+            let count = self.stages(keys.clone(), &mut burst);
+            let lookups = burst.hashes.iter().zip(&burst.candidates).zip(keys.clone());
+            for (at, ((&hash, &entry), key)) in lookups.enumerate() {
                 let key = key.key();
                 let found = match entry {
                     Some(entry) if key.equivalent(&entry.0) => Some(entry),
@@ -61,7 +60,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
                 };
                 each(first + at, found.map(|(_, value)| value));
             }
-            if count < BURST {
+            if count < BURST || keys.nth(BURST - 1).is_none() {
                 return;
             }
             first += BURST;
@@ -90,15 +89,15 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         I: IntoIterator<Item: Query<K>, IntoIter: Clone>,
     {
         let mut keys = keys.into_iter();
-        let (mut ahead, mut first) = (keys.clone(), 0);
+        let mut first = 0;
         loop {
             let mut burst = Burst::new();
-            let count = self.stages(ahead.by_ref().take(BURST), &mut burst);
+            let count = self.stages(keys.clone(), &mut burst);
             let hashes = burst.hashes;
-            for (at, (&hash, key)) in hashes[..count].iter().zip(&mut keys).enumerate() {
+            for (at, (&hash, key)) in hashes.iter().zip(keys.clone()).enumerate() {
                 each(first + at, self.find_mut(hash, key.key()));
             }
-            if count < BURST {
+            if count < BURST || keys.nth(BURST - 1).is_none() {
                 return;
             }
             first += BURST;
