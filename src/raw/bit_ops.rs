@@ -11,12 +11,34 @@
 //! both copies are plain Rust. Without `std` the CPU cannot be examined, and `FAST` is never true.
 #![allow(unsafe_code)]
 
-/// Returns whether copies with `FAST` may run: the CPU has POPCNT, LZCNT and BMI2.
+/// Returns whether copies with `FAST` may run: the CPU has POPCNT, LZCNT and BMI2. One load and a
+/// comparison, after the first time.
+#[inline]
 pub(crate) fn detect() -> bool {
     #[cfg(all(feature = "std", target_arch = "x86_64"))]
-    return std::is_x86_feature_detected!("popcnt")
-        && std::is_x86_feature_detected!("lzcnt")
-        && std::is_x86_feature_detected!("bmi2");
+    {
+        use core::sync::atomic::{AtomicU8, Ordering};
+
+        const YES: u8 = 1;
+        const NO: u8 = 2;
+        static DETECTED: AtomicU8 = AtomicU8::new(0);
+
+        #[cold]
+        fn detect_once() -> u8 {
+            let is_fast = std::is_x86_feature_detected!("popcnt")
+                && std::is_x86_feature_detected!("lzcnt")
+                && std::is_x86_feature_detected!("bmi2");
+            let detected = if is_fast { YES } else { NO };
+            // Relaxed: each thread stores the same.
+            DETECTED.store(detected, Ordering::Relaxed);
+            detected
+        }
+        // Relaxed: the value publishes no other memory.
+        match DETECTED.load(Ordering::Relaxed) {
+            0 => detect_once() == YES,
+            detected => detected == YES,
+        }
+    }
     #[cfg(not(all(feature = "std", target_arch = "x86_64")))]
     false
 }

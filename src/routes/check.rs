@@ -150,10 +150,7 @@ impl<M: Allocator + Clone> Shortcuts<M> {
 
     /// Checks that the levels agree with the nodes.
     fn validate_levels(&self, nodes: &Nodes<M>) -> Result<(), InvariantError> {
-        let Self { levels, making, .. } = self;
-        ensure(levels.is_none() || making.is_none(), || "there are levels twice")?;
-        let incomplete = making.as_ref().map(|making| &making.levels);
-        let Some(levels) = levels.as_ref().or(incomplete) else { return Ok(()) };
+        let Some(levels) = &self.levels else { return Ok(()) };
         let mut expected = vec![];
         let pushed = nodes.each_entry(|entry| {
             expected.push(entry);
@@ -165,11 +162,6 @@ impl<M: Allocator + Clone> Shortcuts<M> {
         entries.iter_mut().chain(&mut expected).for_each(|entry| entry.id = 0);
         expected.sort_unstable_by_key(|entry| entry.key);
         entries.sort_unstable_by_key(|entry| entry.key);
-        if incomplete.is_some() {
-            // Others are missing.
-            let has = |key: u64| entries.binary_search_by_key(&key, |entry| entry.key).is_ok();
-            expected.retain(|entry| has(entry.key));
-        }
         ensure(
             pushed.is_ok() && entries == expected && levels.len() == entries.len() && is_found,
             || "the levels disagree with the nodes",

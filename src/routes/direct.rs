@@ -19,11 +19,10 @@
 //! 1 is set if there is. An index of a value counts the ones up to its bit, that of the flag
 //! included, which `values` compensates for.
 //!
-//! A table of 128 KiB is allocated when there are [`MAKE_AT`] routes below its six bits and
-//! released when there are fewer than [`DROP_BELOW`]. It is computed in steps, some groups of 64
-//! slots with each update; a slot that is not computed yet refers lookups to the trie. A table of
-//! routes that are collected, cloned or compacted is computed at once. If there is no memory for a
-//! table, the next insertion below its six bits tries again.
+//! A table of 128 KiB is made when there are [`MAKE_AT`] routes below its six bits, and released
+//! when there are fewer than [`DROP_BELOW`]. That takes some ten microseconds: most of its slots
+//! are empty, or read one node each. If there is no memory for a table, the next insertion below
+//! its six bits tries again.
 //!
 //! # Cost
 //!
@@ -40,10 +39,9 @@ use super::key::Key;
 use super::node::{Changed, Node};
 use super::pool::Exhausted;
 use super::search::RouteMatch;
-use super::slot::{Slot, TABLE_END};
-use super::slot_table::{SlotTable, WIDTH, slot_in_table};
+use super::slot::{Slot, SlotTable, TABLE_END, WIDTH, slot_in_table};
 use super::store::{NO_NODE, Nodes};
-use super::stride::{PrefixIndex, SLOTS, STRIDE, first_slot, node_pos};
+use super::stride::{PrefixIndex, SLOTS, STRIDE, first_slot};
 use crate::key::bits::Address;
 use crate::memory::{Allocator, Box};
 use crate::raw::bit_ops::detect;
@@ -55,9 +53,6 @@ const MAKE_AT: u32 = if cfg!(fuzzing) { 48 } else { 4096 };
 /// Number of routes below which a table is released. A quarter of [`MAKE_AT`], so that a table is
 /// not allocated and released in turns.
 const DROP_BELOW: u32 = MAKE_AT / 4;
-
-/// Groups of slots that one update computes of a new table: some microseconds.
-const GROUPS_AT_ONCE: u32 = 4;
 
 /// Numbers of routes of more than six bits, by the first six bits.
 pub(super) type RoutesByFirst = [u32; SLOTS as usize];
@@ -72,12 +67,6 @@ pub(super) struct Direct<M: Allocator + Clone> {
     tables: [SlotTable; SLOTS as usize],
     /// The longest route of up to six bits.
     short: [RouteMatch; SLOTS as usize],
-    /// Numbers of computed groups of slots.
-    computed: [u8; SLOTS as usize],
-    /// The tables with groups that are not computed yet, as a bitmap.
-    unfinished: u64,
-    /// Tables that pay, and were not tried to be allocated yet, as a bitmap.
-    wanted: u64,
     /// Whether the CPU has the instructions of `bit_ops`.
     is_fast: bool,
     memory: M,
@@ -88,9 +77,6 @@ impl<M: Allocator + Clone> Direct<M> {
         let mut direct = Self {
             tables: [const { SlotTable::one(&Slot::NO_ROUTES) }; SLOTS as usize],
             short: [RouteMatch::NONE; SLOTS as usize],
-            computed: [0; SLOTS as usize],
-            unfinished: 0,
-            wanted: 0,
             is_fast: detect(),
             memory: nodes.memory().clone(),
         };
@@ -98,13 +84,20 @@ impl<M: Allocator + Clone> Direct<M> {
         direct
     }
 
-    /// Prepares direct tables, of which none is allocated yet, for the routes of nodes.
-    pub(super) fn of(nodes: &Nodes<M>, routes: &RoutesByFirst) -> Result<Box<Self, M>, Exhausted> {
+    /// Creates direct tables for the routes of nodes, as far as there is memory: those for which
+    /// `is_wanted` returns true.
+    pub(super) fn of(
+        nodes: &Nodes<M>,
+        routes: &RoutesByFirst,
+        is_wanted: impl Fn(u32, u32) -> bool,
+    ) -> Result<Box<Self, M>, Exhausted> {
         let direct = Box::try_new_in(Self::new(nodes), nodes.memory().clone());
         let mut direct = direct.map_err(|_| Exhausted)?;
         for (first, &routes) in (0..).zip(routes) {
             direct.set_table(first, SlotTable::one(Slot::without_table(routes)));
-            direct.wanted |= u64::from(pays(routes)) << first;
+            if is_wanted(first, routes) {
+                direct.make_table(nodes, first);
+            }
         }
         Ok(direct)
     }
@@ -116,16 +109,8 @@ impl<M: Allocator + Clone> Direct<M> {
         routes: &RoutesByFirst,
         old: Option<&Self>,
     ) -> Result<Box<Self, M>, Exhausted> {
-        let mut direct = Self::of(nodes, routes)?;
-        for first in 0..SLOTS {
-            if direct.wanted >> first & 1 != 0 || old.is_some_and(|old| old.has_table(first)) {
-                direct.make_table(first);
-            }
-        }
-        while direct.unfinished != 0 {
-            direct.proceed(nodes);
-        }
-        Ok(direct)
+        let had_table = |first| old.is_some_and(|old| old.has_table(first));
+        Self::of(nodes, routes, |first, routes| pays(routes) || had_table(first))
     }
 
     /// Replaces a table, which is freed.
@@ -135,14 +120,16 @@ impl<M: Allocator + Clone> Direct<M> {
         unsafe { old.free(&self.memory) };
     }
 
-    /// Allocates a table, if there is memory.
-    fn make_table(&mut self, first: u32) {
-        self.wanted &= !(1 << first);
-        if let Some(table) = SlotTable::try_new_in(&self.memory) {
-            self.set_table(first, table);
-            self.computed[first as usize] = 0;
-            self.unfinished |= 1 << first;
+    /// Allocates and computes a table, if there is memory.
+    #[cold]
+    fn make_table(&mut self, nodes: &Nodes<M>, first: u32) {
+        let Some(mut table) = SlotTable::try_new_in(&self.memory) else { return };
+        if let Some(slots) = table.slots_mut() {
+            for (second, group) in (0..SLOTS).zip(slots.chunks_exact_mut(SLOTS as usize)) {
+                compute_group(nodes, first, second, group);
+            }
         }
+        self.set_table(first, table);
     }
 
     /// Returns whether the CPU has the instructions of `bit_ops`.
@@ -164,13 +151,13 @@ impl<M: Allocator + Clone> Direct<M> {
         self.short[first_slot(word) as usize]
     }
 
-    /// Allocates the table if it pays and there is memory, after the insertion of one of that many
+    /// Makes the table if it pays and there is memory, after the insertion of one of that many
     /// routes of more than six bits.
-    pub(super) fn add_route(&mut self, first: u32, routes: u32) {
+    pub(super) fn add_route(&mut self, nodes: &Nodes<M>, first: u32, routes: u32) {
         if !self.has_table(first) {
             self.set_table(first, SlotTable::one(&Slot::EMPTY));
             if pays(routes) {
-                self.make_table(first);
+                self.make_table(nodes, first);
             }
         }
     }
@@ -180,28 +167,6 @@ impl<M: Allocator + Clone> Direct<M> {
     pub(super) fn remove_route(&mut self, first: u32, routes: u32) {
         if routes < DROP_BELOW {
             self.set_table(first, SlotTable::one(Slot::without_table(routes)));
-            self.unfinished &= !(1 << first);
-            self.wanted &= !(1 << first);
-        }
-    }
-
-    /// Computes some more groups of an unfinished table, or allocates a wanted one.
-    #[inline]
-    pub(super) fn proceed(&mut self, nodes: &Nodes<M>) {
-        if self.unfinished != 0 {
-            self.compute_groups(nodes, self.unfinished.trailing_zeros());
-        } else if self.wanted != 0 {
-            self.make_table(self.wanted.trailing_zeros());
-        }
-    }
-
-    fn compute_groups(&mut self, nodes: &Nodes<M>, first: u32) {
-        let from = u32::from(self.computed[first as usize]);
-        let to = SLOTS.min(from + GROUPS_AT_ONCE);
-        self.computed[first as usize] = to as u8;
-        (from..to).for_each(|second| self.update_group(nodes, first, second));
-        if to == SLOTS {
-            self.unfinished &= !(1 << first);
         }
     }
 
@@ -218,64 +183,46 @@ impl<M: Allocator + Clone> Direct<M> {
     ) {
         let word = key.word();
         if is_found && (TABLE_END + 1..=TABLE_END + STRIDE).contains(&len) {
-            if let Some(slot) = self.computed_slot(word) {
+            if let Some(slot) = self.slot_mut(word) {
                 slot.set_routes(changed.bits);
             }
         } else if len > TABLE_END {
             let is_in_slot = |slot: &mut Slot| len <= TABLE_END + STRIDE || !slot.is_above_nodes();
-            if !is_found && self.computed_slot(word).is_some_and(is_in_slot) {
+            if !is_found && self.slot_mut(word).is_some_and(is_in_slot) {
                 self.update_deeper(nodes, word);
             }
         } else if len > 2 * STRIDE {
             let index = key.index(2 * STRIDE, len);
             self.update_routes(nodes, word, (node, index), changed.moved_from);
+        } else if len > STRIDE {
+            self.update_inherited(nodes, first_slot(word));
         } else {
-            self.update_moved(nodes, word, node_pos(len));
-        }
-    }
-
-    /// Recomputes what depends on the indices in the node at a position, given its first bits.
-    #[inline(never)]
-    pub(super) fn update_moved(&mut self, nodes: &Nodes<M>, word: u64, pos: u32) {
-        match pos / STRIDE {
-            0 => self.update_short(nodes),
-            1 => self.update_inherited(nodes, first_slot(word)),
-            2 => self.update_group(nodes, first_slot(word), first_slot(word << STRIDE)),
-            3 => self.update_deeper(nodes, word),
-            _ => {}
+            self.update_short(nodes);
         }
     }
 
     /// Recomputes the routes of up to six bits.
+    #[inline(never)]
     fn update_short(&mut self, nodes: &Nodes<M>) {
         let root = nodes.root();
         for (slot, short) in (0..).zip(&mut self.short) {
-            *short =
-                root.longest(slot).map_or(RouteMatch::NONE, |found| RouteMatch::below(0, found));
+            *short = root.longest(slot).map_or(RouteMatch::NONE, |found| found.at(0));
         }
     }
 
     /// Recomputes the routes of 7 to 12 bits in a table.
+    #[inline(never)]
     fn update_inherited(&mut self, nodes: &Nodes<M>, first: u32) {
         let Some(table) = self.tables[first as usize].slots_mut() else { return };
         let at_6 = nodes.child_of(nodes.root(), first);
         let groups = table.chunks_exact_mut(SLOTS as usize);
-        for (second, group) in (0..self.computed[first as usize].into()).zip(groups) {
+        for (second, group) in (0..SLOTS).zip(groups) {
             let inherited = inherited_of_group(at_6, second);
             let inherit = group.iter_mut().filter(|slot| slot.inherited.len() <= 2 * STRIDE);
             // Most groups have the same route as before: one slot is read.
             for slot in inherit.take_while(|slot| slot.inherited != inherited) {
                 slot.inherited = inherited;
             }
-        }
-    }
-
-    /// Recomputes the slots that begin with these twelve bits.
-    fn update_group(&mut self, nodes: &Nodes<M>, first: u32, second: u32) {
-        let Some(table) = self.tables[first as usize].slots_mut() else { return };
-        if second < self.computed[first as usize].into() {
-            let group = &mut table[(second * SLOTS) as usize..][..SLOTS as usize];
-            compute_group(nodes, first, second, group);
         }
     }
 
@@ -292,9 +239,6 @@ impl<M: Allocator + Clone> Direct<M> {
     ) {
         let (first, second) = (first_slot(word), first_slot(word << STRIDE));
         let Some(table) = self.tables[first as usize].slots_mut() else { return };
-        if second >= self.computed[first as usize].into() {
-            return;
-        }
         let group = &mut table[(second * SLOTS) as usize..][..SLOTS as usize];
         // Replaces the routes of these lengths in the slots of an index.
         let mut replace = |index: PrefixIndex, lens: RangeInclusive<u32>, by: RouteMatch| {
@@ -307,7 +251,7 @@ impl<M: Allocator + Clone> Direct<M> {
         if !node.has(changed) {
             let shorter = node.longest_above(changed).map_or_else(
                 || inherited_of_group(nodes.child_of(nodes.root(), first), second),
-                |found| RouteMatch::below(pos, found),
+                |found| found.at(pos),
             );
             let len = pos + changed.level();
             replace(changed, len..=len, shorter);
@@ -325,7 +269,7 @@ impl<M: Allocator + Clone> Direct<M> {
     /// Recomputes the slot of these bits after a change below the node at bit 18, or of that
     /// node itself, if it has no routes any more.
     pub(super) fn update_deeper(&mut self, nodes: &Nodes<M>, word: u64) {
-        let Some(slot) = self.computed_slot(word) else { return };
+        let Some(slot) = self.slot_mut(word) else { return };
         let old = mem::replace(&mut slot.node, NO_NODE);
         slot.copy_node(nodes, nodes.node_at_18(word));
         if slot.node != old {
@@ -336,9 +280,6 @@ impl<M: Allocator + Clone> Direct<M> {
 
     /// Sets the nodes of the slots that begin with the same twelve bits.
     pub(super) fn update_nodes(&mut self, nodes: &Nodes<M>, word: u64) {
-        if self.computed_slot(word).is_none() {
-            return;
-        }
         let Some(table) = self.tables[first_slot(word) as usize].slots_mut() else { return };
         let group = &mut table[slot_in_table(word) & !(SLOTS as usize - 1)..][..SLOTS as usize];
         // The other slots have no nodes.
@@ -347,11 +288,11 @@ impl<M: Allocator + Clone> Direct<M> {
         }
     }
 
-    /// Returns the slot of these bits, if it has been computed.
+    /// Returns the slot of these bits, if there is a table.
     #[inline]
-    fn computed_slot(&mut self, word: u64) -> Option<&mut Slot> {
+    fn slot_mut(&mut self, word: u64) -> Option<&mut Slot> {
         let table = self.tables[first_slot(word) as usize].slots_mut()?;
-        Some(&mut table[slot_in_table(word)]).filter(|slot| slot.is_computed())
+        Some(&mut table[slot_in_table(word)])
     }
 
     /// Returns the allocated bytes of the tables alone.
@@ -373,26 +314,19 @@ impl<M: Allocator + Clone> Direct<M> {
     pub(super) fn is_consistent(&self, nodes: &Nodes<M>, routes: &RoutesByFirst) -> bool {
         let expected = Self::new(nodes);
         let is_table_consistent = |first: u32, table: &[Slot; WIDTH]| {
-            let computed = u32::from(self.computed[first as usize]);
             let groups = (0..SLOTS).zip(table.chunks(SLOTS as usize));
-            (self.unfinished >> first & 1 != 0) == (computed < SLOTS)
-                && groups.into_iter().all(|(second, group)| {
-                    let mut expected = [Slot::EMPTY; SLOTS as usize];
-                    if second < computed {
-                        compute_group(nodes, first, second, &mut expected);
-                    }
-                    group == expected
-                })
+            groups.into_iter().all(|(second, group)| {
+                let mut expected = [Slot::EMPTY; SLOTS as usize];
+                compute_group(nodes, first, second, &mut expected);
+                group == expected
+            })
         };
         let tables = || (0..).zip(&self.tables);
         self.short == expected.short
             && tables().zip(routes).all(|((first, table), &routes)| match table.slots() {
                 Some(table) => routes >= DROP_BELOW && is_table_consistent(first, table),
                 // Also of many routes, if there was no memory.
-                None => {
-                    self.unfinished >> first & 1 == 0
-                        && table.slot(0) == Slot::without_table(routes)
-                }
+                None => table.slot(0) == Slot::without_table(routes),
             })
     }
 }
@@ -411,7 +345,7 @@ const fn pays(routes: u32) -> bool {
 /// Returns the longest route of 7 to 12 bits for the slots of a group.
 fn inherited_of_group(at_6: Option<&Node>, second: u32) -> RouteMatch {
     let found = at_6.and_then(|node| node.longest(second));
-    found.map_or(RouteMatch::NONE, |found| RouteMatch::below(STRIDE, found))
+    found.map_or(RouteMatch::NONE, |found| found.at(STRIDE))
 }
 
 /// Returns the longest route of 7 to 18 bits for each slot of a group.
@@ -442,6 +376,11 @@ fn compute_group<M: Allocator + Clone>(
     let at_6 = nodes.child_of(nodes.root(), first);
     let at_12 = at_6.and_then(|node| nodes.child_of(node, second));
     let inherited = inherited_by_slots(at_6, at_12, second);
+    if at_12.is_none() {
+        let mut slot = Slot::NO_ROUTES;
+        slot.inherited = inherited[0];
+        return group.fill(slot);
+    }
     for (slot, (entry, inherited)) in (0..).zip(group.iter_mut().zip(inherited)) {
         entry.copy_node(nodes, at_12.and_then(|node| node.child(slot)));
         entry.inherited = inherited;

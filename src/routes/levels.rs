@@ -26,8 +26,8 @@
 //! found in the trie.
 //!
 //! Hashes have no seed. If too many keys have equal hashes, which splits do not separate, or if
-//! there is no memory, all levels are released, and lookups descend the trie until they have been
-//! made again (`make_levels.rs`).
+//! there is no memory, all levels are released, and lookups descend the trie, until they are made
+//! again: by `shrink_to_fit`, or when there have been few such routes.
 //!
 //! Paper: Waldvogel and others, *Scalable high speed IP routing lookups* (1997), for the levels by
 //! hash; Fox, Chen and Heath, *A faster algorithm for constructing minimal perfect hash functions*

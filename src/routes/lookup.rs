@@ -18,29 +18,19 @@ use super::levels::{Candidates, Found, has_levels};
 use super::node::{Node, Path};
 use super::search::RouteMatch;
 use super::slot::Slot;
-use super::store::{NO_NODE, Nodes, ROOT};
+use super::store::{Nodes, ROOT};
 use super::stride::{PrefixIndex, STRIDE, first_slot, node_pos, slot_of};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::memory::Allocator;
+use crate::raw::bit_ops::detect;
 use crate::raw::prefetch::{BURST, prefetch};
 
-/// Returns the longest match in a node at `pos` that has one.
-#[inline]
-fn match_in(node: &Node, slot: u32, pos: u32) -> RouteMatch {
-    let route = node.longest_covering(slot);
-    RouteMatch::new(route.value, pos + route.level)
-}
-
-/// The last node on the path that has a match, and its position; [`NO_NODE`] if there is none.
+/// The last node on the path that has a match, and its position.
 #[derive(Clone, Copy)]
-struct Best {
-    id: u32,
+struct Best<'n> {
+    node: &'n Node,
     pos: u32,
-}
-
-impl Best {
-    const NONE: Self = Self { id: NO_NODE, pos: 0 };
 }
 
 impl<M: Allocator + Clone> Nodes<M> {
@@ -50,7 +40,27 @@ impl<M: Allocator + Clone> Nodes<M> {
         if self.is_empty() {
             return RouteMatch::NONE;
         }
-        self.match_at(self.descend(ROOT, 0, address), address)
+        if !detect() {
+            // SAFETY: this copy needs no instructions.
+            return unsafe { self.longest_by::<A, false>(address) };
+        }
+        // SAFETY: the CPU has the instructions.
+        unsafe { self.longest_by::<A, true>(address) }
+    }
+
+    /// [`longest`](Self::longest), if there are nodes.
+    ///
+    /// # Safety
+    ///
+    /// If `FAST`, the CPU has the instructions of `bit_ops`.
+    #[inline(always)]
+    unsafe fn longest_by<A: Address, const FAST: bool>(&self, address: &A) -> RouteMatch {
+        // SAFETY: by the contract of this function.
+        let Some(Best { node, pos }) = (unsafe { self.descend::<A, FAST>(address) }) else {
+            return RouteMatch::NONE;
+        };
+        // SAFETY: as above.
+        unsafe { node.longest_by::<FAST>(slot_of(address, pos), pos) }
     }
 
     /// Returns the longest match of a prefix, which may not exist.
@@ -73,7 +83,7 @@ impl<M: Allocator + Clone> Nodes<M> {
                 false => node.longest(slot_of(&address, pos)),
             };
             if let Some(found) = found {
-                best = RouteMatch::below(pos, found);
+                best = found.at(pos);
             }
             let child = if is_last { None } else { node.child(slot_of(&address, pos)) };
             let Some(child) = child else { break };
@@ -90,39 +100,35 @@ impl<M: Allocator + Clone> Nodes<M> {
         unsafe { self.get_unchecked(id) }
     }
 
-    /// Descends from a node as far as there are children.
+    /// Descends from the root as far as there are children.
+    ///
+    /// # Safety
+    ///
+    /// If `FAST`, the CPU has the instructions of `bit_ops`.
     #[inline(always)]
-    fn descend<A: Address>(&self, mut id: u32, mut pos: u32, address: &A) -> Best {
-        let mut best = Best::NONE;
+    unsafe fn descend<A: Address, const FAST: bool>(&self, address: &A) -> Option<Best<'_>> {
+        let (mut node, mut pos, mut best) = (self.node(ROOT), 0, None);
         loop {
             // The address is read again only when this word of it is used up.
             let mut window = address.window(pos);
             for _ in 0..Path::LONGEST {
-                let node = self.node(id);
                 if let Some(path) = node.as_path() {
                     if path.common_strides(address.window(pos)) < path.strides {
                         return best;
                     }
-                    (id, pos) = (path.child, pos + path.len());
+                    (node, pos) = (self.node(path.child), pos + path.len());
                     break;
                 }
                 let slot = first_slot(window);
                 if node.covers(slot) {
-                    best = Best { id, pos };
+                    best = Some(Best { node, pos });
                 }
-                let Some(child) = node.child(slot) else { return best };
-                (id, pos) = (child, pos + STRIDE);
+                // SAFETY: by the contract of this function.
+                let Some(child) = (unsafe { node.child_by::<FAST>(slot) }) else { return best };
+                (node, pos) = (self.node(child), pos + STRIDE);
                 window <<= STRIDE;
             }
         }
-    }
-
-    /// Returns the match in the node that the descent has recorded.
-    #[inline(always)]
-    fn match_at<A: Address>(&self, best: Best, address: &A) -> RouteMatch {
-        let (node, slot) = (self.node(best.id), slot_of(address, best.pos));
-        // Checked again, since an inconsistent address type could return other bits this time.
-        if node.covers(slot) { match_in(node, slot, best.pos) } else { RouteMatch::NONE }
     }
 }
 
@@ -133,7 +139,8 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         let Some(direct) = &self.shortcuts.direct else { return self.store.nodes.longest(address) };
         let word = address.window(0);
         let slot = direct.slot(word);
-        if !has_levels::<A>() && !slot.is_complete() {
+        let is_enough = if has_levels::<A>() { slot.is_computed() } else { slot.is_complete() };
+        if !is_enough {
             return self.store.nodes.longest(address);
         }
         if !direct.is_fast() {
@@ -162,7 +169,9 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     #[inline(always)]
     fn candidates(&self, slot: &Slot, word: u64) -> Candidates<'_> {
         match &self.shortcuts.levels {
-            Some(levels) if has_levels::<A>() && !slot.is_complete() => levels.candidates(word),
+            Some(levels) if has_levels::<A>() && slot.is_computed() && !slot.is_complete() => {
+                levels.candidates(word)
+            }
             _ => Candidates::NONE,
         }
     }

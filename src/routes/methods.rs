@@ -91,10 +91,9 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// routes remain as they were, and the error has the value.
     ///
     /// It is no error if there is no memory for what only makes lookups faster: direct tables and
-    /// levels. Lookups take longer then, which [`shape`](Self::shape) shows. Further insertions
-    /// make them again, in steps: a direct table from the next insertion below its first six bits
-    /// on, levels after a quarter as many insertions as there are routes of more than 24 bits.
-    /// [`shrink_to_fit`](Self::shrink_to_fit) makes them at once.
+    /// levels. Lookups take longer then, which [`shape`](Self::shape) shows. The next insertion
+    /// below the first six bits of a direct table makes that again;
+    /// [`shrink_to_fit`](Self::shrink_to_fit) makes all of them.
     ///
     /// # Example
     ///
@@ -119,9 +118,6 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         len: u32,
         value: V,
     ) -> Result<(u32, PrefixIndex, Option<V>), NoMemory<V>> {
-        if self.store.cursor.is_some() {
-            self.release_step();
-        }
         // Before anything changes, since an address may panic.
         let index = key.index(node_pos(len), len);
         let by_copy = self.node_by_copy(key, len);
@@ -189,8 +185,9 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
 
     /// Removes a route. Returns its value, if it existed.
     ///
-    /// When most routes have been removed, the memory is released in steps: less than a quarter of
-    /// it is in use only while there are a few kilobytes, or some further updates are due.
+    /// Memory is released when the last route is removed, and in chunks of 32 KiB that no route uses
+    /// any more. If most routes have been removed, [`shrink_to_fit`](Self::shrink_to_fit) moves the
+    /// others next to each other.
     ///
     /// # Example
     ///
@@ -231,10 +228,6 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
             let changed = self.store.nodes.remove_path(self.shortcuts.start(key, len), key, len);
             self.shortcuts.after_remove_path(&self.store.nodes, (key, len), changed);
         }
-        if self.shortcuts.making.is_some() {
-            self.shortcuts.make_levels::<A>(&self.store.nodes);
-        }
-        self.release_step();
         value
     }
 

@@ -33,9 +33,7 @@
 //!
 //! Lookups use the copies, most other methods the trie. An update finds its node by the copy, too,
 //! which has its index: a slot has that of the node at bit 18. The index in an entry may be stale,
-//! and is verified by the routes. When most routes have been removed, memory is released in steps
-//! (`release.rs`). Copies are made when there are some hundred routes, and computed
-//! in steps (`update.rs`).
+//! and is verified by the routes. Copies are made when there are some hundred routes (`update.rs`).
 //!
 //! Nodes and copies do not depend on the type of the values: their functions are methods of `Nodes`
 //! and `Shortcuts`, which are compiled once for all types of values (`store.rs`, `update.rs`).
@@ -47,7 +45,7 @@
 //! 2. Each route has its node, and no node has neither routes nor children.
 //! 3. From bit 18 on, consecutive nodes with one child and no routes are a path, of up to ten
 //!    strides.
-//! 4. A computed slot of a direct table agrees with the nodes at bits 6, 12 and 18, and levels with
+//! 4. A slot of a direct table agrees with the nodes at bits 6, 12 and 18, and levels with
 //!    all nodes at their bits.
 //! 5. S1 to S3 of `store.rs`.
 //!
@@ -61,16 +59,16 @@
 //! | insert or remove | a node, its copy; up to 126 values and 63 nodes move | as IPv4 |
 //! | of 13 to 18 bits | and up to 64 slots | as IPv4 |
 //! | of 7 to 12 bits | and up to 4096 slots | as IPv4 |
-//! | bytes per route, small values | 15.6 | 40.7 |
+//! | bytes per route, small values | 15.6 | 40.4 |
 //!
 //! Misses and bytes are those of the Internet's routes. A table of chunks lies between an index and
 //! its value, and a directory before a level; both are small enough for L2. A table without routes
 //! has allocated nothing, one with a few routes and small values two kilobytes.
 //!
 //! Up to 4096 routes with the same first six bits have no direct table, which would take more
-//! memory than they do. There a lookup reads a node for each six bits, as one in a binary trie
-//! reads a node for each bit that routes differ in: with up to 10,000 routes on the whole, it is
-//! about as fast (0.7 to 1.3 times the speed of prefix-trie), and bursts gain nothing.
+//! memory than they do. There a lookup reads a node for each six bits: with up to 4096 routes on
+//! the whole, it takes two thirds of the instructions of one in prefix-trie, in IPv6 half of them,
+//! and bursts gain nothing.
 //!
 //! # Two families
 //!
@@ -114,19 +112,15 @@ mod iter;
 mod key;
 mod levels;
 mod lookup;
-mod make_levels;
 mod node;
 mod pool;
-mod release;
 mod search;
 mod segment;
 mod set;
 mod sets;
 mod shape;
 mod slot;
-mod slot_table;
 pub mod stamped;
-mod steps;
 mod store;
 pub(crate) mod stride;
 mod traits;

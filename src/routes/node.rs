@@ -14,8 +14,12 @@
 #![allow(unsafe_code)]
 
 use super::pool::Unit;
+use super::search::{RouteMatch, search};
 use super::stride::{COVERS, PrefixIndex, SLOTS, STRIDE, first_slot};
-use crate::raw::bit_ops::{count_ones, each_one, has_popcnt, ones, rank, select};
+use crate::raw::bit_ops::{count_ones, each_one, has_popcnt, ones, rank, select, shift_left};
+
+/// The bit of the route of level 0, which only the root has.
+const TOP_BIT: u64 = 1 << 1;
 
 /// A node, half a cache line. It is a branch with routes and children, or a compressed [`Path`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +95,13 @@ impl Path {
 pub(super) struct NodeMatch {
     pub(super) value: u32,
     pub(super) level: u32,
+}
+
+impl NodeMatch {
+    /// Returns the match in a table, given the position of the node.
+    pub(super) const fn at(self, pos: u32) -> RouteMatch {
+        RouteMatch::new(self.value, pos + self.level)
+    }
 }
 
 impl Node {
@@ -172,7 +183,7 @@ impl Node {
     /// Returns the longest route that covers `slot`, which must exist. Branch-free, since the level
     /// of the route is unpredictable.
     #[inline]
-    pub(super) fn longest_covering(&self, slot: u32) -> NodeMatch {
+    fn longest_covering(&self, slot: u32) -> NodeMatch {
         // All ones if there is an outer route.
         let outer = (self.outer >> slot & 1).wrapping_neg();
         let either = |one: u64, other: u64| one & outer | other & !outer;
@@ -263,6 +274,39 @@ impl Node {
     #[inline]
     pub(super) fn child(&self, slot: u32) -> Option<u32> {
         self.has_child(slot).then(|| self.child_of(slot))
+    }
+
+    /// Returns the child in a slot.
+    ///
+    /// # Safety
+    ///
+    /// If `FAST`, the CPU has POPCNT and BMI2.
+    #[inline(always)]
+    pub(super) unsafe fn child_by<const FAST: bool>(&self, slot: u32) -> Option<u32> {
+        // The bit of the slot is the top one.
+        // SAFETY: by the contract of this function.
+        let up_to = unsafe { shift_left::<FAST>(self.branches, u64::from(slot ^ (SLOTS - 1))) };
+        // SAFETY: as above.
+        let count = unsafe { ones::<FAST>(up_to) } as u32;
+        ((up_to as i64) < 0).then(|| self.children.wrapping_add(count).wrapping_sub(1))
+    }
+
+    /// Returns the longest route that covers `slot`, if there is one. The node is at `pos`. Must
+    /// not be called on a path.
+    ///
+    /// # Safety
+    ///
+    /// If `FAST`, the CPU has the instructions of `bit_ops`.
+    #[inline(always)]
+    pub(super) unsafe fn longest_by<const FAST: bool>(&self, slot: u32, pos: u32) -> RouteMatch {
+        if self.outer >> slot & 1 | self.inner & COVERS[slot as usize] & !TOP_BIT == 0 {
+            // Checked again, since an inconsistent address type may return other bits than before.
+            let has_top = self.inner & TOP_BIT != 0;
+            return if has_top { RouteMatch::new(self.values - 1, pos) } else { RouteMatch::NONE };
+        }
+        let node = (self.inner, self.outer, self.values);
+        // SAFETY: by the contract of this function.
+        unsafe { search::<FAST, true, 0>(node, 0, pos, slot, None) }
     }
 
     /// Returns whether there is a child in a slot.

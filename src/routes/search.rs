@@ -1,7 +1,6 @@
 //! The longest route in the bitmaps of a node, in some thirty instructions without a branch.
 #![allow(unsafe_code)]
 
-use super::node::NodeMatch;
 use super::stride::{COVERS, SLOTS, STRIDE};
 use crate::raw::bit_ops::{leading_zeros, ones, select, select_by_sign, shift_left};
 
@@ -21,10 +20,6 @@ impl RouteMatch {
     #[inline(always)]
     pub(crate) const fn new(value: u32, len: u32) -> Self {
         Self((len as u64) << 32 | value as u64)
-    }
-
-    pub(super) fn below(pos: u32, found: NodeMatch) -> Self {
-        Self::new(found.value, pos + found.level)
     }
 
     /// Returns the index of the value.

@@ -16,7 +16,7 @@ use core::mem::{self, MaybeUninit};
 use core::ops::Range;
 
 use super::node::{Changed, Node, Path, Position, RouteBits};
-use super::pool::{Exhausted, Pool, Released, Unit};
+use super::pool::{Exhausted, Pool, Unit};
 use super::stride::PrefixIndex;
 use crate::memory::{Allocator, Global, Vec};
 
@@ -112,20 +112,18 @@ impl<M: Allocator + Clone> Nodes<M> {
 pub(super) struct Store<V, M: Allocator + Clone = Global> {
     pub(super) nodes: Nodes<M>,
     pub(super) values: Values<V, M>,
-    /// The slots of the node that was visited last, while memory is released (`release.rs`).
-    pub(super) cursor: Option<Vec<u8, M>>,
 }
 
 impl<V> Store<V> {
     pub(super) const fn new() -> Self {
-        Self { nodes: Pool::new(), values: Values(Pool::new()), cursor: None }
+        Self { nodes: Pool::new(), values: Values(Pool::new()) }
     }
 }
 
 impl<V, M: Allocator + Clone> Store<V, M> {
     pub(super) fn new_in(memory: M) -> Self {
         let values = Values(Pool::new_in(memory.clone()));
-        Self { nodes: Pool::new_in(memory), values, cursor: None }
+        Self { nodes: Pool::new_in(memory), values }
     }
 
     /// Returns the allocator.
@@ -214,48 +212,8 @@ impl<V, M: Allocator + Clone> Store<V, M> {
         Ok(children)
     }
 
-    /// Moves the blocks of a node out of the chunks that are to be released. Returns whether its
-    /// values, and its children, have moved.
-    pub(super) fn relocate(&mut self, id: u32) -> (bool, bool) {
-        let node = *self.nodes.get(id);
-        let (values, routes) = if node.is_path() { (0, 0) } else { node.values_block() };
-        let (children, count) = match node.as_path() {
-            Some(path) => (path.child, 1),
-            None => node.children_block(),
-        };
-        let (new_values, new_children) =
-            (self.values.0.relocate(values, routes), self.nodes.relocate(children, count));
-        // Also in case the node itself was moved: children are never their own parents.
-        *self.nodes.get_mut(id) =
-            node.relocated(new_values.unwrap_or(values), new_children.unwrap_or(children));
-        (new_values.is_some(), new_children.is_some())
-    }
-
-    /// Returns whether a pool is sparse.
-    #[inline]
-    pub(super) fn is_sparse(&self) -> bool {
-        self.nodes.is_sparse() || self.values.0.is_sparse()
-    }
-
-    /// Returns whether a pool is to release chunks.
-    pub(super) const fn is_releasing(&self) -> bool {
-        self.nodes.is_releasing() || self.values.0.is_releasing()
-    }
-
-    /// Begins to release chunks of the pools that are sparse.
-    pub(super) fn begin_release(&mut self) {
-        self.nodes.begin_release();
-        self.values.0.begin_release();
-    }
-
-    /// Releases a chunk of each pool.
-    pub(super) fn release_chunks(&mut self) -> [Released; 2] {
-        [self.nodes.release_chunk(), self.values.0.release_chunk()]
-    }
-
     /// Returns the contents, and leaves the store empty.
     pub(super) fn take_all(&mut self) -> (Nodes<M>, Values<V, M>) {
-        self.cursor = None;
         let (nodes, values) =
             (Pool::new_in(self.memory().clone()), Values(Pool::new_in(self.memory().clone())));
         (mem::replace(&mut self.nodes, nodes), mem::replace(&mut self.values, values))
@@ -323,10 +281,9 @@ impl<V, M: Allocator + Clone> Store<V, M> {
         (self.nodes.used(), self.values.0.used())
     }
 
-    /// Returns the allocated bytes: of nodes and the cursor, of values.
+    /// Returns the allocated bytes: of nodes, of values.
     pub(super) fn allocation_size(&self) -> (usize, usize) {
-        let cursor = self.cursor.as_ref().map_or(0, Vec::capacity);
-        (self.nodes.allocation_size() + cursor, self.values.0.allocation_size())
+        (self.nodes.allocation_size(), self.values.0.allocation_size())
     }
 }
 

@@ -8,10 +8,8 @@ use super::change::{FROM_ROOT, Start};
 use super::direct::{Direct, RoutesByFirst};
 use super::key::Key;
 use super::levels::{FIRST, LAST, Levels, has_levels, key_of, level_of};
-use super::make_levels::{MAKE_AT, Making};
 use super::node::{Changed, RouteBits};
 use super::pool::Exhausted;
-use super::release::Visit;
 use super::segment::Entry;
 use super::slot::TABLE_END;
 use super::store::{NO_NODE, Nodes, ROOT, Store};
@@ -20,29 +18,26 @@ use crate::key::bits::Address;
 use crate::memory::{Allocator, Box, Vec};
 use crate::raw::prefetch::BURST;
 
+/// Number of routes of more than [`FIRST`] bits at which levels are made. Fewer in fuzzing, whose
+/// tables are small.
+const MAKE_LEVELS_AT: usize = if cfg!(fuzzing) { 8 } else { 128 };
+
 /// Number of routes of more than [`FIRST`] bits below which levels are released.
-const DROP_BELOW: usize = MAKE_AT / 4;
+const DROP_LEVELS_BELOW: usize = MAKE_LEVELS_AT / 4;
 
 /// Number of routes from which on direct tables are prepared.
 const MAKE_DIRECT_AT: usize = if cfg!(fuzzing) { 32 } else { 512 };
 
-/// Levels for which there was no memory are made again after this fraction of as many insertions as
-/// there are long routes: so all visits of nodes cost an insertion a few of them.
-const WAIT: usize = 4;
-
-/// Number of routes below which that memory is released.
+/// Number of routes below which they are released.
 const DROP_DIRECT_BELOW: usize = MAKE_DIRECT_AT / 4;
 
 /// Structures that are computed from the nodes for faster lookups. Methods take those nodes.
 pub(super) struct Shortcuts<M: Allocator + Clone> {
     /// Allocated from [`MAKE_DIRECT_AT`] routes on.
     pub(super) direct: Option<Box<Direct<M>, M>>,
-    /// For addresses of more than 32 bits, from [`MAKE_AT`] long routes on.
+    /// For addresses of more than [`LAST`] bits, from [`MAKE_LEVELS_AT`] long routes on, unless
+    /// there was no memory.
     pub(super) levels: Option<Levels<M>>,
-    /// Levels that are not complete yet. There are no others then.
-    pub(super) making: Option<Making<M>>,
-    /// Insertions until levels are made again, if there was no memory for them.
-    pub(super) wait: usize,
     pub(super) counts: RouteCounts,
 }
 
@@ -65,13 +60,12 @@ impl<M: Allocator + Clone> Shortcuts<M> {
     pub(super) fn allocation_size(&self) -> (usize, usize) {
         let direct = |direct: &Direct<M>| direct.allocation_size() + size_of::<Direct<M>>();
         let levels = self.levels.as_ref().map_or(0, Levels::allocation_size);
-        let making = self.making.as_ref().map_or(0, Making::allocation_size);
-        (self.direct.as_deref().map_or(0, direct), levels + making)
+        (self.direct.as_deref().map_or(0, direct), levels)
     }
 
     /// Returns no shortcuts, for a store with these numbers of routes.
     pub(super) const fn without(counts: RouteCounts) -> Self {
-        Self { direct: None, levels: None, making: None, wait: 0, counts }
+        Self { direct: None, levels: None, counts }
     }
 
     /// Computes the shortcuts of nodes with `len` routes, as far as there is memory: those that
@@ -79,7 +73,7 @@ impl<M: Allocator + Clone> Shortcuts<M> {
     pub(super) fn computed(&self, nodes: &Nodes<M>, len: usize) -> Self {
         let old = self.direct.as_deref();
         let makes_direct = len >= MAKE_DIRECT_AT || old.is_some();
-        let makes_levels = self.counts.long >= MAKE_AT || self.levels.is_some();
+        let makes_levels = self.counts.long >= MAKE_LEVELS_AT || self.levels.is_some();
         let direct = || Direct::computed(nodes, &self.counts.by_first, old).ok();
         Self {
             direct: if makes_direct { direct() } else { None },
@@ -88,18 +82,11 @@ impl<M: Allocator + Clone> Shortcuts<M> {
         }
     }
 
-    /// Returns the levels to be updated: entries are those of the nodes, as far as they exist.
-    #[inline]
-    fn levels_mut(&mut self) -> Option<&mut Levels<M>> {
-        self.levels.as_mut().or(self.making.as_mut().map(|making| &mut making.levels))
-    }
-
     /// Releases the levels if an update of them has failed.
     #[inline]
     pub(super) fn keep_levels_if(&mut self, updated: Result<(), Exhausted>) {
         if updated.is_err() {
-            (self.levels, self.making) = (None, None);
-            self.wait = self.counts.long / WAIT;
+            self.levels = None;
         }
     }
 }
@@ -173,12 +160,11 @@ impl<M: Allocator + Clone> Shortcuts<M> {
         if let Some(direct) = &mut self.direct {
             direct.update(nodes, (key, len), node, changed, is_found);
             if len > STRIDE {
-                direct.add_route(first, counts.by_first[first as usize]);
+                direct.add_route(nodes, first, counts.by_first[first as usize]);
             }
-            direct.proceed(nodes);
         } else if routes >= MAKE_DIRECT_AT {
             // The first time, or again, if there was no memory.
-            self.direct = Direct::of(nodes, &counts.by_first).ok();
+            self.direct = Direct::of(nodes, &counts.by_first, |_, _| false).ok();
         }
         if has_levels::<A>() && len > FIRST {
             counts.long += 1;
@@ -186,7 +172,9 @@ impl<M: Allocator + Clone> Shortcuts<M> {
                 true => self.update_level_routes(nodes, (key, len), (node, changed.bits)),
                 false => self.update_level(nodes, (key, len), Some(node)),
             }
-            self.make_levels_if_missing::<A>(nodes);
+            if self.counts.long == MAKE_LEVELS_AT && self.levels.is_none() {
+                self.levels = nodes.levels().ok();
+            }
         }
     }
 
@@ -212,15 +200,14 @@ impl<M: Allocator + Clone> Shortcuts<M> {
             if len > STRIDE {
                 direct.remove_route(first, counts.by_first[first as usize]);
             }
-            direct.proceed(nodes);
             if routes < DROP_DIRECT_BELOW {
                 self.direct = None;
             }
         }
         if has_levels::<A>() && len > FIRST {
             counts.long -= 1;
-            if counts.long < DROP_BELOW {
-                (self.levels, self.making) = (None, None);
+            if counts.long < DROP_LEVELS_BELOW {
+                self.levels = None;
             }
             self.update_level_routes(nodes, (key, len), (node, changed.bits));
         }
@@ -253,55 +240,9 @@ impl<M: Allocator + Clone> Shortcuts<M> {
         }
     }
 
-    /// Updates the shortcuts after the blocks of a node have moved: of its values, of its children.
-    pub(super) fn after_move(
-        &mut self,
-        nodes: &Nodes<M>,
-        &Visit { id, pos, word }: &Visit,
-        values: bool,
-    ) {
-        if let Some(direct) = &mut self.direct {
-            direct.update_moved(nodes, word, pos);
-        }
-        if values && (FIRST..=LAST).contains(&pos) {
-            let entry = nodes.entry_of(id, word, pos);
-            self.set_entry(entry);
-        }
-    }
-
-    /// Begins or continues to make levels, if they pay.
-    #[inline]
-    fn make_levels_if_missing<A: Address>(&mut self, nodes: &Nodes<M>) {
-        let pays = self.making.is_some() || self.counts.long >= MAKE_AT;
-        if self.levels.is_none() && pays {
-            self.make_levels::<A>(nodes);
-        }
-    }
-
-    /// Visits some more nodes for levels that are not complete, or begins with that.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn make_levels<A: Address>(&mut self, nodes: &Nodes<M>) {
-        let made = match &mut self.making {
-            Some(making) => making.proceed(nodes),
-            None if self.wait > 0 => {
-                self.wait -= 1;
-                return;
-            }
-            None => Making::begin::<A>(nodes).map(|begun| {
-                self.making = Some(begun);
-                false
-            }),
-        };
-        if made == Ok(true) {
-            self.levels = self.making.take().map(|complete| complete.levels);
-        }
-        self.keep_levels_if(made.map(drop));
-    }
-
     /// Sets an entry of the levels, if there are any.
     fn set_entry(&mut self, entry: Entry) {
-        if let Some(levels) = self.levels_mut() {
+        if let Some(levels) = self.levels.as_mut() {
             let set = levels.set(entry);
             self.keep_levels_if(set);
         }
@@ -315,7 +256,7 @@ impl<M: Allocator + Clone> Shortcuts<M> {
         (key, len): (&Key<A>, u32),
         node: (u32, RouteBits),
     ) {
-        match self.levels_mut() {
+        match self.levels.as_mut() {
             Some(levels) if len <= LAST + STRIDE => levels.set_routes(key.level(), node),
             _ => self.update_level(nodes, (key, len), Some(node.0)),
         }
@@ -328,7 +269,7 @@ impl<M: Allocator + Clone> Shortcuts<M> {
         (key, len): (&Key<A>, u32),
         node: Option<u32>,
     ) {
-        if self.levels_mut().is_none() {
+        if self.levels.as_mut().is_none() {
             return;
         }
         let entry = match node.filter(|_| len <= LAST + STRIDE) {

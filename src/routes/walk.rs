@@ -3,17 +3,16 @@
 //! A walk visits the slots of a node in order: for each slot the routes that begin there, the
 //! shortest first, and then the child. That is the order of prefixes. It keeps the current node
 //! with the bits that lead to it, and composes addresses from these; and the nodes above that have
-//! more slots to visit (`steps.rs`).
+//! more slots to visit.
 
 use core::ops::Bound;
 
 use super::node::Node;
-use super::steps::{Step, Steps};
 use super::store::{Nodes, ROOT};
 use super::stride::{PrefixIndex, STRIDE, node_pos, slot_of};
 use crate::key::bits::{Address, with_bits};
 use crate::key::prefix::Prefix;
-use crate::memory::Allocator;
+use crate::memory::{Allocator, Vec};
 
 /// The current node of a walk.
 #[derive(Clone, Debug)]
@@ -54,18 +53,18 @@ impl<A: Address> Frame<A> {
 #[derive(Clone, Debug)]
 pub(super) struct Walk<A, M: Allocator + Clone> {
     frame: Frame<A>,
-    steps: Steps<M>,
+    ancestors: Ancestors<M>,
 }
 
 impl<A: Address, M: Allocator + Clone> Walk<A, M> {
     /// Creates a walk over the routes that `prefix` covers.
     pub(super) fn below(nodes: &Nodes<M>, prefix: &Prefix<A>) -> Self {
-        let steps = Steps::new_in(nodes.memory().clone());
+        let ancestors = Ancestors::new_in(nodes.memory().clone());
         let Some((id, pos)) = top_of(nodes, prefix) else {
             let (node, address) = (Node::EMPTY, prefix.address());
             return Self {
                 frame: Frame { node, id: ROOT, pos: 0, address, slots: 0, level: 0 },
-                steps,
+                ancestors,
             };
         };
         let mut frame = Frame::of(nodes, (id, pos), prefix.address().truncated(pos));
@@ -73,7 +72,7 @@ impl<A: Address, M: Allocator + Clone> Walk<A, M> {
             let top = PrefixIndex::of(prefix, pos);
             (frame.slots, frame.level) = (frame.slots & top.slots(), top.level());
         }
-        Self { frame, steps }
+        Self { frame, ancestors }
     }
 
     /// Creates a walk over the routes that `prefix` covers, without those up to `last`, which it
@@ -129,7 +128,7 @@ impl<A: Address, M: Allocator + Clone> Walk<A, M> {
 
     /// Allocates what any walk needs: a prefix has at most 65,535 bits.
     pub(super) fn reserve(&mut self) {
-        self.steps.reserve(A::BITS.min(u16::MAX.into()));
+        self.ancestors.reserve(A::BITS.min(u16::MAX.into()));
     }
 
     /// Returns the next route and the index of its value.
@@ -137,7 +136,7 @@ impl<A: Address, M: Allocator + Clone> Walk<A, M> {
         loop {
             let frame = &mut self.frame;
             if frame.slots == 0 {
-                let Step { id, pos, slots } = self.steps.pop()?;
+                let Ancestor { id, pos, slots } = self.ancestors.pop()?;
                 let address = frame.address.truncated(pos);
                 *frame = Frame { node: *nodes.get(id), id, pos, address, slots, level: 0 };
             }
@@ -164,9 +163,60 @@ impl<A: Address, M: Allocator + Clone> Walk<A, M> {
         let address = with_bits(&self.frame.address, pos, bits);
         let frame = Frame::of(nodes, (child, pos + STRIDE), address);
         if slots != 0 {
-            self.steps.push(Step { slots, id, pos });
+            self.ancestors.push(Ancestor { slots, id, pos });
         }
         self.frame = frame;
+    }
+}
+
+/// The nodes above any other, in a trie of addresses of up to 128 bits.
+const INLINE: usize = (node_pos(128) / STRIDE) as usize;
+
+/// A node with more slots to visit.
+#[derive(Clone, Copy, Debug)]
+struct Ancestor {
+    slots: u64,
+    id: u32,
+    pos: u32,
+}
+
+/// A stack of nodes, without memory of its own unless there are more than addresses of 128 bits
+/// have.
+#[derive(Clone, Debug)]
+struct Ancestors<M: Allocator + Clone> {
+    inline: [Ancestor; INLINE],
+    /// The number of those inline.
+    len: usize,
+    /// Those after them.
+    rest: Vec<Ancestor, M>,
+}
+
+impl<M: Allocator + Clone> Ancestors<M> {
+    fn new_in(memory: M) -> Self {
+        let empty = Ancestor { slots: 0, id: ROOT, pos: 0 };
+        Self { inline: [empty; INLINE], len: 0, rest: Vec::new_in(memory) }
+    }
+
+    /// Allocates what addresses of that many bits need.
+    fn reserve(&mut self, bits: u32) {
+        self.rest.reserve_exact(((node_pos(bits) / STRIDE) as usize).saturating_sub(INLINE));
+    }
+
+    fn push(&mut self, ancestor: Ancestor) {
+        match self.inline.get_mut(self.len) {
+            Some(place) => {
+                *place = ancestor;
+                self.len += 1;
+            }
+            None => self.rest.push(ancestor),
+        }
+    }
+
+    fn pop(&mut self) -> Option<Ancestor> {
+        self.rest.pop().or_else(|| {
+            self.len = self.len.checked_sub(1)?;
+            Some(self.inline[self.len])
+        })
     }
 }
 

@@ -9,6 +9,9 @@ use flowtable::{DefaultHashBuilder, Prefix, RouteTable};
 
 use super::COUNT;
 
+/// Routes of a small table.
+const FEW: u64 = 50;
+
 type Route<A> = (Prefix<A>, u64);
 
 /// The random number at an index.
@@ -63,6 +66,16 @@ fn count_route_v6(table: &RouteTable<Ipv6Addr, u64>, addresses: &[Ipv6Addr]) -> 
 }
 
 #[inline(never)]
+fn count_route_few_v4(table: &RouteTable<Ipv4Addr, u64>, addresses: &[Ipv4Addr]) -> u64 {
+    black_box(lookups(table, addresses))
+}
+
+#[inline(never)]
+fn count_route_few_v6(table: &RouteTable<Ipv6Addr, u64>, addresses: &[Ipv6Addr]) -> u64 {
+    black_box(lookups(table, addresses))
+}
+
+#[inline(never)]
 fn count_route_new(table: &mut RouteTable<Ipv4Addr, u64>, routes: &[Route<Ipv4Addr>]) {
     routes.iter().for_each(|(prefix, value)| _ = table.insert(*prefix, *value));
 }
@@ -80,4 +93,12 @@ pub(crate) fn count() {
     let table: RouteTable<Ipv6Addr, u64> = routes.iter().copied().collect();
     assert!(table.len() > COUNT as usize * 3 / 4, "most differ");
     assert_eq!(black_box(count_route_v6(&table, &inside(&routes))), COUNT);
+
+    // The table of a branch office, which has no direct tables.
+    let few: Vec<Route<Ipv4Addr>> = (0..COUNT).map(|nth| v4(nth % FEW)).collect();
+    let table: RouteTable<Ipv4Addr, u64> = few.iter().copied().collect();
+    assert_eq!(black_box(count_route_few_v4(&table, &inside(&few))), COUNT);
+    let few: Vec<Route<Ipv6Addr>> = (0..COUNT).map(|nth| v6(nth % FEW)).collect();
+    let table: RouteTable<Ipv6Addr, u64> = few.iter().copied().collect();
+    assert_eq!(black_box(count_route_few_v6(&table, &inside(&few))), COUNT);
 }

@@ -12,12 +12,17 @@ pub(super) struct FreeMap<M: Allocator> {
     pub(super) free: usize,
 }
 
-impl<M: Allocator> FreeMap<M> {
+impl<M: Allocator + Clone> FreeMap<M> {
     pub(super) fn new(units: usize, memory: M) -> Result<Self, Exhausted> {
         let mut map = Vec::new_in(memory);
         map.try_reserve_exact(units / 64).map_err(|_| Exhausted)?;
         map.resize(units / 64, 0);
         Ok(Self { map, free: 0 })
+    }
+
+    /// Frees the map of a chunk that is released: no unit is free.
+    pub(super) fn release(&mut self) {
+        *self = Self { map: Vec::new_in(self.map.allocator().clone()), free: 0 };
     }
 
     /// Marks units as free or allocated.
@@ -30,18 +35,22 @@ impl<M: Allocator> FreeMap<M> {
         self.free = if free { self.free + count } else { self.free - count };
     }
 
-    /// Marks units as allocated, if all of them are free.
+    /// Marks units as allocated, if all of them are free; those of a released chunk are not.
     #[inline]
     pub(super) fn take(&mut self, at: usize, count: usize) -> bool {
         if at % 64 + count <= 64 {
             // Almost always.
-            let (word, mask) = (&mut self.map[at / 64], u64::MAX >> (64 - count) << (at % 64));
+            let mask = u64::MAX >> (64 - count) << (at % 64);
+            let Some(word) = self.map.get_mut(at / 64) else { return false };
             let are_free = *word & mask == mask;
             if are_free {
                 *word ^= mask;
                 self.free -= count;
             }
             return are_free;
+        }
+        if self.map.is_empty() {
+            return false;
         }
         let mut are_free = true;
         for_each_mask(at, count, |word, mask| are_free &= self.map[word] & mask == mask);

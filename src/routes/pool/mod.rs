@@ -20,12 +20,11 @@
 //!
 //! Chunks never move, except for the first one while it is small. So the cost of an allocation does
 //! not depend on the number of blocks: it scans two chunks at most. An allocation may fail; the
-//! release of a block does not. When few units are in use, the last chunks can be released one by
-//! one, after the owner has moved their blocks.
+//! release of a block does not. A chunk whose units are all free is released, if as many units are
+//! free in others; its indices are used again when the pool grows.
 #![allow(unsafe_code)]
 
 mod free_map;
-mod release;
 mod size;
 
 use core::alloc::Layout;
@@ -36,7 +35,6 @@ use core::ptr::{self, NonNull};
 use crate::memory::{Allocator, Global, Vec};
 use crate::raw::prefetch::prefetch;
 use free_map::FreeMap;
-pub(super) use release::Released;
 pub(super) use size::block_size;
 use size::{BLOCK_SIZES, MAX_BLOCK, size_class};
 
@@ -70,9 +68,6 @@ const MAX_EXAMINED: usize = 16;
 /// Limit of the length of a free list, so that no update has to reallocate a long list.
 const MAX_LISTED: usize = 1 << 12;
 
-/// The limit of a pool whose chunks are all kept.
-const KEEP_ALL: u32 = u32::MAX;
-
 /// The units of the first chunk at first.
 const FIRST_UNITS: usize = MAX_BLOCK / 4;
 
@@ -82,7 +77,10 @@ type FreeLists<M> = [Vec<u32, M>; BLOCK_SIZES.len()];
 /// An allocator of blocks of units of type `T`, in chunks from `M`.
 #[derive(Debug)]
 pub(super) struct Pool<T, M: Allocator + Clone = Global> {
-    chunks: Vec<NonNull<T>, M>,
+    /// The chunks; `None` where one was released, which the first one never is.
+    chunks: Vec<Option<NonNull<T>>, M>,
+    /// Number of released chunks.
+    released: usize,
     /// Units of the first chunk.
     first_units: usize,
     free_maps: Vec<FreeMap<M>, M>,
@@ -93,11 +91,6 @@ pub(super) struct Pool<T, M: Allocator + Clone = Global> {
     next_scan: usize,
     /// The first unit that has never been allocated.
     end: u32,
-    /// The chunks from this unit on are to be released: nothing is allocated there. [`KEEP_ALL`]
-    /// otherwise.
-    limit: u32,
-    /// The number of units in use below which chunks may be released.
-    sparse_below: usize,
     /// Free units, and units in allocated blocks.
     free: usize,
     used: usize,
@@ -140,42 +133,52 @@ impl<T, M: Allocator + Clone> Pool<T, M> {
 
     /// Creates a pool of empty vectors.
     const fn of(
-        chunks: Vec<NonNull<T>, M>,
+        chunks: Vec<Option<NonNull<T>>, M>,
         free_maps: Vec<FreeMap<M>, M>,
         free_lists: FreeLists<M>,
     ) -> Self {
         Self {
             chunks,
+            released: 0,
             first_units: 0,
             free_maps,
             free_lists,
             listed: 0,
             next_scan: 0,
             end: 0,
-            limit: KEEP_ALL,
-            sparse_below: 0,
             free: 0,
             used: 0,
         }
     }
 
-    /// Returns a pointer to the unit at `index`.
+    /// Returns a pointer to the unit at `index`, if its chunk exists.
+    #[inline(always)]
+    fn checked(&self, index: u32) -> Option<*mut T> {
+        if index >= self.end {
+            return None;
+        }
+        // SAFETY: the index is less than the end, and so its chunk has a place in the list.
+        let chunk = unsafe { *self.chunks.get_unchecked((index >> Self::SHIFT) as usize) };
+        Some(chunk?.as_ptr().wrapping_add(index as usize % Self::UNITS))
+    }
+
+    /// Returns a pointer to the unit at `index`, whose chunk exists.
     #[inline(always)]
     fn at(&self, index: u32) -> *mut T {
-        assert!(index < self.end, "an index of a pool is less than its end");
-        // SAFETY: as asserted.
-        unsafe { self.at_unchecked(index) }
+        self.checked(index).expect("an index of a pool is less than its end, and of a chunk")
     }
 
     /// Returns a pointer to the unit at `index`.
     ///
     /// # Safety
     ///
-    /// `index` is less than the end, as that of a unit of an allocated block.
+    /// `index` is of a unit of an allocated block.
     #[inline(always)]
     unsafe fn at_unchecked(&self, index: u32) -> *mut T {
-        // SAFETY: the chunks of units below `end` exist: when a chunk is released, it is the end.
+        // SAFETY: the index is less than the end, and so its chunk has a place in the list.
         let chunk = unsafe { self.chunks.get_unchecked((index >> Self::SHIFT) as usize) };
+        // SAFETY: a chunk with a block is not released.
+        let chunk = unsafe { chunk.unwrap_unchecked() };
         // SAFETY: a block does not extend beyond its chunk.
         unsafe { chunk.as_ptr().add(index as usize % Self::UNITS) }
     }
@@ -183,8 +186,8 @@ impl<T, M: Allocator + Clone> Pool<T, M> {
     /// Prefetches the unit at `index`, if it exists.
     #[inline]
     pub(super) fn prefetch(&self, index: u32) {
-        if index < self.end {
-            prefetch(self.at(index));
+        if let Some(unit) = self.checked(index) {
+            prefetch(unit);
         }
     }
 
@@ -199,10 +202,11 @@ impl<T, M: Allocator + Clone> Pool<T, M> {
         unsafe { &*self.at(index) }
     }
 
-    /// Returns the unit at `index`, if it is less than the end.
+    /// Returns the unit at `index`, if its chunk exists.
     #[inline]
     pub(super) fn find(&self, index: u32) -> Option<&T> {
-        if index < self.end { Some(self.get(index)) } else { None }
+        // SAFETY: units are initialised, with zeros at first; the pool is borrowed.
+        self.checked(index).map(|unit| unsafe { &*unit })
     }
 
     /// Returns the unit at `index` without bounds checks.
@@ -321,10 +325,10 @@ impl<T: Unit, M: Allocator + Clone> Pool<T, M> {
     /// Returns the allocated bytes.
     pub(super) fn allocation_size(&self) -> usize {
         let listed: usize = self.free_lists.iter().map(Vec::capacity).sum();
-        self.units() * mem::size_of::<T>()
-            + self.free_maps.len() * (Self::UNITS / 8)
+        (self.units() - self.released * Self::UNITS) * mem::size_of::<T>()
+            + (self.free_maps.len() - self.released) * (Self::UNITS / 8)
             + listed * mem::size_of::<u32>()
-            + self.chunks.capacity() * mem::size_of::<NonNull<T>>()
+            + self.chunks.capacity() * mem::size_of::<Option<NonNull<T>>>()
             + self.free_maps.capacity() * mem::size_of::<FreeMap<M>>()
     }
 
@@ -363,8 +367,10 @@ impl<T: Unit, M: Allocator + Clone> Pool<T, M> {
     fn free_class(&mut self, block: u32, size: u32) {
         self.used -= size as usize;
         self.set_free(block, size as usize);
-        if block < self.limit {
-            self.push_free(size_class(size), block);
+        self.push_free(size_class(size), block);
+        let chunk = (block >> Self::SHIFT) as usize;
+        if self.free_maps[chunk].free == Self::UNITS {
+            self.release_chunk(chunk);
         }
     }
 
@@ -386,7 +392,10 @@ impl<T: Unit, M: Allocator + Clone> Pool<T, M> {
         if let Some(free) = self.find_free(class) {
             return Ok(free);
         }
-        self.cancel_release();
+        if self.released > 0 {
+            self.restore_chunk()?;
+            return self.split_larger(class).ok_or(Exhausted);
+        }
         self.alloc_at_end(BLOCK_SIZES[class].into())
     }
 
@@ -396,6 +405,11 @@ impl<T: Unit, M: Allocator + Clone> Pool<T, M> {
             return None;
         }
         self.scan();
+        self.split_larger(class)
+    }
+
+    /// Allocates a block from a free block of the same or any larger size class.
+    fn split_larger(&mut self, class: usize) -> Option<u32> {
         (class..BLOCK_SIZES.len()).find_map(|larger| self.split_free(larger, class))
     }
 
@@ -406,7 +420,7 @@ impl<T: Unit, M: Allocator + Clone> Pool<T, M> {
             let free = self.free_lists[class].pop()?;
             self.listed -= 1;
             let (at, size) = (free as usize % Self::UNITS, usize::from(BLOCK_SIZES[class]));
-            if free >= self.end.min(self.limit) {
+            if free >= self.end {
                 continue;
             }
             if self.free_maps[(free >> Self::SHIFT) as usize].take(at, size) {
@@ -434,7 +448,7 @@ impl<T: Unit, M: Allocator + Clone> Pool<T, M> {
             self.free_lists.iter_mut().for_each(Vec::clear);
             self.listed = 0;
         }
-        let (mut scanned, chunks) = (0, self.free_maps.len().min(self.kept_chunks()));
+        let (mut scanned, chunks) = (0, self.free_maps.len());
         for _ in 0..MAX_EXAMINED.min(chunks) {
             self.next_scan = (self.next_scan + 1) % chunks;
             if self.free_maps[self.next_scan].free < Self::UNITS / 8 {
@@ -488,9 +502,7 @@ impl<T: Unit, M: Allocator + Clone> Pool<T, M> {
     /// Frees some contiguous units.
     fn free_block(&mut self, from: u32, length: usize) {
         self.set_free(from, length);
-        if from < self.limit {
-            self.list_free(from, length);
-        }
+        self.list_free(from, length);
     }
 
     /// Allocates `size` units at the end.
@@ -531,9 +543,35 @@ impl<T: Unit, M: Allocator + Clone> Pool<T, M> {
         self.free_maps.try_reserve(1).map_err(|_| Exhausted)?;
         let map = FreeMap::new(Self::UNITS, self.memory().clone())?;
         let chunk = self.new_chunk(Self::UNITS)?;
-        self.chunks.push(chunk);
+        self.chunks.push(Some(chunk));
         self.free_maps.push(map);
-        self.set_sparse();
+        Ok(())
+    }
+
+    /// Releases a chunk whose units are all free, if as many are free in others: so the next
+    /// allocation does not need it again.
+    #[cold]
+    fn release_chunk(&mut self, chunk: usize) {
+        if chunk == 0 || self.free < 2 * Self::UNITS {
+            return;
+        }
+        if let Some(released) = self.chunks[chunk].take() {
+            self.free_chunk(released, Self::UNITS);
+            self.free_maps[chunk].release();
+            self.free -= Self::UNITS;
+            self.released += 1;
+        }
+    }
+
+    /// Allocates a chunk that was released, and lists its units as free.
+    #[cold]
+    fn restore_chunk(&mut self) -> Result<(), Exhausted> {
+        let chunk = self.chunks.iter().position(Option::is_none).ok_or(Exhausted)?;
+        let map = FreeMap::new(Self::UNITS, self.memory().clone())?;
+        self.chunks[chunk] = Some(self.new_chunk(Self::UNITS)?);
+        self.free_maps[chunk] = map;
+        self.released -= 1;
+        self.free_block((chunk << Self::SHIFT) as u32, Self::UNITS);
         Ok(())
     }
 
@@ -547,12 +585,12 @@ impl<T: Unit, M: Allocator + Clone> Pool<T, M> {
         }
         let units = if self.first_units == 0 { FIRST_UNITS } else { 2 * self.first_units };
         let grown = self.new_chunk(units)?;
-        if let Some(old) = self.chunks.pop() {
+        if let Some(old) = self.chunks.pop().flatten() {
             // SAFETY: both chunks are allocated, and the new one is larger.
             unsafe { ptr::copy_nonoverlapping(old.as_ptr(), grown.as_ptr(), self.first_units) };
             self.free_chunk(old, self.first_units);
         }
-        self.chunks.push(grown);
+        self.chunks.push(Some(grown));
         self.first_units = units;
         Ok(())
     }
@@ -587,8 +625,8 @@ impl<T, M: Allocator + Clone> Pool<T, M> {
 impl<T, M: Allocator + Clone> Drop for Pool<T, M> {
     fn drop(&mut self) {
         while let Some(chunk) = self.chunks.pop() {
-            let is_first = self.chunks.is_empty();
-            self.free_chunk(chunk, if is_first { self.first_units } else { Self::UNITS });
+            let units = if self.chunks.is_empty() { self.first_units } else { Self::UNITS };
+            chunk.into_iter().for_each(|chunk| self.free_chunk(chunk, units));
         }
     }
 }
