@@ -185,9 +185,9 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
 
     /// Removes a route. Returns its value, if it existed.
     ///
-    /// Memory is released when the last route is removed, and in chunks of 32 KiB that no route uses
-    /// any more. If most routes have been removed, [`shrink_to_fit`](Self::shrink_to_fit) moves the
-    /// others next to each other.
+    /// Memory is released when the last route is removed, and in chunks of 32 KiB that no route
+    /// uses any more. If most routes have been removed, [`shrink_to_fit`](Self::shrink_to_fit)
+    /// moves the others next to each other.
     ///
     /// # Example
     ///
