@@ -142,7 +142,9 @@ pub mod trie;
 pub use cache::{BoundedCache, ChainedCache, DuplicateFilter, SourceHashCache};
 #[cfg(feature = "concurrent")]
 #[doc(inline)]
-pub use concurrent::{ConcurrentLcTrie, ConcurrentMap, ConcurrentRoutes, ConcurrentTable};
+pub use concurrent::{
+    ConcurrentLcTrie, ConcurrentMap, ConcurrentRoutes, ConcurrentSet, ConcurrentTable,
+};
 #[doc(inline)]
 pub use ephemeral::EphemeralStore;
 #[doc(inline)]

@@ -4,74 +4,7 @@ use core::fmt;
 
 use crate::table::error::TryReserveError;
 
-/// The refusal of a write: readers delay the reclamation of more garbage than the limit allows, or
-/// a map is full.
-///
-/// Nothing has changed. A thread that receives this error and holds a pin should repin it before it
-/// tries again.
-///
-/// # Example
-///
-/// ```
-/// let map = flowtable::ConcurrentMap::new().with_garbage_limit(1 << 16, 0);
-/// let reader = map.pin();
-/// // While this reader holds its pin, nothing that it may access is freed.
-/// let error = (0..).find_map(|value| map.pin().insert("key", value).err()).unwrap();
-/// assert_eq!(reader.get("key"), Some(&(error.refused.1 - 1)));
-/// // One key is in one shard, whose limit is an eighth.
-/// assert!(error.limit == 8192 && error.retired > 8192);
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct WouldExceed<T> {
-    /// The refused input, which was not inserted.
-    pub refused: T,
-    /// Bytes that are retired and not freed yet: those of the structure, or of a shard.
-    pub retired: usize,
-    /// The limit that they exceed, in bytes: that of the structure, or an eighth of it for a shard
-    /// of [`ConcurrentMap`](crate::ConcurrentMap).
-    pub limit: usize,
-    /// Whether the reason is that a map has its maximum number of entries, 2^31, with the removed
-    /// ones that are not freed yet.
-    pub is_full: bool,
-}
-
-impl<T> WouldExceed<T> {
-    /// Applies a function to what was refused.
-    pub(super) fn map<U>(self, map: impl FnOnce(T) -> U) -> WouldExceed<U> {
-        let Self { refused, retired, limit, is_full } = self;
-        WouldExceed { refused: map(refused), retired, limit, is_full }
-    }
-}
-
-impl<T> fmt::Display for WouldExceed<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { retired, limit, .. } = self;
-        if self.is_full {
-            return f.write_str("the map has 2^31 entries, the most that are possible");
-        }
-        write!(
-            f,
-            "readers delay the write: {retired} bytes wait for them, and the limit is {limit}"
-        )
-    }
-}
-
-/// Omits what was refused, which need not implement `Debug`.
-impl<T> fmt::Debug for WouldExceed<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { retired, limit, .. } = self;
-        let mut fields = f.debug_struct("WouldExceed");
-        fields.field("retired", retired).field("limit", limit).field("is_full", &self.is_full);
-        fields.finish_non_exhaustive()
-    }
-}
-
-impl<T> core::error::Error for WouldExceed<T> {}
-
-/// The refusal of a write: its segment has to grow first, and cannot.
-///
-/// Nothing has changed. Key and value are copied, so the caller still has them.
+/// The reason why a write is refused. Nothing has changed.
 ///
 /// # Example
 ///
@@ -91,15 +24,18 @@ pub enum Refused {
     /// Readers delay the reclamation of more garbage than the limit allows. A thread that receives
     /// this error and holds a pin should repin it before it tries again.
     Garbage {
-        /// Bytes that are retired and not freed yet.
+        /// Bytes that are retired and not freed yet: those of the structure, or of a shard.
         retired: usize,
-        /// The limit, in bytes.
+        /// The limit, in bytes: that of the structure, or an eighth of it for a shard of a
+        /// [`ConcurrentMap`](crate::ConcurrentMap).
         limit: usize,
     },
-    /// The memory for a larger segment cannot be allocated.
+    /// The memory cannot be allocated.
     Memory(TryReserveError),
     /// Some hundred keys have the same hash, or nearly, and no segment may have more of them.
     Collisions,
+    /// A map has its maximum number of entries, 2^31, with the removed ones that are not freed yet.
+    Full,
 }
 
 impl From<TryReserveError> for Refused {
@@ -112,10 +48,14 @@ impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Garbage { retired, limit } => {
-                write!(f, "readers delay the reclamation of {retired} bytes, the limit is {limit}")
+                write!(
+                    f,
+                    "readers delay the write: {retired} bytes wait for them, the limit is {limit}"
+                )
             }
             Self::Memory(error) => error.fmt(f),
             Self::Collisions => f.write_str("too many keys have the same hash"),
+            Self::Full => f.write_str("the map has 2^31 entries, the most that are possible"),
         }
     }
 }
@@ -126,5 +66,54 @@ impl core::error::Error for Refused {
             Self::Memory(error) => Some(error),
             _ => None,
         }
+    }
+}
+
+/// The refusal of a write, with the input that was not inserted.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::concurrent::Refused;
+///
+/// let map = flowtable::ConcurrentMap::new().with_garbage_limit(1 << 16, 0);
+/// let reader = map.pin();
+/// // While this reader holds its pin, nothing that it may access is freed.
+/// let error = (0..).find_map(|value| map.pin().insert("key", value).err()).unwrap();
+/// assert_eq!(reader.get("key"), Some(&(error.refused.1 - 1)));
+/// // One key is in one shard, whose limit is an eighth.
+/// assert!(matches!(error.reason, Refused::Garbage { limit: 8192, .. }));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Refusal<T> {
+    /// The refused input, which was not inserted.
+    pub refused: T,
+    /// The reason.
+    pub reason: Refused,
+}
+
+impl<T> Refusal<T> {
+    /// Applies a function to the refused input.
+    pub(super) fn map<U>(self, map: impl FnOnce(T) -> U) -> Refusal<U> {
+        Refusal { refused: map(self.refused), reason: self.reason }
+    }
+}
+
+impl<T> fmt::Display for Refusal<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.reason.fmt(f)
+    }
+}
+
+/// Omits the refused input, which need not implement `Debug`.
+impl<T> fmt::Debug for Refusal<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Refusal").field("reason", &self.reason).finish_non_exhaustive()
+    }
+}
+
+impl<T> core::error::Error for Refusal<T> {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        self.reason.source()
     }
 }

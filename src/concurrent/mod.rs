@@ -9,6 +9,7 @@
 //! | purpose | structure | method |
 //! |---|---|---|
 //! | state by key | [`ConcurrentMap`] | TRASH; growth copies segments; a writers' lock per shard |
+//! | a set of keys | [`ConcurrentSet`] | the same |
 //! | plain state by key | [`ConcurrentTable`] | the same trie, with entries in the index, read by copy |
 //! | the route of an address | [`ConcurrentRoutes`] | a trie of blocks that are copied |
 //! | decisions on routes | [`ConcurrentStampedRoutes`] | the same trie; a generation for each route |
@@ -69,11 +70,77 @@
 //! A thread may hold several pins, and repin them one after the other: each protects and advances
 //! on its own.
 //!
+//! # Values that packets change
+//!
+//! A value is read through a shared reference, so what packets change in it is in one of these:
+//!
+//! | what changes | where | cost of a change |
+//! |---|---|---|
+//! | counters, timestamps, flags | atomics in the value | one atomic operation |
+//! | plain data of any size | [`ConcurrentTable`]: `fetch_add`, `update` | the lock of a shard of 64 |
+//! | anything else | a `Mutex` in the value | its lock |
+//! | rarely, and as a whole | `update`, `compute` | a new entry |
+//!
+//! A lock or an atomic outlives its entry: *a thread may change a value that another has removed
+//! meanwhile*. For counters that is a packet counted too late. A state that must not be lost has a
+//! mark in the value, under its lock, which the thread that removes it sets first:
+//!
+//! ```
+//! use std::sync::Mutex;
+//! use flowtable::ConcurrentMap;
+//!
+//! #[derive(Default)]
+//! struct Connection {
+//!     bytes: u64,
+//!     is_closed: bool,
+//! }
+//!
+//! /// Counts a packet of a connection. Inserts the connection if it is absent.
+//! fn packet(connections: &ConcurrentMap<u32, Mutex<Connection>>, id: u32, bytes: u64) {
+//!     let pin = connections.pin();
+//!     loop {
+//!         let value = pin.get_or_insert_with(&id, Mutex::default).expect("there is room");
+//!         let mut connection = value.lock().unwrap();
+//!         if !connection.is_closed {
+//!             connection.bytes += bytes;
+//!             return;
+//!         }
+//!         // It is being removed: this removes it, too, and the next round inserts another one.
+//!         drop(connection);
+//!         pin.remove_if(&id, |_, found| std::ptr::eq(found, value));
+//!     }
+//! }
+//!
+//! /// Removes a connection and returns its final count.
+//! fn close(connections: &ConcurrentMap<u32, Mutex<Connection>>, id: u32) -> Option<u64> {
+//!     let pin = connections.pin();
+//!     let value = pin.get(&id)?;
+//!     let mut connection = value.lock().unwrap();
+//!     if std::mem::replace(&mut connection.is_closed, true) {
+//!         return None;
+//!     }
+//!     pin.remove_if(&id, |_, found| std::ptr::eq(found, value));
+//!     Some(connection.bytes)
+//! }
+//!
+//! let connections = ConcurrentMap::new();
+//! let closed: u64 = std::thread::scope(|scope| {
+//!     for _ in 0..2 {
+//!         scope.spawn(|| (0..1000).for_each(|_| packet(&connections, 7, 60)));
+//!     }
+//!     (0..100).filter_map(|_| close(&connections, 7)).sum()
+//! });
+//! // No packet is lost.
+//! assert_eq!(closed + close(&connections, 7).unwrap_or(0), 2 * 1000 * 60);
+//! ```
+//!
+//! # The collector
+//!
 //! *The collector is shared by these structures in the whole process*: a pin of any of them delays
 //! the reclamation of garbage of all of them. The pins of other users of `crossbeam-epoch` do not:
 //! the collector is one of this crate. It does not bound garbage; these structures do: above a
 //! limit, writers help the collector, and then return what they were to insert, with
-//! [`WouldExceed`] or [`Refused`]. So the reason of such an error is a guard of this crate,
+//! [`Refusal`] or [`Refused`]. So the reason of such an error is a guard of this crate,
 //! or one that has just ended: each call frees some of the garbage that it left.
 //!
 //! Lookups are wait-free. A pin is nearly always; now and then it helps the collector, and then
@@ -93,17 +160,21 @@ mod lock;
 mod loom_hasher;
 pub mod map;
 mod memory;
+mod pinned;
 mod policy;
 pub mod routes;
+mod set;
 pub mod stamped;
 mod sync;
 pub mod table;
 pub mod trie;
 
-pub use error::{Refused, WouldExceed};
+pub use error::{Refusal, Refused};
 pub use guard::{Guard, pin};
-pub use map::{Compute, Computed, ConcurrentMap, Iter, Pinned};
+pub use map::{Compute, Computed, ConcurrentMap, Iter, TryInsert};
+pub use pinned::{Pinned, Protect};
 pub use routes::{ConcurrentRoutes, PinnedRoutes};
+pub use set::{ConcurrentSet, SetIter};
 pub use stamped::{ConcurrentStampedRoutes, PinnedStampedRoutes};
-pub use table::{ConcurrentTable, Integer, NoUninit, PinnedTable, TableIter};
+pub use table::{ConcurrentTable, Integer, NoUninit, TableIter};
 pub use trie::{ConcurrentLcTrie, PinnedTrie, TrieIter};

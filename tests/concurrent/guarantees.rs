@@ -39,3 +39,11 @@ fn churn_others(map: &Map) {
         }
     }
 }
+
+/// Returns the garbage and its limit.
+pub(crate) fn garbage_of(reason: flowtable::concurrent::Refused) -> Option<(usize, usize)> {
+    match reason {
+        flowtable::concurrent::Refused::Garbage { retired, limit } => Some((retired, limit)),
+        reason => panic!("{reason}"),
+    }
+}

@@ -17,7 +17,7 @@ use model::threads::{on_other_thread, without_hanging};
 use model::versioned::Versioned;
 
 type Map<V> = ConcurrentMap<u64, V, Weak>;
-type Pin = Pinned<'static, u64, Versioned, Weak>;
+type Pin = Pinned<'static, ConcurrentMap<u64, Versioned, Weak>>;
 
 const MANY: u64 = if cfg!(miri) { 50 } else { 5000 };
 

@@ -6,6 +6,16 @@
 //! Modules that do not run under a sanitizer are not compiled for it, since that takes minutes.
 #![cfg(feature = "concurrent")]
 
+/// The results of a burst, in an array.
+macro_rules! get_batch {
+    ($pin:expr, $keys:expr) => {{
+        let keys = $keys;
+        let mut found = keys.map(|_| None);
+        $pin.get_batch(keys, flowtable::write_to(&mut found));
+        found
+    }};
+}
+
 #[cfg(not(any(shuttle, sanitizer)))]
 mod claims;
 #[cfg(not(any(shuttle, sanitizer = "thread")))]

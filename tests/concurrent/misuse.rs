@@ -3,6 +3,7 @@
 
 use core::fmt::Debug;
 use core::hash::{Hash, Hasher};
+use flowtable::Prehashed;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -85,8 +86,8 @@ fn a_map_stays_valid_if_closures_panic() {
     // Concurrent panics in two threads.
     let fail_often = || {
         for round in 0..MANY {
-            assert!(fails(|| _ = map.pin().compute(round % 100, |_| fail())));
-            assert!(fails(|| _ = map.pin().get_or_insert_with(1000 + round, fail)));
+            assert!(fails(|| _ = map.pin().compute(&(round % 100), |_| fail())));
+            assert!(fails(|| _ = map.pin().get_or_insert_with(&(1000 + round), fail)));
         }
     };
     run_concurrently(&[&fail_often, &fail_often], &[]);
@@ -102,8 +103,8 @@ fn a_map_stays_valid_if_hash_or_eq_panics() {
     let writes: [Write; 5] = [
         |map, key| _ = map.pin().insert(Hooked(key), 7).unwrap(),
         |map, key| _ = map.pin().remove(&Hooked(key)),
-        |map, key| _ = map.pin().update(Hooked(key), |_| 7).unwrap(),
-        |map, key| _ = map.pin().compute(Hooked(key), |_| Compute::Insert(7)).unwrap(),
+        |map, key| _ = map.pin().update(&Hooked(key), |_| 7).unwrap(),
+        |map, key| _ = map.pin().compute(&Hooked(key), |_| Compute::Insert(7)).unwrap(),
         |map, key| _ = map.pin().get_or_insert(Hooked(key), 7).unwrap(),
     ];
     let hashers = if cfg!(miri) { [Weak::Three].as_slice() } else { &[Weak::Mixed, Weak::Three] };
@@ -145,7 +146,7 @@ fn a_map_stays_valid_if_hash_or_eq_panics() {
 }
 
 /// A key with inconsistent `Hash` and `Eq`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Inconsistent(u64);
 
 static NOISE: AtomicU64 = AtomicU64::new(1);
@@ -184,7 +185,7 @@ fn inconsistent_keys_cause_neither_leaks_nor_hangs() {
                     match round % 6 {
                         0 | 1 => _ = pin.insert(key(), DROPS.token()).unwrap(),
                         2 => _ = pin.remove(&key()),
-                        3 => _ = pin.update(key(), |_| DROPS.token()).unwrap(),
+                        3 => _ = pin.update(&key(), |_| DROPS.token()).unwrap(),
                         4 => _ = pin.get_or_insert(key(), DROPS.token()).unwrap(),
                         _ if round % 100 == 5 => pin.retain(|key, _| key.0 % 2 == 0),
                         _ => assert!(pin.get(&key()).is_none_or(Token::is_alive)),
@@ -216,7 +217,7 @@ impl Drop for Reentrant {
         assert!(pin.get(&self.key).is_none_or(|other| other.key == self.key));
         // Other values, whose drops access the map later.
         pin.remove(&(self.key + 1));
-        pin.compute(self.key + 2, |_| Compute::Remove).unwrap();
+        pin.compute(&(self.key + 2), |_| Compute::Remove).unwrap();
         if self.key % 4 == 0 {
             pin.retain(|key, _| key % 64 > 0);
             pin.flush();
@@ -330,7 +331,7 @@ fn the_garbage_limit_may_be_zero_or_the_maximum() {
 /// Checks a map of any types of keys and values, with `distinct` keys.
 fn check_type<K, V>(key: fn(u64) -> K, value: fn(u64) -> V, distinct: u64)
 where
-    K: Eq + Hash + Send + Sync + Debug + 'static,
+    K: Clone + Eq + Hash + Send + Sync + Debug + 'static,
     V: PartialEq + Send + Sync + Debug + 'static,
 {
     let mut map: Map<K, V> = map(Weak::Mixed);
@@ -340,7 +341,7 @@ where
             assert!(pin.insert(key(at), value(at)).unwrap().is_none_or(|old| *old == value(at)));
             assert!(pin.get(&key(at)).is_none_or(|found| *found == value(at)));
             assert!(
-                pin.update(key(at), |_| value(at)).unwrap().is_none_or(|new| *new == value(at))
+                pin.update(&key(at), |_| value(at)).unwrap().is_none_or(|new| *new == value(at))
             );
             let other = mix(!round) % distinct;
             assert!(pin.remove(&key(other)).is_none_or(|old| *old == value(other)));
@@ -381,12 +382,15 @@ fn strings_are_found_by_slices() {
     let pin = map.pin();
     pin.insert("key".to_string(), "value".to_string()).unwrap();
     assert_eq!(pin.get("key").map(String::as_str), Some("value"));
-    assert_eq!(pin.get_many(["key", "other"]), [Some(&"value".to_string()), None]);
+    assert_eq!(get_batch!(pin, ["key", "other"]), [Some(&"value".to_string()), None]);
     let mut found = [None; 2];
-    pin.get_batch(&["other".to_string(), "key".to_string()], &mut found);
+    pin.get_batch(&["other".to_string(), "key".to_string()], flowtable::write_to(&mut found));
     assert_eq!(found.map(|found| found.is_some()), [false, true]);
-    assert!(pin.contains_key("key") && pin.get_hashed(pin.hash_of("key"), "key").is_some());
-    assert_eq!(pin.remove_hashed(pin.hash_of("key"), "key").map(String::len), Some(5));
+    assert!(
+        pin.contains_key("key")
+            && pin.get(Prehashed { hash: pin.hash_of("key"), key: "key" }).is_some()
+    );
+    assert_eq!(pin.remove("key").map(String::len), Some(5));
     assert!(pin.remove("key").is_none() && pin.remove_entry("key").is_none());
 }
 

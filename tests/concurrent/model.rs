@@ -3,6 +3,7 @@
 
 use core::fmt::Debug;
 use core::hash::{BuildHasher, Hash};
+use flowtable::Prehashed;
 use std::collections::{HashMap, HashSet};
 
 use flowtable::concurrent::{Compute, Computed, Pinned};
@@ -122,7 +123,7 @@ type Model<K, V> = HashMap<K, V>;
 
 /// A map with some pins, and its reference model.
 struct Pair<'m, K, V, S> {
-    pins: Vec<Pinned<'m, K, V, S>>,
+    pins: Vec<Pinned<'m, ConcurrentMap<K, V, S>>>,
     ours: &'m ConcurrentMap<K, V, S>,
     model: &'m mut Model<K, V>,
     /// The number of distinct keys: few, if all keys have one hash.
@@ -172,7 +173,7 @@ impl<K: Part, V: Part, S: BuildHasher + Clone> Pair<'_, K, V, S> {
                     assert!(!is_present);
                     V::make(value)
                 };
-                assert_eq!(pin.get_or_insert_with(key(at), make), Ok(&*current));
+                assert_eq!(pin.get_or_insert_with(&key(at), make), Ok(&*current));
             }
             Op::Update(at, value) => {
                 let current = model.get_mut(&key(at));
@@ -181,7 +182,7 @@ impl<K: Part, V: Part, S: BuildHasher + Clone> Pair<'_, K, V, S> {
                     V::make(value)
                 };
                 assert_eq!(
-                    pin.update(key(at), update),
+                    pin.update(&key(at), update),
                     Ok(current.is_some().then_some(&V::make(value)))
                 );
                 current.into_iter().for_each(|current| *current = V::make(value));
@@ -193,7 +194,7 @@ impl<K: Part, V: Part, S: BuildHasher + Clone> Pair<'_, K, V, S> {
     }
 
     fn compute(
-        pin: &Pinned<'_, K, V, S>,
+        pin: &Pinned<'_, ConcurrentMap<K, V, S>>,
         model: &mut Model<K, V>,
         key: K,
         what: Option<Option<u32>>,
@@ -214,7 +215,7 @@ impl<K: Part, V: Part, S: BuildHasher + Clone> Pair<'_, K, V, S> {
             (Some(None), Some(old), _) => Computed::Removed(old),
             _ => Computed::Kept(old.as_ref()),
         };
-        assert_eq!(pin.compute(key.clone(), decide), Ok(expected));
+        assert_eq!(pin.compute(&key, decide), Ok(expected));
         match (what, new) {
             (Some(None), _) => _ = model.remove(&key),
             (_, Some(new)) => _ = model.insert(key, new),
@@ -222,16 +223,21 @@ impl<K: Part, V: Part, S: BuildHasher + Clone> Pair<'_, K, V, S> {
         }
     }
 
-    fn hashed(pin: &Pinned<'_, K, V, S>, model: &mut Model<K, V>, key: &K, value: &V) {
-        let hash = pin.hash_of(key);
-        assert_eq!(hash, pin.map().hasher().hash_one(key));
-        assert_eq!(pin.get_hashed(hash, key), model.get(key));
-        let old = model.insert(key.clone(), value.clone());
-        assert_eq!(pin.insert_hashed(hash, key.clone(), value.clone()), Ok(old.as_ref()));
-        assert_eq!(pin.get_many_hashed([(hash, key), (hash, key)]), [Some(value); 2]);
-        if old.is_none() {
-            assert_eq!(pin.remove_hashed(hash, key), model.remove(key).as_ref());
-            assert_eq!(pin.remove_hashed(hash, key), None);
+    fn hashed(
+        pin: &Pinned<'_, ConcurrentMap<K, V, S>>,
+        model: &mut Model<K, V>,
+        key: &K,
+        value: &V,
+    ) {
+        let query = Prehashed { hash: pin.hash_of(key), key };
+        assert_eq!(query.hash, pin.hasher().hash_one(key));
+        assert_eq!(pin.get(query), model.get(key));
+        let is_new = !model.contains_key(key);
+        let there = model.entry(key.clone()).or_insert_with(|| value.clone());
+        assert_eq!(pin.get_or_insert_with(query, || value.clone()), Ok(&*there));
+        if is_new {
+            assert_eq!(pin.remove(query), model.remove(key).as_ref());
+            assert_eq!(pin.remove(query), None);
         }
     }
 
@@ -259,17 +265,14 @@ impl<K: Part, V: Part, S: BuildHasher + Clone> Pair<'_, K, V, S> {
             Op::GetMany(keys) => {
                 let keys = keys.map(|number| self.key(number));
                 let expected = keys.each_ref().map(|key| self.model.get(key));
-                assert_eq!(pin.get_many(keys.each_ref()), expected);
-                let hashed = keys.each_ref().map(|key| (pin.hash_of(key), key));
-                assert_eq!(pin.get_many_hashed(hashed), expected);
+                assert_eq!(get_batch!(pin, keys.each_ref()), expected);
+                let hashed = keys.each_ref().map(|key| Prehashed { hash: pin.hash_of(key), key });
+                assert_eq!(get_batch!(pin, hashed), expected);
             }
             Op::GetBatch(keys) => {
                 let keys: Vec<K> = keys.into_iter().map(|number| self.key(number)).collect();
-                let (mut found, mut by_hash) = (vec![None; keys.len()], vec![None; keys.len()]);
-                pin.get_batch(&keys, &mut found);
-                let hashes: Vec<u64> = keys.iter().map(|key| pin.hash_of(key)).collect();
-                pin.get_batch_hashed(&hashes, &keys, &mut by_hash);
-                assert_eq!(found, by_hash);
+                let mut found = vec![None; keys.len()];
+                pin.get_batch(&keys, flowtable::write_to(&mut found));
                 assert!(found.into_iter().eq(keys.iter().map(|key| self.model.get(key))));
             }
             Op::Extend(entries) => {

@@ -3,12 +3,14 @@
 
 use core::hash::BuildHasher;
 
-use flowtable::concurrent::{Compute, Computed, NoUninit, Pinned, PinnedTable, PinnedTrie};
+use flowtable::concurrent::{
+    Compute, Computed, ConcurrentMap, ConcurrentTable, NoUninit, Pinned, PinnedTrie,
+};
 use model::histories::{Call, Clock, Op};
 
 /// Performs `op`; closures call `pause`.
 pub(crate) fn perform<S: BuildHasher>(
-    pin: &Pinned<'_, u64, u64, S>,
+    pin: &Pinned<'_, ConcurrentMap<u64, u64, S>>,
     key: u64,
     op: Op,
     pause: &mut dyn FnMut(),
@@ -22,7 +24,7 @@ pub(crate) fn perform<S: BuildHasher>(
                 pause();
                 value + 1
             };
-            pin.update(key, update).unwrap().copied()
+            pin.update(&key, update).unwrap().copied()
         }
         Op::GetOrInsert(value) => pin.get_or_insert(key, value).ok().copied(),
         Op::GetOrInsertWith(value) => {
@@ -30,7 +32,7 @@ pub(crate) fn perform<S: BuildHasher>(
                 pause();
                 value
             };
-            pin.get_or_insert_with(key, make).ok().copied()
+            pin.get_or_insert_with(&key, make).ok().copied()
         }
         Op::Compute(value) => {
             let compute = |now: Option<&u64>| {
@@ -41,7 +43,7 @@ pub(crate) fn perform<S: BuildHasher>(
                     Some(_) => Compute::Remove,
                 }
             };
-            match pin.compute(key, compute).unwrap() {
+            match pin.compute(&key, compute).unwrap() {
                 Computed::Inserted(new) => {
                     assert_eq!(*new, value);
                     None
@@ -59,7 +61,7 @@ pub(crate) fn perform<S: BuildHasher>(
                 pause();
                 Compute::Keep
             };
-            match pin.compute(key, look).unwrap() {
+            match pin.compute(&key, look).unwrap() {
                 Computed::Kept(now) => now.copied(),
                 other => panic!("{other:?}"),
             }
@@ -83,7 +85,7 @@ pub(crate) fn on_table(op: Op) -> Op {
 /// Performs an operation of [`on_table`] on a `ConcurrentTable`, with numbers as values; closures
 /// call `pause`.
 pub(crate) fn perform_on_table<V: NoUninit, S: BuildHasher>(
-    pin: &PinnedTable<'_, u64, V, S>,
+    pin: &Pinned<'_, ConcurrentTable<u64, V, S>>,
     key: u64,
     op: Op,
     (make, read): Codec<V>,
@@ -98,9 +100,9 @@ pub(crate) fn perform_on_table<V: NoUninit, S: BuildHasher>(
                 pause();
                 make(read(value) + 1)
             };
-            pin.update(key, update).unwrap()
+            pin.update(&key, update).unwrap()
         }
-        Op::GetOrInsert(value) => pin.get_or_insert(key, make(value)).ok(),
+        Op::GetOrInsert(value) => pin.get_or_insert(&key, make(value)).ok(),
         op => unreachable!("{op:?}"),
     };
     result.map(read)

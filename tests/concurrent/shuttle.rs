@@ -119,7 +119,7 @@ fn present_keys_are_found_while_segments_grow_and_shrink() {
             for round in 0..6 {
                 let key = round % 4;
                 assert_eq!(pin.get(&key), Some(&key));
-                assert_eq!(pin.get_many([&key, &99]), [Some(&key), None]);
+                assert_eq!(get_batch!(pin, [&key, &99]), [Some(&key), None]);
                 let mut visited: Vec<u64> = pin.keys().copied().filter(|key| *key < 4).collect();
                 visited.sort_unstable();
                 assert_eq!(visited, [0, 1, 2, 3]);
@@ -154,8 +154,8 @@ fn updates_are_not_lost_in_a_growing_segment() {
             for round in 0..6 {
                 let key = round % 2;
                 let add = |now: Option<&u64>| Compute::Insert(now.map_or(1, |now| now + 1));
-                _ = pin.compute(key, add).unwrap();
-                assert!(pin.update(key, |now| now + 1).unwrap().is_some());
+                _ = pin.compute(&key, add).unwrap();
+                assert!(pin.update(&key, |now| now + 1).unwrap().is_some());
             }
         };
         let map = run_all(map(), vec![Box::new(count), Box::new(count), Box::new(churn)]);
@@ -176,8 +176,9 @@ fn values_are_not_torn_and_versions_never_decrease() {
         };
         let read = |map: &Map<Versioned>| {
             let (pin, mut last) = (map.pin(), 0);
-            let version =
-                |pin: &Pinned<'_, u64, Versioned, Weak>| pin.get(&0).map_or(0, |v| v.version_of(0));
+            let version = |pin: &Pinned<'_, ConcurrentMap<u64, Versioned, Weak>>| {
+                pin.get(&0).map_or(0, |v| v.version_of(0))
+            };
             for round in 0..MANY {
                 let now = version(&pin);
                 assert!(last <= now, "{now} was read after {last}");

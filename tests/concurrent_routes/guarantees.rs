@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
-use flowtable::concurrent::{ConcurrentRoutes, PinnedRoutes, WouldExceed, pin};
+use flowtable::concurrent::{ConcurrentRoutes, PinnedRoutes, Refused, pin};
 use flowtable::key::bits::Address;
 use flowtable::{Prefix, RouteTable};
 use model::threads::eventually;
@@ -185,8 +185,8 @@ fn r6_a_stalled_reader_makes_nothing_grow() {
         sleep.wait();
         let insert = |host: u32| routes.insert(Prefix::host(SHORT + host % 9), host.to_string());
         let (last, error) = (0..).find_map(|host| Some((host, insert(host).err()?))).unwrap();
-        let WouldExceed { refused, retired, limit, .. } = error;
-        assert_eq!(refused, (Prefix::host(SHORT + last % 9), last.to_string()));
+        let Refused::Garbage { retired, limit } = error.reason else { panic!("{error}") };
+        assert_eq!(error.refused, (Prefix::host(SHORT + last % 9), last.to_string()));
         assert!(retired > limit && limit == LIMIT && retired < 2 * LIMIT);
         // So also the other ways, and nothing has changed.
         let before: Vec<_> = routes.pin().iter().map(|(at, value)| (at, value.clone())).collect();

@@ -10,7 +10,7 @@ use crate::subject::BURST;
 type Ours = ConcurrentMap<Key, u64, DefaultHashBuilder>;
 
 impl SharedMap for Ours {
-    type View<'a> = Pinned<'a, Key, u64, DefaultHashBuilder>;
+    type View<'a> = Pinned<'a, Ours>;
 
     fn view(&self) -> Self::View<'_> {
         self.pin()
@@ -25,7 +25,7 @@ impl SharedMap for Ours {
     }
 }
 
-impl View for Pinned<'_, Key, u64, DefaultHashBuilder> {
+impl View for Pinned<'_, Ours> {
     #[inline]
     fn repin(&mut self) {
         Pinned::repin(self);
@@ -48,7 +48,7 @@ impl View for Pinned<'_, Key, u64, DefaultHashBuilder> {
     #[inline]
     fn burst(&self, keys: &[Key; BURST]) -> u64 {
         let mut found = [None; BURST];
-        self.get_batch(keys, &mut found);
+        self.get_batch(keys, flowtable::write_to(&mut found));
         found.into_iter().flatten().copied().map(low_half).sum()
     }
 }

@@ -1,7 +1,7 @@
 //! `ConcurrentTable`.
 
 use flowtable::DefaultHashBuilder;
-use flowtable::concurrent::{ConcurrentTable, PinnedTable};
+use flowtable::concurrent::{ConcurrentTable, Pinned};
 
 use super::Key;
 use super::subject::{SharedMap, View, low_half};
@@ -10,7 +10,7 @@ use crate::subject::BURST;
 type Ours = ConcurrentTable<Key, u64, DefaultHashBuilder>;
 
 impl SharedMap for Ours {
-    type View<'a> = PinnedTable<'a, Key, u64, DefaultHashBuilder>;
+    type View<'a> = Pinned<'a, Ours>;
 
     fn view(&self) -> Self::View<'_> {
         self.pin()
@@ -25,30 +25,30 @@ impl SharedMap for Ours {
     }
 }
 
-impl View for PinnedTable<'_, Key, u64, DefaultHashBuilder> {
+impl View for Pinned<'_, Ours> {
     #[inline]
     fn repin(&mut self) {
-        PinnedTable::repin(self);
+        Pinned::repin(self);
     }
 
     #[inline]
     fn get(&self, key: &Key) -> Option<u64> {
-        PinnedTable::get(self, key)
+        Pinned::get(self, key)
     }
 
     /// Retries an insertion that is refused because a pinned reader keeps retired memory; this time
     /// is part of the insertion's.
     #[inline]
     fn insert(&mut self, key: Key, value: u64) {
-        while PinnedTable::insert(self, key, value).is_err() {
-            PinnedTable::repin(self);
+        while Pinned::insert(self, key, value).is_err() {
+            Pinned::repin(self);
         }
     }
 
     #[inline]
     fn burst(&self, keys: &[Key; BURST]) -> u64 {
         let mut found = [None; BURST];
-        self.get_batch(keys, &mut found);
+        self.get_batch(keys, flowtable::write_to(&mut found));
         found.into_iter().flatten().map(low_half).sum()
     }
 }

@@ -2,8 +2,8 @@
 
 use std::hint::black_box;
 
-use flowtable::DefaultHashBuilder;
-use flowtable::concurrent::{ConcurrentMap, ConcurrentTable, Pinned, PinnedTable};
+use flowtable::concurrent::{ConcurrentMap, ConcurrentTable, Pinned};
+use flowtable::{DefaultHashBuilder, write_to};
 
 use super::COUNT;
 
@@ -12,37 +12,37 @@ type Map = ConcurrentMap<Key, u64>;
 type Table = ConcurrentTable<Key, u64>;
 
 #[inline(never)]
-fn count_map_hit(map: &Pinned<'_, Key, u64>, keys: &[Key]) -> u64 {
+fn count_map_hit(map: &Pinned<'_, Map>, keys: &[Key]) -> u64 {
     keys.iter().map(|key| map.get(key).copied().unwrap_or(1)).sum()
 }
 
 #[inline(never)]
-fn count_map_burst(map: &Pinned<'_, Key, u64>, keys: &[Key]) -> u64 {
+fn count_map_burst(map: &Pinned<'_, Map>, keys: &[Key]) -> u64 {
     let (mut found, mut sum) = ([None; 32], 0);
     for keys in keys.chunks_exact(32) {
-        map.get_batch(keys, &mut found);
+        map.get_batch(keys, write_to(&mut found));
         sum += found.iter().flatten().copied().sum::<u64>();
     }
     sum
 }
 
 #[inline(never)]
-fn count_table_hit(table: &PinnedTable<'_, Key, u64>, keys: &[Key]) -> u64 {
+fn count_table_hit(table: &Pinned<'_, Table>, keys: &[Key]) -> u64 {
     keys.iter().map(|key| table.get(key).unwrap_or(1)).sum()
 }
 
 #[inline(never)]
-fn count_table_burst(table: &PinnedTable<'_, Key, u64>, keys: &[Key]) -> u64 {
+fn count_table_burst(table: &Pinned<'_, Table>, keys: &[Key]) -> u64 {
     let (mut found, mut sum) = ([None; 32], 0);
     for keys in keys.chunks_exact(32) {
-        table.get_batch(keys, &mut found);
+        table.get_batch(keys, write_to(&mut found));
         sum += found.iter().flatten().sum::<u64>();
     }
     sum
 }
 
 #[inline(never)]
-fn count_table_add(table: &PinnedTable<'_, Key, u64>, keys: &[Key]) {
+fn count_table_add(table: &Pinned<'_, Table>, keys: &[Key]) {
     keys.iter().for_each(|key| _ = table.fetch_add(key, 1));
 }
 

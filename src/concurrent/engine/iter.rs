@@ -5,7 +5,6 @@
 //! that the traversal has passed are left out, by their hashes. So an entry that stays in the table
 //! is visited once.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 use crossbeam_epoch::Guard;
@@ -26,19 +25,20 @@ impl<'p, C: Storage> Writer<'p, C> {
         (prefix + 1).checked_shl(shift).filter(|&end| end != 0 && shift < 64)
     }
 
-    /// Copies the entries of the segment of `mixed` whose mixed hashes are not less.
-    fn entries<T>(
+    /// Copies to `to` the entries of the segment of `mixed` whose mixed hashes are not less.
+    fn copy_entries<T>(
         &self,
         mixed: u64,
+        to: &mut Vec<T>,
         copy: impl Fn(Slot<'p, C>) -> T,
         hash_of: impl Fn(Slot<'_, C>) -> u64,
-    ) -> Vec<T> {
+    ) {
         let segment = self.segment(mixed);
         // The bits of a prefix after that of the segment: set if it began before `mixed`.
         let first = mixed & !(SHARDS as u64 - 1);
         let rest = first & u64::MAX.checked_shr(segment.depth()).unwrap_or(0);
         let is_left = |&slot: &_| rest == 0 || C::mix(hash_of(slot)) >= first;
-        segment.entries().filter(is_left).map(copy).collect()
+        to.extend(segment.entries().filter(is_left).map(copy));
     }
 }
 
@@ -50,12 +50,12 @@ pub(in crate::concurrent) struct Walk<'p, C: Storage, T> {
     /// The first prefix of the shard that is not copied yet; `None` if all are.
     position: Option<u64>,
     /// The remaining entries of the last segment.
-    entries: vec::IntoIter<T>,
+    entries: Vec<T>,
 }
 
 impl<'p, C: Storage, T> Walk<'p, C, T> {
     pub(in crate::concurrent) fn new(engine: &'p Engine<C>, pin: &'p Guard) -> Self {
-        Self { engine, pin, shard: 0, position: Some(0), entries: vec![].into_iter() }
+        Self { engine, pin, shard: 0, position: Some(0), entries: Vec::new() }
     }
 
     /// Returns the next entry, by `copy`.
@@ -65,10 +65,12 @@ impl<'p, C: Storage, T> Walk<'p, C, T> {
         hash_of: impl Fn(Slot<'_, C>) -> u64,
     ) -> Option<T> {
         loop {
-            if let Some(entry) = self.entries.next() {
+            if let Some(entry) = self.entries.pop() {
                 return Some(entry);
             }
-            let Some(position) = self.position else {
+            // Most shards of a small table have no entries: they are not locked.
+            let has_entries = self.engine.shards[self.shard].len() > 0;
+            let Some(position) = self.position.filter(|_| has_entries) else {
                 if self.shard + 1 >= SHARDS {
                     return None;
                 }
@@ -77,7 +79,7 @@ impl<'p, C: Storage, T> Walk<'p, C, T> {
             };
             let writer = Writer::new(self.engine, self.shard, self.pin);
             let mixed = position | self.shard as u64;
-            self.entries = writer.entries(mixed, &copy, &hash_of).into_iter();
+            writer.copy_entries(mixed, &mut self.entries, &copy, &hash_of);
             self.position = writer.end(mixed);
         }
     }

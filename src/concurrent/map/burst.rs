@@ -1,149 +1,86 @@
 //! Bursts: lookups in stages, so that the cache misses of all keys overlap.
 //!
-//! As in [`TrashMap`](crate::TrashMap): all lines are prefetched, then all candidates, and then
+//! As in [`TrashMap`](crate::TrashMap): all groups are prefetched, then all candidates, and then
 //! keys are compared. Keys that are not the first candidate of their home are looked up singly.
 
-use core::borrow::Borrow;
 use core::hash::{BuildHasher, Hash};
 
 use equivalent::Equivalent;
 
-use super::pinned::Pinned;
+use super::ConcurrentMap;
 use super::storage::Ids;
 use super::store::Store;
+use super::view::Entry;
 use crate::concurrent::engine::Group;
-use crate::concurrent::guard::Guard;
+use crate::concurrent::pinned::{Pinned, Protect};
 use crate::concurrent::policy::mix;
+use crate::hash::Query;
 use crate::raw::prefetch::BURST;
-use crate::raw::results::results_for;
 
-impl<K: Eq + Hash, V, S: BuildHasher, G: Borrow<Guard>> Pinned<'_, K, V, S, G> {
-    /// Returns the values of several keys. Each lookup is a read of its own; together they are not
-    /// a snapshot.
+impl<'t, K: Eq + Hash, V, S: BuildHasher, G> Pinned<'t, ConcurrentMap<K, V, S>, G> {
+    /// Calls `each` with the index of each key and its value, in the order of the keys. Each lookup
+    /// is a read of its own; together they are not a snapshot.
+    ///
+    /// The cache misses of 32 lookups overlap. The iterator is cloned and goes over the keys twice,
+    /// to hash and to compare them. For results in a slice or array, pass
+    /// [`write_to`](crate::write_to).
     ///
     /// # Example
     ///
     /// ```
-    /// let map = flowtable::ConcurrentMap::from([("a", 1), ("b", 2)]);
-    /// assert_eq!(map.pin().get_many(["b", "c", "a"]), [Some(&2), None, Some(&1)]);
-    /// ```
-    #[must_use]
-    pub fn get_many<Q, const N: usize>(&self, keys: [&Q; N]) -> [Option<&V>; N]
-    where
-        Q: Hash + Equivalent<K> + ?Sized,
-    {
-        self.get_many_hashed(keys.map(|key| (self.hash_of(key), key)))
-    }
-
-    /// Returns the values of several keys, given their hashes: see
-    /// [`get_hashed`](Self::get_hashed).
-    #[must_use]
-    pub fn get_many_hashed<Q, const N: usize>(&self, keys: [(u64, &Q); N]) -> [Option<&V>; N]
-    where
-        Q: Hash + Equivalent<K> + ?Sized,
-    {
-        let mut found = [None; N];
-        for (keys, found) in keys.chunks(BURST).zip(found.chunks_mut(BURST)) {
-            self.get_burst(keys.iter().map(|key| key.0), keys.iter().map(|key| key.1), found);
-        }
-        found
-    }
-
-    /// Writes the values of a burst of keys to `found`, in the order of the keys. What `found` has
-    /// beyond that is set to `None`. Each lookup is a read of its own; together they are not a
-    /// snapshot.
+    /// use flowtable::{ConcurrentMap, Prehashed, write_to};
     ///
-    /// # Panics
-    ///
-    /// If `found` is shorter than `keys`.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// let map: flowtable::ConcurrentMap<u32, u32> = (0..1000).map(|key| (key, key + 1)).collect();
+    /// let map: ConcurrentMap<u32, u32> = (0..1000).map(|key| (key, key + 1)).collect();
     /// let (pin, packets) = (map.pin(), [3, 2000, 3]);
     /// let mut found = [None; 3];
-    /// pin.get_batch(&packets, &mut found);
+    /// pin.get_batch(&packets, write_to(&mut found));
     /// assert_eq!(found, [Some(&4), None, Some(&4)]);
+    ///
+    /// let hashed = packets.map(|key| Prehashed { hash: map.hash_of(&key), key });
+    /// let hashed = hashed.iter().map(Prehashed::as_ref);
+    /// pin.get_batch(hashed, |at, value| assert_eq!(value, found[at]));
     /// ```
-    pub fn get_batch<'p, Q>(&'p self, keys: &[Q], found: &mut [Option<&'p V>])
+    pub fn get_batch<'p, 'r, I>(&'p self, keys: I, mut each: impl FnMut(usize, Option<&'r V>))
     where
-        Q: Hash + Equivalent<K>,
+        I: IntoIterator<Item: Query<K>, IntoIter: Clone>,
+        G: Protect<'p, 'r>,
+        't: 'r,
     {
-        let found = results_for(keys.len(), found);
-        for (keys, found) in keys.chunks(BURST).zip(found.chunks_mut(BURST)) {
-            self.get_burst(keys.iter().map(|key| self.hash_of(key)), keys, found);
-        }
-    }
-
-    /// Writes the values of a burst of keys to `found`, given their hashes: see
-    /// [`get_hashed`](Self::get_hashed).
-    ///
-    /// # Panics
-    ///
-    /// If `hashes` and `keys` differ in length, or `found` is shorter.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// let map = flowtable::ConcurrentMap::from([("a", 1), ("b", 2)]);
-    /// let (pin, packets) = (map.pin(), ["b", "x"]);
-    /// let hashes = packets.map(|name| pin.hash_of(name)); // once, when packets are received
-    /// let mut found = [None; 2];
-    /// pin.get_batch_hashed(&hashes, &packets, &mut found);
-    /// assert_eq!(found, [Some(&2), None]);
-    /// assert_eq!(pin.get_many_hashed([(hashes[0], packets[0])]), [Some(&2)]);
-    /// ```
-    pub fn get_batch_hashed<'p, Q>(
-        &'p self,
-        hashes: &[u64],
-        keys: &[Q],
-        found: &mut [Option<&'p V>],
-    ) where
-        Q: Hash + Equivalent<K>,
-    {
-        assert_eq!(keys.len(), hashes.len(), "the slices of keys and hashes differ in length");
-        let found = results_for(keys.len(), found);
-        let bursts = hashes.chunks(BURST).zip(keys.chunks(BURST)).zip(found.chunks_mut(BURST));
-        for ((hashes, keys), found) in bursts {
-            self.get_burst(hashes.iter().copied(), keys, found);
-        }
-    }
-
-    /// Looks up to [`BURST`] keys up, given their hashes.
-    #[inline]
-    fn get_burst<'p, 'k, Q>(
-        &'p self,
-        hashes: impl Iterator<Item = u64>,
-        keys: impl IntoIterator<Item = &'k Q>,
-        found: &mut [Option<&'p V>],
-    ) where
-        Q: Equivalent<K> + ?Sized + 'k,
-    {
-        let (map, pin, len) = (self.map, self.epoch(), found.len());
-        let home = |mixed| map.engine.segment(mixed, pin).home(mixed);
-        let mut mixed = [0; BURST];
+        let (view, hasher) = (self.view(), &self.of.hasher);
+        let home = |mixed| view.map.engine.segment(mixed, view.pin).home(mixed);
+        let mut hashes = [0; BURST];
         let mut homes: [Group<'_, Ids>; BURST] = [home(0); BURST];
-        let mut candidates = [None; BURST];
-        // Slices of one length: so the loops are not bounded by several.
-        let mixed = &mut mixed[..len];
-        let (homes, candidates) = (&mut homes[..len], &mut candidates[..len]);
-        for ((hash, mixed), own) in hashes.zip(&mut *mixed).zip(&mut *homes) {
-            *mixed = mix(hash);
-            *own = home(*mixed);
-            own.prefetch();
-        }
-        for ((&mixed, home), candidate) in mixed.iter().zip(&*homes).zip(&mut *candidates) {
-            *candidate = home.first(mixed).map(|slot| map.entry(home.value(slot), pin).get());
-            candidate.inspect(|entry| Store::prefetch(*entry));
-        }
-        let probed = mixed.iter().zip(homes).zip(candidates);
-        for ((key, found), ((&mixed, home), candidate)) in keys.into_iter().zip(found).zip(probed) {
-            *found = match candidate {
-                Some(entry) if key.equivalent(&entry.0) => Some(&entry.1),
-                None if !home.has_overflowed() => None,
-                _ => self.find_further(mixed, key).map(|entry| &entry.get().1),
-            };
+        let mut candidates: [Option<Entry<'_, K, V>>; BURST] = [None; BURST];
+        let mut keys = keys.into_iter();
+        let (mut ahead, mut first) = (keys.clone(), 0);
+        loop {
+            let mut count = 0;
+            for (key, (hash, own)) in
+                ahead.by_ref().take(BURST).zip(hashes.iter_mut().zip(&mut homes))
+            {
+                *hash = mix(key.hash_with(hasher));
+                *own = home(*hash);
+                own.prefetch();
+                count += 1;
+            }
+            let probed = hashes[..count].iter().zip(&homes[..count]);
+            for ((&mixed, home), candidate) in probed.clone().zip(&mut candidates) {
+                *candidate = home.first(mixed).map(|slot| view.entry(home.value(slot)));
+                candidate.inspect(|entry| Store::prefetch(entry.entry));
+            }
+            let found = probed.zip(&candidates[..count]);
+            for (at, (((&mixed, home), candidate), key)) in found.zip(&mut keys).enumerate() {
+                let found = match candidate {
+                    Some(entry) if key.key().equivalent(entry.key()) => Some(*entry),
+                    None if !home.has_overflowed() => None,
+                    _ => view.find_further(mixed, key.key()),
+                };
+                each(first + at, found.map(Entry::value));
+            }
+            if count < BURST {
+                return;
+            }
+            first += BURST;
         }
     }
 }

@@ -1,15 +1,14 @@
 //! Traversals, concurrent with writers: the entries of one segment at a time.
 
-use core::borrow::Borrow;
 use core::iter::FusedIterator;
 
 use super::ConcurrentMap;
-use super::pinned::{Entry, Pinned};
 use super::storage::{Ids, hash_of};
+use super::view::{Entry, View};
 use crate::concurrent::engine::{Slot, Walk};
-use crate::concurrent::guard::Guard;
+use crate::concurrent::pinned::{Pinned, Protect};
 
-impl<K, V, S, G: Borrow<Guard>> Pinned<'_, K, V, S, G> {
+impl<'t, K, V, S, G> Pinned<'t, ConcurrentMap<K, V, S>, G> {
     /// Iterates over all entries, in no order. An entry that is inserted or removed meanwhile is
     /// visited at most once, one that stays exactly once. Waits for writers: the ids of one segment
     /// at a time are copied under the lock of its shard.
@@ -22,9 +21,12 @@ impl<K, V, S, G: Borrow<Guard>> Pinned<'_, K, V, S, G> {
     /// assert_eq!(pin.iter().map(|(_, value)| value).sum::<i32>(), 3);
     /// ```
     #[must_use]
-    pub fn iter(&self) -> Iter<'_, K, V, S> {
-        let (map, epoch) = (self.map, self.epoch());
-        Iter { map, epoch, walk: Walk::new(&map.engine, epoch) }
+    pub fn iter<'p, 'r>(&'p self) -> Iter<'r, K, V, S>
+    where
+        G: Protect<'p, 'r>,
+        't: 'r,
+    {
+        Iter::new(self.view())
     }
 
     /// Iterates over all keys: see [`iter`](Self::iter).
@@ -35,7 +37,12 @@ impl<K, V, S, G: Borrow<Guard>> Pinned<'_, K, V, S, G> {
     /// let map = flowtable::ConcurrentMap::from([("a", 1)]);
     /// assert!(map.pin().keys().eq(&["a"]));
     /// ```
-    pub fn keys(&self) -> impl Iterator<Item = &K> {
+    pub fn keys<'p, 'r>(&'p self) -> impl Iterator<Item = &'r K>
+    where
+        G: Protect<'p, 'r>,
+        't: 'r,
+        K: 'r,
+    {
         self.iter().map(|(key, _)| key)
     }
 
@@ -47,22 +54,29 @@ impl<K, V, S, G: Borrow<Guard>> Pinned<'_, K, V, S, G> {
     /// let map = flowtable::ConcurrentMap::from([("a", 1)]);
     /// assert!(map.pin().values().eq(&[1]));
     /// ```
-    pub fn values(&self) -> impl Iterator<Item = &V> {
+    pub fn values<'p, 'r>(&'p self) -> impl Iterator<Item = &'r V>
+    where
+        G: Protect<'p, 'r>,
+        't: 'r,
+        V: 'r,
+    {
         self.iter().map(|(_, value)| value)
     }
 }
 
 /// An iterator over all entries of a map: see [`Pinned::iter`].
 pub struct Iter<'p, K, V, S> {
-    map: &'p ConcurrentMap<K, V, S>,
-    epoch: &'p crossbeam_epoch::Guard,
+    view: View<'p, K, V, S>,
     walk: Walk<'p, Ids, u32>,
 }
 
 impl<'p, K, V, S> Iter<'p, K, V, S> {
-    pub(super) fn entry(&mut self) -> Option<Entry<'p, (K, V)>> {
-        let id = self.walk.next(Slot::value, hash_of);
-        Some(self.map.entry(id?, self.epoch))
+    pub(super) fn new(view: View<'p, K, V, S>) -> Self {
+        Self { view, walk: Walk::new(&view.map.engine, view.pin) }
+    }
+
+    pub(super) fn entry(&mut self) -> Option<Entry<'p, K, V>> {
+        Some(self.view.entry(self.walk.next(Slot::value, hash_of)?))
     }
 }
 
@@ -70,14 +84,16 @@ impl<'p, K, V, S> Iterator for Iter<'p, K, V, S> {
     type Item = (&'p K, &'p V);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let entry = self.entry()?.get();
-        Some((&entry.0, &entry.1))
+        self.entry().map(Entry::pair)
     }
 }
 
 impl<K, V, S> FusedIterator for Iter<'_, K, V, S> {}
 
-impl<'p, K, V, S, G: Borrow<Guard>> IntoIterator for &'p Pinned<'_, K, V, S, G> {
+impl<'p, K, V, S, G> IntoIterator for &'p Pinned<'_, ConcurrentMap<K, V, S>, G>
+where
+    G: Protect<'p, 'p>,
+{
     type Item = (&'p K, &'p V);
     type IntoIter = Iter<'p, K, V, S>;
 

@@ -163,7 +163,8 @@
 //! chunks of its entries are freed after these pins have ended and a thread pins again.
 //!
 //! A replaced value is a new entry: the old one, of 24 bytes in the example, is retired. A counter
-//! that many packets increment should be an atomic.
+//! that many packets increment should be an atomic: see
+//! [values that packets change](super#values-that-packets-change).
 //!
 //! # Papers
 //!
@@ -198,10 +199,12 @@
 mod burst;
 mod garbage;
 mod iter;
+mod outcome;
 mod pinned;
 pub(super) mod storage;
 mod store;
 mod traits;
+mod view;
 mod write;
 
 use core::hash::{BuildHasher, Hash};
@@ -211,17 +214,18 @@ use super::collector;
 use super::engine::{Engine, Slot};
 use super::garbage::{self as collected, first_panic};
 use super::guard::Guard;
+use super::pinned::Pinned;
 use super::policy::{SHARDS, mix, shard_of};
 use crate::hash::DefaultHashBuilder;
 use crate::invariant::InvariantError;
+use crate::table::error::TryReserveError;
 use garbage::Batch;
-use pinned::Entry;
 use storage::{Ids, State, hash_of};
 use store::{IdAllocator, MAX_ENTRIES, Store};
+use view::Entry;
 
 pub use iter::Iter;
-pub use pinned::Pinned;
-pub use write::{Compute, Computed};
+pub use outcome::{Compute, Computed, TryInsert};
 
 /// A concurrent hash map with wait-free readers.
 ///
@@ -231,9 +235,9 @@ pub use write::{Compute, Computed};
 /// | method of a pin | cost |
 /// |---|---|
 /// | `get`, `get_key_value`, `contains_key` | the cache line of the index and those of an entry; no store to shared memory |
-/// | `get_batch`, `get_many` | those of `get`, with the misses of 32 keys overlapping |
-/// | `insert`, `get_or_insert`, `get_or_insert_with`, `remove`, `remove_entry`, `update`, `compute` | the lock of one shard of 64, the cache lines of `get`, and at most one copy of a segment of 330 entries |
-/// | `iter`, `keys`, `values`, `retain`, `clear` | O(slots) |
+/// | `get_batch` | those of `get`, with the misses of 32 keys overlapping |
+/// | `insert`, `try_insert`, `get_or_insert`, `remove`, `update`, `compute` and their variants | the lock of one shard of 64, the cache lines of `get`, and at most one copy of a segment of 330 entries |
+/// | `iter`, `keys`, `values`, `retain`, `clear`, `reserve` | O(slots) |
 /// | `len`, `is_empty`, `allocation_size` | a sum over 64 shards |
 /// | `garbage`, `repin` | O(1) |
 ///
@@ -343,26 +347,40 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
     /// let hasher = DefaultHashBuilder::new();
     /// let here: ConcurrentMap<u32, u32> = ConcurrentMap::with_capacity_and_hasher(1000, hasher);
     /// let there: ConcurrentMap<u32, ()> = ConcurrentMap::with_hasher(here.hasher().clone());
-    /// assert_eq!(here.pin().hash_of(&7), there.pin().hash_of(&7));
+    /// assert_eq!(here.hash_of(&7), there.hash_of(&7));
     /// ```
     #[must_use]
     pub fn with_capacity_and_hasher(capacity: usize, hasher: S) -> Self {
-        assert!(capacity <= MAX_ENTRIES, "capacity overflow");
         let map = Self::with_hasher(hasher);
-        if capacity > 0 {
-            map.store.reserve(capacity);
-            let reserved = map.engine.reserve(capacity, hash_of, &collector::pin());
-            reserved.unwrap_or_else(|error| error.raise());
+        if let Err(error) = map.reserve(capacity, &collector::pin()) {
+            error.raise();
         }
         map
+    }
+
+    /// Reserves capacity for `additional` more entries, if there are some.
+    fn reserve(
+        &self,
+        additional: usize,
+        pin: &crossbeam_epoch::Guard,
+    ) -> Result<(), TryReserveError> {
+        let entries = self.len().saturating_add(additional);
+        if entries > MAX_ENTRIES {
+            return Err(TryReserveError::OVERFLOW);
+        }
+        if additional == 0 {
+            return Ok(());
+        }
+        self.store.reserve(entries)?;
+        self.engine.reserve(entries, hash_of, pin)
     }
 
     /// Sets the limit on garbage, which is retired and not freed yet, in bytes, and the patience.
     ///
     /// A writer that finds more than `bytes` helps the collector. If readers delay it, the writer
     /// yields and helps again, `patience` times; then it returns
-    /// [`WouldExceed`](super::WouldExceed). With patience zero it returns at once. It never waits
-    /// without bound: the reader that delays the collector may be the thread itself.
+    /// [`Refused::Garbage`](super::Refused::Garbage). With patience zero it returns at once. It
+    /// never waits without bound: the reader that delays the collector may be the thread itself.
     ///
     /// A shard of 64 may have an eighth of the limit: writes to few keys are refused above that.
     ///
@@ -404,6 +422,15 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
         self.engine.garbage.retired()
     }
 
+    /// Returns the hash of `key` under the hasher of the map, for [`Prehashed`](crate::Prehashed).
+    #[inline]
+    pub fn hash_of<Q: Hash + ?Sized>(&self, key: &Q) -> u64
+    where
+        S: BuildHasher,
+    {
+        self.hasher.hash_one(key)
+    }
+
     /// Returns the hasher of the map.
     #[must_use]
     pub const fn hasher(&self) -> &S {
@@ -439,7 +466,7 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
     /// Returns the entry with an id that was loaded under this pin.
     #[inline(always)]
     #[allow(unsafe_code)]
-    fn entry<'p>(&'p self, id: u32, _pin: &'p crossbeam_epoch::Guard) -> Entry<'p, (K, V)> {
+    fn entry<'p>(&'p self, id: u32, _pin: &'p crossbeam_epoch::Guard) -> Entry<'p, K, V> {
         // SAFETY: the pin lasts for 'p.
         Entry { id, entry: unsafe { self.store.get(id) } }
     }
@@ -463,7 +490,7 @@ impl<K: Hash, V, S: BuildHasher> ConcurrentMap<K, V, S> {
     pub fn validate(&mut self) -> Result<(), InvariantError> {
         let pin = collector::pin();
         self.engine.validate(|nth, slot| {
-            let mixed = mix(self.hasher.hash_one(&self.entry(slot.value(), &pin).get().0));
+            let mixed = mix(self.hasher.hash_one(self.entry(slot.value(), &pin).key()));
             let is_noted = (hash_of(slot) ^ mixed) >> 48 == 0;
             (is_noted && shard_of(mixed) == nth).then_some(mixed)
         })
@@ -492,7 +519,7 @@ where
     /// assert_eq!(pin.get("key"), Some(&1));
     /// ```
     #[inline]
-    pub fn pin(&self) -> Pinned<'_, K, V, S> {
+    pub fn pin(&self) -> Pinned<'_, Self> {
         Pinned::new(self)
     }
 
@@ -510,7 +537,7 @@ where
     /// assert_eq!(key.and_then(|key| there.pinned(&guard).get(&key).copied()), Some(2));
     /// ```
     #[inline]
-    pub const fn pinned<'m, 'g>(&'m self, guard: &'g Guard) -> Pinned<'m, K, V, S, &'g Guard> {
+    pub const fn pinned<'g>(&'g self, guard: &'g Guard) -> Pinned<'g, Self, &'g Guard> {
         Pinned::of(self, guard)
     }
 }
@@ -539,6 +566,7 @@ mod tests {
     use std::thread::yield_now;
 
     use super::*;
+    use crate::concurrent::Refused;
 
     #[test]
     fn a_full_map_refuses_insertions_until_slots_are_freed() {
@@ -548,12 +576,11 @@ mod tests {
         // Each shard finishes the run that it has begun.
         let full = (10_000..).find_map(|key| pin.insert(key, 1).err()).expect("the map is full");
         let (len, key) = (map.len(), full.refused.0);
-        assert!(full.is_full && full.to_string().contains("2^31"), "{full:?}");
+        assert!(full.reason == Refused::Full && full.to_string().contains("2^31"), "{full:?}");
         assert!((10_000..10_000 + Store::<(u64, u64)>::BEGUN).contains(&len), "{len} entries");
         assert!(pin.get_or_insert(key, 2).is_err_and(|full| full.refused == (key, 2)));
-        assert!(pin.get_or_insert_with(key, || 2).is_err_and(|full| full.refused == key));
-        let computed = pin.compute(key, |_| Compute::Insert(2));
-        assert!(computed.is_err_and(|full| full.refused == key && full.is_full));
+        assert_eq!(pin.get_or_insert_with(&key, || 2), Err(Refused::Full));
+        assert_eq!(pin.compute(&key, |_| Compute::Insert(2)), Err(Refused::Full));
         assert!(!pin.contains_key(&key) && map.len() == len);
         pin.clear();
         drop(pin);

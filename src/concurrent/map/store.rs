@@ -20,6 +20,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::alloc::Layout;
 use core::hint;
 use core::mem::{self, MaybeUninit};
 use core::ops::Range;
@@ -28,12 +29,14 @@ use core::ptr;
 use std::panic::catch_unwind;
 use std::sync::PoisonError;
 
+use crate::concurrent::error::Refused;
 use crate::concurrent::garbage::Dropped;
 use crate::concurrent::policy::SHARDS;
 use crate::concurrent::sync::{
     Arc, AtomicBool, AtomicPtr, AtomicUsize, Mutex, MutexGuard, Ordering,
 };
 use crate::raw::prefetch::prefetch;
+use crate::table::error::TryReserveError;
 
 /// Maximum number of entries of a chunk: with 24 bytes each, the table of a million entries has 8
 /// KiB.
@@ -99,6 +102,21 @@ pub(super) struct IdAllocator {
     free: Vec<u32>,
     /// A run, of which these were never used.
     run: Range<usize>,
+}
+
+/// Returns the error of an allocation of a number of pointers.
+fn no_memory(len: usize) -> TryReserveError {
+    Layout::array::<*const ()>(len).map_or(TryReserveError::OVERFLOW, TryReserveError::memory)
+}
+
+/// Allocates a slice whose items are the results of `new`.
+fn boxed<T>(len: usize, new: impl Fn(usize) -> T) -> Result<Box<[T]>, TryReserveError> {
+    let mut items = Vec::new();
+    let reserved = items.try_reserve_exact(len);
+    let layout = Layout::array::<T>(len).map_err(|_| TryReserveError::OVERFLOW)?;
+    reserved.map_err(|_| TryReserveError::memory(layout))?;
+    items.extend((0..len).map(new));
+    Ok(items.into_boxed_slice())
 }
 
 /// Locks a mutex under which only code of this crate runs, which does not panic.
@@ -226,39 +244,40 @@ impl<T> Store<T> {
     }
 
     /// Allocates chunks for `entries` entries, and for the runs that the shards have begun.
-    pub(super) fn reserve(&self, entries: usize) {
+    pub(super) fn reserve(&self, entries: usize) -> Result<(), TryReserveError> {
         let ids = entries.saturating_add(SHARDS * Self::RUN).min(MAX_ENTRIES);
         let mut growth = locked(&self.entries.growth);
         while growth.chunks.len() * Self::LEN < ids {
-            self.add_chunk(&mut growth);
+            self.add_chunk(&mut growth)?;
         }
+        Ok(())
     }
 
-    /// Allocates a run of ids that were never allocated before, if there are some.
+    /// Allocates a run of ids that were never allocated before.
     #[cold]
-    fn run(&self) -> Option<Range<usize>> {
+    fn run(&self) -> Result<Range<usize>, Refused> {
         let mut growth = locked(&self.entries.growth);
         let run = growth.next..growth.next + Self::RUN;
         if run.end > MAX_ENTRIES {
-            return None;
+            return Err(Refused::Full);
         }
         if run.start == growth.chunks.len() * Self::LEN {
-            self.add_chunk(&mut growth);
+            self.add_chunk(&mut growth)?;
         }
         growth.next = run.end;
-        Some(run)
+        Ok(run)
     }
 
     fn add_bytes(&self, bytes: usize) {
         self.entries.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    fn add_chunk(&self, growth: &mut Growth<T>) {
+    fn add_chunk(&self, growth: &mut Growth<T>) -> Result<(), TryReserveError> {
         let nth = growth.chunks.len();
         if nth == growth.tables.last().map_or(0, |table| table.len()) {
-            self.add_table(growth);
+            self.add_table(growth)?;
         }
-        let chunk: Box<[MaybeUninit<T>]> = Box::new_uninit_slice(Self::LEN);
+        let chunk = boxed(Self::LEN, |_| MaybeUninit::<T>::uninit())?;
         self.add_bytes(Self::LEN * size_of::<T>());
         // Relaxed: it was stored under the lock that this thread holds.
         let table = self.table.load(Ordering::Relaxed);
@@ -270,11 +289,12 @@ impl<T> Store<T> {
         growth.chunks.push(first);
         // Relaxed: see `address`.
         element.store(first.cast::<T>().wrapping_sub(nth << Self::BITS), Ordering::Relaxed);
+        Ok(())
     }
 
     /// Allocates a table of twice the length with the present chunks. The former one is kept, as
     /// readers may access it.
-    fn add_table(&self, growth: &mut Growth<T>) {
+    fn add_table(&self, growth: &mut Growth<T>) -> Result<(), TryReserveError> {
         // Relaxed: it was stored under the lock that this thread holds.
         let old = self.table.load(Ordering::Relaxed);
         let chunk = |nth| {
@@ -288,9 +308,10 @@ impl<T> Store<T> {
             AtomicPtr::new(element.load(Ordering::Relaxed))
         };
         let len = (2 * growth.chunks.len()).max(FIRST_TABLE);
-        let table: Box<[Chunk<T>]> = (0..len).map(chunk).collect();
+        let table = boxed(len, chunk)?;
         let before = growth.chunks.capacity();
-        growth.chunks.reserve_exact(len - growth.chunks.len());
+        growth.chunks.try_reserve_exact(len - growth.chunks.len()).map_err(|_| no_memory(len))?;
+        growth.tables.try_reserve(1).map_err(|_| no_memory(1))?;
         let more = growth.chunks.capacity() - before;
         self.add_bytes(size_of_val(&*table) + more * size_of::<*mut T>());
         let table = Box::into_raw(table);
@@ -298,6 +319,7 @@ impl<T> Store<T> {
         // Release: pairs with the Acquire in `address`.
         self.entries.table.store(table.cast(), Ordering::Release);
         self.table.store(table.cast(), Ordering::Release);
+        Ok(())
     }
 }
 
@@ -336,8 +358,8 @@ impl IdAllocator {
         Self { shard, free: Vec::new(), run: 0..0 }
     }
 
-    /// Allocates an id, unless all are.
-    pub(super) fn allocate<T>(&mut self, store: &Store<T>) -> Option<u32> {
+    /// Allocates an id, unless all are, or there is no memory for its entry.
+    pub(super) fn allocate<T>(&mut self, store: &Store<T>) -> Result<u32, Refused> {
         let shard = &store.entries.shards[self.shard];
         if self.free.is_empty() && shard.has_returned.load(Ordering::Relaxed) {
             let mut returned = locked(&shard.returned);
@@ -345,13 +367,13 @@ impl IdAllocator {
             shard.has_returned.store(false, Ordering::Relaxed);
         }
         if let Some(id) = self.free.pop() {
-            return Some(id);
+            return Ok(id);
         }
         if self.run.is_empty() {
             self.run = store.run()?;
         }
         self.run.start += 1;
-        Some((self.run.start - 1) as u32)
+        Ok((self.run.start - 1) as u32)
     }
 }
 

@@ -2,82 +2,35 @@
 //!
 //! Closures run without a lock: the entry that they received is compared with the present one after
 //! the lock has been taken; if it was replaced, they are called again.
-#![allow(unsafe_code)]
 
-use core::borrow::Borrow;
+use alloc::borrow::ToOwned;
 use core::hash::{BuildHasher, Hash};
 
-use equivalent::Equivalent;
-
+use super::ConcurrentMap;
 use super::garbage::Batch;
-use super::pinned::{Entry, Pinned};
-use super::storage::{Ids, State, hash_of};
-use crate::concurrent::engine::{Expected, Group, Slot, Writer};
-use crate::concurrent::error::{Refused, WouldExceed};
-use crate::concurrent::garbage::{Garbage, help};
-use crate::concurrent::guard::Guard;
-use crate::concurrent::policy::{SHARDS, mix, shard_of};
+use super::outcome::{Compute, Computed, TryInsert};
+use super::storage::{Ids, hash_of};
+use super::view::{Entry, Insertion, Tried};
+use crate::concurrent::engine::{Expected, Slot, Writer};
+use crate::concurrent::error::{Refusal, Refused};
+use crate::concurrent::garbage::help;
+use crate::concurrent::pinned::{Pinned, Protect};
+use crate::concurrent::policy::{SHARDS, shard_of};
+use crate::hash::Query;
+use crate::table::error::TryReserveError;
 
-/// The fraction of the limit on garbage that a single shard may use.
-const SHARE: usize = 8;
-
-/// The decision of the closure of [`Pinned::compute`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compute<V> {
-    /// Leaves the map unchanged.
-    Keep,
-    /// Inserts the key with this value, or replaces its value.
-    Insert(V),
-    /// Removes the key.
-    Remove,
-}
-
-/// The result of [`Pinned::compute`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Computed<'p, V> {
-    /// Unchanged: the value of the key, if it has one.
-    Kept(Option<&'p V>),
-    /// The key was inserted with this value.
-    Inserted(&'p V),
-    /// The value was replaced.
-    Updated {
-        /// The former value.
-        old: &'p V,
-        /// The new value.
-        new: &'p V,
-    },
-    /// The key was removed; this was its value.
-    Removed(&'p V),
-}
-
-/// The result of an insertion.
-enum Insertion<'p, T> {
-    /// The entry was inserted, or has replaced another one.
-    Done { old: Option<Entry<'p, T>>, new: Entry<'p, T> },
-    /// The precondition was false: this is the present entry.
-    Unexpected(Option<Entry<'p, T>>),
-    /// There is no room.
-    Refused(Refused),
-}
-
-/// Returns the value of an entry.
-fn value<'p, K, V>(entry: Entry<'p, (K, V)>) -> &'p V {
-    &entry.get().1
-}
-
-impl<K, V, S, G> Pinned<'_, K, V, S, G>
+impl<'t, K, V, S, G> Pinned<'t, ConcurrentMap<K, V, S>, G>
 where
     K: Eq + Hash + Send + 'static,
     V: Send + 'static,
     S: BuildHasher,
-    G: Borrow<Guard>,
 {
     /// Inserts a key with a value, and returns the former value. An equal key is replaced, too.
     ///
     /// # Errors
     ///
-    /// If there is more garbage than the limit allows, or the map has 2^31 entries: the error
-    /// contains key and value.
+    /// If there is more garbage than the limit allows, no memory, or no room: see [`Refused`]. The
+    /// error contains key and value.
     ///
     /// # Panics
     ///
@@ -92,38 +45,93 @@ where
     /// assert_eq!(pin.insert("a", 2)?, Some(&1));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn insert(&self, key: K, value: V) -> Result<Option<&V>, WouldExceed<(K, V)>> {
-        self.insert_hashed(self.hash_of(&key), key, value)
+    pub fn insert<'p, 'r>(&'p self, key: K, value: V) -> Result<Option<&'r V>, Refusal<(K, V)>>
+    where
+        G: Protect<'p, 'r>,
+        't: 'r,
+    {
+        let hash = self.of.hasher.hash_one(&key);
+        match self.view().insert(hash, (key, value), Expected::Anything)? {
+            Insertion::Done { old, .. } => Ok(old.map(Entry::value)),
+            Insertion::Unexpected(..) => unreachable!("anything was expected"),
+        }
     }
 
-    /// Inserts a key with a value, given its hash: see [`get_hashed`](Self::get_hashed).
+    /// Inserts a key with a value if it is absent. Returns the value that the map has then, and
+    /// the input if it was not inserted.
     ///
     /// # Errors
     ///
-    /// As for [`insert`](Self::insert).
+    /// As for [`insert`](Self::insert), if the key is absent.
     ///
     /// # Example
     ///
     /// ```
+    /// use flowtable::concurrent::TryInsert;
+    ///
     /// let map = flowtable::ConcurrentMap::new();
     /// let pin = map.pin();
-    /// let hash = pin.hash_of("a");
-    /// assert_eq!(pin.insert_hashed(hash, "a", 1)?, None);
-    /// assert_eq!(pin.remove_hashed(hash, "a"), Some(&1));
+    /// assert_eq!(pin.try_insert("a", 1)?, TryInsert::Inserted(&1));
+    /// let refused = TryInsert::Occupied { current: &1, refused: ("a", 2) };
+    /// assert_eq!(pin.try_insert("a", 2)?, refused);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn insert_hashed(
-        &self,
-        hash: u64,
-        key: K,
-        value: V,
-    ) -> Result<Option<&V>, WouldExceed<(K, V)>> {
-        let mut entry = Some(self.admit(hash, (key, value))?);
-        match self.insert_expected(hash, &mut entry, Expected::Anything) {
-            Insertion::Done { old, .. } => Ok(old.map(self::value)),
-            Insertion::Unexpected(_) => unreachable!("anything was expected"),
-            Insertion::Refused(reason) => Err(self.refused(entry, reason)),
+    pub fn try_insert<'p, 'r>(&'p self, key: K, value: V) -> Tried<'r, K, V>
+    where
+        G: Protect<'p, 'r>,
+        't: 'r,
+    {
+        let (view, hash) = (self.view(), self.of.hasher.hash_one(&key));
+        if let Some(found) = view.find(hash, &key) {
+            return Ok(TryInsert::Occupied { current: found.value(), refused: (key, value) });
         }
+        view.insert_if_absent(hash, (key, value))
+    }
+
+    /// Inserts a key with the result of `make` if it is absent; the key is cloned then. Returns the
+    /// value that the map has then, and the result of `make` if it was not inserted.
+    ///
+    /// `make` runs without a lock, at most once. If another thread inserts the key first, its value
+    /// is the present one.
+    ///
+    /// # Errors
+    ///
+    /// As for [`insert`](Self::insert), if the key is absent; a value that was made is dropped.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::concurrent::TryInsert;
+    ///
+    /// let map = flowtable::ConcurrentMap::new();
+    /// let pin = map.pin();
+    /// assert_eq!(pin.try_insert_with(&1, || 'a')?, TryInsert::Inserted(&'a'));
+    /// let refused = TryInsert::Occupied { current: &'a', refused: None };
+    /// assert_eq!(pin.try_insert_with(&1, || unreachable!())?, refused);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn try_insert_with<'p, 'r, Q>(
+        &'p self,
+        key: Q,
+        make: impl FnOnce() -> V,
+    ) -> Result<TryInsert<'r, V, Option<V>>, Refused>
+    where
+        Q: Query<K, Key: ToOwned<Owned = K>>,
+        G: Protect<'p, 'r>,
+        't: 'r,
+    {
+        let (view, hash) = (self.view(), key.hash_with(&self.of.hasher));
+        if let Some(found) = view.find(hash, key.key()) {
+            return Ok(TryInsert::Occupied { current: found.value(), refused: None });
+        }
+        view.admit(hash)?;
+        Ok(match view.insert_if_absent(hash, (key.key().to_owned(), make())) {
+            Ok(TryInsert::Inserted(new)) => TryInsert::Inserted(new),
+            Ok(TryInsert::Occupied { current, refused: (_, made) }) => {
+                TryInsert::Occupied { current, refused: Some(made) }
+            }
+            Err(error) => return Err(error.reason),
+        })
     }
 
     /// Returns the value of `key`, after inserting it with `value` if it is absent.
@@ -141,45 +149,41 @@ where
     /// assert_eq!(pin.get_or_insert("a", 2)?, &1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn get_or_insert(&self, key: K, value: V) -> Result<&V, WouldExceed<(K, V)>> {
-        let hash = self.hash_of(&key);
-        if let Some(found) = self.find(hash, &key) {
-            return Ok(self::value(found));
-        }
-        let entry = self.admit(hash, (key, value))?;
-        self.insert_if_absent(hash, entry)
+    pub fn get_or_insert<'p, 'r>(&'p self, key: K, value: V) -> Result<&'r V, Refusal<(K, V)>>
+    where
+        G: Protect<'p, 'r>,
+        't: 'r,
+    {
+        Ok(self.try_insert(key, value)?.value())
     }
 
-    /// Returns the value of `key`, after inserting it with the result of `make` if it is absent.
-    ///
-    /// `make` runs without a lock, at most once. If another thread inserts the key first, its value
-    /// is returned, and the result of `make` is dropped.
+    /// Returns the value of `key`, after inserting it with the result of `make` if it is absent:
+    /// see [`try_insert_with`](Self::try_insert_with).
     ///
     /// # Errors
     ///
-    /// If the key is absent, as for [`insert`](Self::insert): the error contains the key; a value
-    /// that was made is dropped.
+    /// If the key is absent, as for [`insert`](Self::insert); a value that was made is dropped.
     ///
     /// # Example
     ///
     /// ```
     /// let map = flowtable::ConcurrentMap::new();
     /// let pin = map.pin();
-    /// assert_eq!(pin.get_or_insert_with("a", || 1)?, &1);
-    /// assert_eq!(pin.get_or_insert_with("a", || unreachable!())?, &1);
+    /// assert_eq!(pin.get_or_insert_with(&1, || 'a')?, &'a');
+    /// assert_eq!(pin.get_or_insert_with(&1, || unreachable!())?, &'a');
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn get_or_insert_with(
-        &self,
-        key: K,
+    pub fn get_or_insert_with<'p, 'r, Q>(
+        &'p self,
+        key: Q,
         make: impl FnOnce() -> V,
-    ) -> Result<&V, WouldExceed<K>> {
-        let hash = self.hash_of(&key);
-        if let Some(found) = self.find(hash, &key) {
-            return Ok(value(found));
-        }
-        let key = self.admit(hash, key)?;
-        self.insert_if_absent(hash, (key, make())).map_err(|full| full.map(|(key, _)| key))
+    ) -> Result<&'r V, Refused>
+    where
+        Q: Query<K, Key: ToOwned<Owned = K>>,
+        G: Protect<'p, 'r>,
+        't: 'r,
+    {
+        Ok(self.try_insert_with(key, make)?.value())
     }
 
     /// Removes `key`, and returns its value.
@@ -193,17 +197,12 @@ where
     /// let pin = map.pin();
     /// assert_eq!((pin.remove("a"), pin.remove("a")), (Some(&1), None));
     /// ```
-    pub fn remove<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<&V> {
-        self.remove_hashed(self.hash_of(key), key)
-    }
-
-    /// Removes `key`, given its hash, and returns its value: see [`get_hashed`](Self::get_hashed).
-    pub fn remove_hashed<Q: Hash + Equivalent<K> + ?Sized>(
-        &self,
-        hash: u64,
-        key: &Q,
-    ) -> Option<&V> {
-        self.remove_expected(hash, key, Expected::Anything).map(value)
+    pub fn remove<'p, 'r, Q: Query<K>>(&'p self, key: Q) -> Option<&'r V>
+    where
+        G: Protect<'p, 'r>,
+        't: 'r,
+    {
+        self.remove_entry(key).map(|(_, value)| value)
     }
 
     /// Removes `key`, and returns the stored key with its value.
@@ -214,44 +213,124 @@ where
     /// let map = flowtable::ConcurrentMap::from([("a", 1)]);
     /// assert_eq!(map.pin().remove_entry("a"), Some((&"a", &1)));
     /// ```
-    pub fn remove_entry<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<(&K, &V)> {
-        let entry = self.remove_expected(self.hash_of(key), key, Expected::Anything)?.get();
-        Some((&entry.0, &entry.1))
+    pub fn remove_entry<'p, 'r, Q: Query<K>>(&'p self, key: Q) -> Option<(&'r K, &'r V)>
+    where
+        G: Protect<'p, 'r>,
+        't: 'r,
+    {
+        let hash = key.hash_with(&self.of.hasher);
+        self.view().remove(hash, key.key(), Expected::Anything).map(Entry::pair)
     }
 
-    /// Replaces the value of `key` by the result of `change` for it, and returns the new value, or
-    /// `None` if the key is absent. No write of another thread takes effect in between.
+    /// Removes `key` if `is` returns true for its entry, and returns its value. No write of another
+    /// thread takes effect in between.
     ///
-    /// `change` runs without a lock. It is called again if another thread has written first. `key`
-    /// is dropped if it is absent in the map.
-    ///
-    /// For a counter that many packets change, use an atomic as the value instead.
-    ///
-    /// # Errors
-    ///
-    /// As for [`insert`](Self::insert): the error contains the key.
+    /// `is` runs without a lock. It is called again if another thread has written first.
     ///
     /// # Example
     ///
     /// ```
     /// let map = flowtable::ConcurrentMap::from([("a", 1)]);
     /// let pin = map.pin();
-    /// assert_eq!(pin.update("a", |value| value + 1)?, Some(&2));
-    /// assert_eq!(pin.update("b", |value| value + 1)?, None);
+    /// assert_eq!(pin.remove_if("a", |_, value| *value > 1), None);
+    /// assert_eq!(pin.remove_if("a", |_, value| *value == 1), Some(&1));
+    /// ```
+    pub fn remove_if<'p, 'r, Q: Query<K>>(
+        &'p self,
+        key: Q,
+        mut is: impl FnMut(&K, &V) -> bool,
+    ) -> Option<&'r V>
+    where
+        G: Protect<'p, 'r>,
+        't: 'r,
+    {
+        let (view, hash) = (self.view(), key.hash_with(&self.of.hasher));
+        loop {
+            let found = view.find(hash, key.key())?;
+            if !is(found.key(), found.value()) {
+                return None;
+            }
+            if let Some(removed) = view.remove(hash, key.key(), Expected::Value(found.id)) {
+                return Some(removed.value());
+            }
+        }
+    }
+
+    /// Replaces the value of `key` by the result of `change` for it, and returns the new value, or
+    /// `None` if the key is absent. No write of another thread takes effect in between.
+    ///
+    /// `change` runs without a lock. It is called again if another thread has written first. For a
+    /// counter that many packets change, use an atomic as the value instead.
+    ///
+    /// # Errors
+    ///
+    /// As for [`insert`](Self::insert).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let map = flowtable::ConcurrentMap::from([(1, 'a')]);
+    /// let pin = map.pin();
+    /// assert_eq!(pin.update(&1, char::to_ascii_uppercase)?, Some(&'A'));
+    /// assert_eq!(pin.update(&2, char::to_ascii_uppercase)?, None);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn update(
-        &self,
-        key: K,
+    pub fn update<'p, 'r, Q>(
+        &'p self,
+        key: Q,
         mut change: impl FnMut(&V) -> V,
-    ) -> Result<Option<&V>, WouldExceed<K>> {
-        let computed = self.compute(key, |value| {
-            value.map_or(Compute::Keep, |value| Compute::Insert(change(value)))
-        });
-        Ok(match computed? {
+    ) -> Result<Option<&'r V>, Refused>
+    where
+        Q: Query<K, Key: ToOwned<Owned = K>>,
+        G: Protect<'p, 'r>,
+        't: 'r,
+    {
+        let decide = |found: Option<&V>| match found {
+            None => Compute::Keep,
+            Some(value) => Compute::Insert(change(value)),
+        };
+        Ok(match self.compute(key, decide)? {
             Computed::Updated { new, .. } | Computed::Inserted(new) => Some(new),
             Computed::Kept(_) | Computed::Removed(_) => None,
         })
+    }
+
+    /// Replaces the value of `key` by the result of `change` for it, or inserts it with the result
+    /// of `make` if it is absent. Returns the new value. No write of another thread takes effect in
+    /// between.
+    ///
+    /// The closures run without a lock. They are called again if another thread has written first.
+    ///
+    /// # Errors
+    ///
+    /// As for [`insert`](Self::insert).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let map = flowtable::ConcurrentMap::new();
+    /// for _ in 0..3 {
+    ///     map.pin().update_or_insert_with(&"a", |count| count + 1, || 1)?;
+    /// }
+    /// assert_eq!(map.pin().get("a"), Some(&3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn update_or_insert_with<'p, 'r, Q>(
+        &'p self,
+        key: Q,
+        mut change: impl FnMut(&V) -> V,
+        mut make: impl FnMut() -> V,
+    ) -> Result<&'r V, Refused>
+    where
+        Q: Query<K, Key: ToOwned<Owned = K>>,
+        G: Protect<'p, 'r>,
+        't: 'r,
+    {
+        let decide = |found: Option<&V>| Compute::Insert(found.map_or_else(&mut make, &mut change));
+        match self.compute(key, decide)? {
+            Computed::Updated { new, .. } | Computed::Inserted(new) => Ok(new),
+            Computed::Kept(_) | Computed::Removed(_) => unreachable!("a value is inserted"),
+        }
     }
 
     /// Inserts, replaces or removes `key` by the decision of `decide` for its value. No write of
@@ -261,8 +340,7 @@ where
     ///
     /// # Errors
     ///
-    /// If a value is to be inserted, as for [`insert`](Self::insert): the error contains the key;
-    /// the value is dropped.
+    /// If a value is to be inserted, as for [`insert`](Self::insert); it is dropped.
     ///
     /// # Panics
     ///
@@ -280,47 +358,43 @@ where
     ///     Some(left) => Compute::Insert(left - 1),
     /// };
     /// let pin = tokens.pin();
-    /// assert_eq!(pin.compute("a", spend)?, Computed::Removed(&1));
-    /// assert_eq!(pin.compute("a", spend)?, Computed::Kept(None));
+    /// assert_eq!(pin.compute(&"a", spend)?, Computed::Removed(&1));
+    /// assert_eq!(pin.compute(&"a", spend)?, Computed::Kept(None));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn compute(
-        &self,
-        mut key: K,
+    pub fn compute<'p, 'r, Q>(
+        &'p self,
+        key: Q,
         mut decide: impl FnMut(Option<&V>) -> Compute<V>,
-    ) -> Result<Computed<'_, V>, WouldExceed<K>> {
-        let hash = self.hash_of(&key);
+    ) -> Result<Computed<'r, V>, Refused>
+    where
+        Q: Query<K, Key: ToOwned<Owned = K>>,
+        G: Protect<'p, 'r>,
+        't: 'r,
+    {
+        let (view, hash, key) = (self.view(), key.hash_with(&self.of.hasher), key.key());
         loop {
-            let found = self.find(hash, &key);
+            let found = view.find(hash, key);
             let expected = found.map_or(Expected::Nothing, |found| Expected::Value(found.id));
-            match decide(found.map(value)) {
-                Compute::Keep => return Ok(Computed::Kept(found.map(value))),
-                Compute::Insert(new) => {
-                    key = self.admit(hash, key)?;
-                    let mut entry = Some((key, new));
-                    match self.insert_expected(hash, &mut entry, expected) {
-                        Insertion::Done { old: Some(old), new } => {
-                            return Ok(Computed::Updated { old: value(old), new: value(new) });
-                        }
-                        Insertion::Done { old: None, new } => {
-                            return Ok(Computed::Inserted(value(new)));
-                        }
-                        Insertion::Unexpected(_) => {
-                            key = entry.expect("the entry was not inserted").0;
-                        }
-                        Insertion::Refused(reason) => {
-                            return Err(self.refused(entry, reason).map(|(key, _)| key));
-                        }
+            match (decide(found.map(Entry::value)), found) {
+                (Compute::Keep, _) | (Compute::Remove, None) => {
+                    return Ok(Computed::Kept(found.map(Entry::value)));
+                }
+                (Compute::Insert(new), _) => {
+                    let inserted = view.insert(hash, (key.to_owned(), new), expected);
+                    if let Insertion::Done { old, new } = inserted.map_err(|error| error.reason)? {
+                        let new = new.value();
+                        return Ok(match old {
+                            Some(old) => Computed::Updated { old: old.value(), new },
+                            None => Computed::Inserted(new),
+                        });
                     }
                 }
-                Compute::Remove => match found {
-                    None => return Ok(Computed::Kept(None)),
-                    Some(_) => {
-                        if let Some(removed) = self.remove_expected(hash, &key, expected) {
-                            return Ok(Computed::Removed(value(removed)));
-                        }
+                (Compute::Remove, Some(_)) => {
+                    if let Some(removed) = view.remove(hash, key, expected) {
+                        return Ok(Computed::Removed(removed.value()));
                     }
-                },
+                }
             }
         }
     }
@@ -336,17 +410,20 @@ where
     /// pin.retain(|key, _| key % 10 == 0);
     /// assert_eq!(pin.len(), 10);
     /// ```
-    pub fn retain(&self, mut keep: impl FnMut(&K, &V) -> bool) {
+    pub fn retain<'p>(&'p self, mut keep: impl FnMut(&K, &V) -> bool)
+    where
+        G: Protect<'p, 'p>,
+    {
         let mut entries = self.iter();
         while let Some(entry) = entries.entry() {
-            let (key, value) = entry.get();
-            if !keep(key, value) {
-                self.remove_expected(self.hash_of(key), key, Expected::Value(entry.id));
+            if !keep(entry.key(), entry.value()) {
+                let hash = self.of.hasher.hash_one(entry.key());
+                self.view().remove(hash, entry.key(), Expected::Value(entry.id));
             }
         }
     }
 
-    /// Removes all entries, a shard at a time, and the reserved capacity. Like a removal it is
+    /// Removes all entries, a segment at a time, and the reserved capacity. Like a removal it is
     /// never refused.
     ///
     /// # Example
@@ -356,7 +433,11 @@ where
     /// map.pin().clear();
     /// assert!(map.is_empty());
     /// ```
-    pub fn clear(&self) {
+    pub fn clear<'p>(&'p self)
+    where
+        G: Protect<'p, 'p>,
+    {
+        let view = self.view();
         let clear = |writer: &mut Writer<'_, Ids>, mixed| {
             let segment = writer.segment(mixed);
             let batch = Batch::of(segment.entries().map(Slot::value));
@@ -364,8 +445,32 @@ where
             writer.set_reserved(false);
             (shard_of(mixed), batch)
         };
-        let defer = |(shard, batch)| self.defer(shard, Some(batch));
-        self.map.engine.for_segments(clear, defer, hash_of, self.epoch());
+        let defer = |(shard, batch)| view.defer(shard, Some(batch));
+        self.of.engine.for_segments(clear, defer, hash_of, view.pin);
+    }
+
+    /// Reserves capacity for `additional` more entries, below which the map does not shrink.
+    /// O(capacity); each shard is locked for one step of growth at a time.
+    ///
+    /// # Errors
+    ///
+    /// If the memory cannot be allocated; some of it may be reserved.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let map = flowtable::ConcurrentMap::from([(1, 10)]);
+    /// map.pin().reserve(10_000)?;
+    /// let before = map.allocation_size();
+    /// map.pin().insert(2, 20)?;
+    /// assert!(map.allocation_size() < before + 1024);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn reserve<'p>(&'p self, additional: usize) -> Result<(), TryReserveError>
+    where
+        G: Protect<'p, 'p>,
+    {
+        self.of.reserve(additional, self.view().pin)
     }
 
     /// Defers all garbage to the collector, and helps it to free what no pin protects any more.
@@ -387,115 +492,15 @@ where
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn flush(&self) {
+    pub fn flush<'p>(&'p self)
+    where
+        G: Protect<'p, 'p>,
+    {
+        let view = self.view();
         for shard in 0..SHARDS {
-            let batch = Writer::new(&self.map.engine, shard, self.epoch()).state.batch.take();
-            self.defer(shard, Some(batch));
+            let batch = Writer::new(&self.of.engine, shard, view.pin).state.batch.take();
+            view.defer(shard, Some(batch));
         }
-        help(self.epoch());
-    }
-
-    fn insert_if_absent(&self, hash: u64, entry: (K, V)) -> Result<&V, WouldExceed<(K, V)>> {
-        let mut entry = Some(entry);
-        match self.insert_expected(hash, &mut entry, Expected::Nothing) {
-            Insertion::Done { new: there, .. } | Insertion::Unexpected(Some(there)) => {
-                Ok(value(there))
-            }
-            Insertion::Unexpected(None) => unreachable!("nothing was expected"),
-            Insertion::Refused(reason) => Err(self.refused(entry, reason)),
-        }
-    }
-
-    /// The error of an insertion that finds no room.
-    #[cold]
-    fn refused(&self, entry: Option<(K, V)>, reason: Refused) -> WouldExceed<(K, V)> {
-        let refused = entry.expect("the entry was not inserted");
-        let (retired, limit) = (self.map.garbage(), self.map.garbage_limit());
-        match reason {
-            Refused::Memory(error) => error.raise(),
-            Refused::Garbage { retired, limit } => {
-                WouldExceed { refused, retired, limit, is_full: false }
-            }
-            Refused::Collisions => WouldExceed { refused, retired, limit, is_full: true },
-        }
-    }
-
-    /// Inserts an entry, if the present one is as expected.
-    fn insert_expected<'p>(
-        &'p self,
-        hash: u64,
-        entry: &mut Option<(K, V)>,
-        expected: Expected<u32>,
-    ) -> Insertion<'p, (K, V)> {
-        let (map, mixed, pin) = (self.map, mix(hash), self.epoch());
-        let key = &entry.as_ref().expect("there is an entry to insert").0;
-        let placed = map.engine.place(mixed, self.is(|own| key == own), expected, hash_of, pin);
-        let (mut writer, place) = match placed {
-            Ok(Ok(placed)) => placed,
-            Ok(Err(there)) => return Insertion::Unexpected(there.map(|id| map.entry(id, pin))),
-            Err(reason) => return Insertion::Refused(reason),
-        };
-        let Some(id) = writer.state.ids.allocate(&map.store) else {
-            return Insertion::Refused(Refused::Collisions);
-        };
-        let entry = entry.take().expect("there is an entry to insert");
-        // SAFETY: the id has just been allocated.
-        unsafe { map.store.write(id, entry) };
-        let old = writer.store(mixed, place, |_| id.into());
-        let full = old.and_then(|old| writer.state.batch.push::<(K, V)>(old));
-        drop(writer);
-        self.defer(shard_of(mixed), full);
-        Insertion::Done { old: old.map(|old| map.entry(old, pin)), new: map.entry(id, pin) }
-    }
-
-    /// Removes the entry of a key, if it is as expected.
-    fn remove_expected<'p, Q: Equivalent<K> + ?Sized>(
-        &'p self,
-        hash: u64,
-        key: &Q,
-        expected: Expected<u32>,
-    ) -> Option<Entry<'p, (K, V)>> {
-        let (map, mixed, pin) = (self.map, mix(hash), self.epoch());
-        let mut full = None;
-        let retire = |state: &mut State, id| full = state.batch.push::<(K, V)>(id);
-        let is = self.is(|own| key.equivalent(own));
-        let removed = map.engine.remove(mixed, is, expected, hash_of, retire, pin);
-        self.defer(shard_of(mixed), full);
-        removed.ok().map(|id| map.entry(id, pin))
-    }
-
-    /// Returns whether a slot is that of an entry for whose key `is` returns true.
-    fn is<'p>(&'p self, is: impl Fn(&K) -> bool) -> impl Fn(Group<'p, Ids>, usize) -> bool {
-        move |group, slot| is(&self.map.entry(group.value(slot), self.epoch()).get().0)
-    }
-
-    fn defer(&self, shard: usize, batch: Option<Batch>) {
-        let Some(batch) = batch else { return };
-        // SAFETY: it is of this shard, and its entries cannot be reached by later pins; all guards
-        // are of one collector. `K` and `V` are `Send` and 'static.
-        unsafe { batch.defer(&self.map.engine.garbage, &self.map.store, shard, self.epoch()) };
-    }
-
-    /// Admits an insertion under a hash, unless there is too much garbage.
-    fn admit<T>(&self, hash: u64, refused: T) -> Result<T, WouldExceed<T>> {
-        let shard = shard_of(mix(hash));
-        let has_too_much = || self.excess(shard).is_some();
-        if !has_too_much() || self.map.engine.garbage.reduce(self.epoch(), has_too_much) {
-            return Ok(refused);
-        }
-        match self.excess(shard) {
-            Some((retired, limit)) => Err(WouldExceed { refused, retired, limit, is_full: false }),
-            None => Ok(refused),
-        }
-    }
-
-    /// Returns the garbage of the map and its limit, or those of a shard, if it is above the limit.
-    /// Slots of entries are reused by the same shard only: one after the other, each shard could
-    /// allocate slots for the limit.
-    fn excess(&self, shard: usize) -> Option<(usize, usize)> {
-        let Garbage { limit, .. } = self.map.engine.garbage;
-        let of_map = (self.map.garbage(), limit);
-        let of_shard = (self.map.store.retired(shard), limit / SHARE);
-        [of_map, of_shard].into_iter().find(|(retired, limit)| retired > limit)
+        help(view.pin);
     }
 }

@@ -44,7 +44,7 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
     ///
     /// A writer that finds more than `bytes` helps the collector. If readers delay it, the writer
     /// yields and helps again, `patience` times; then it returns
-    /// [`WouldExceed`](crate::concurrent::WouldExceed). It never waits without bound: the reader
+    /// [`Refusal`](crate::concurrent::Refusal). It never waits without bound: the reader
     /// that delays the collector may be the thread itself. By default there are 64 MiB, and no
     /// patience.
     ///

@@ -14,7 +14,7 @@ use super::edit::{Changed, Editor, State};
 use super::retired::Retired;
 use super::slots::Slots;
 use crate::concurrent::collector;
-use crate::concurrent::error::WouldExceed;
+use crate::concurrent::error::{Refusal, Refused};
 use crate::concurrent::garbage::{Dropped, forget_panic};
 use crate::concurrent::sync::Ordering;
 use crate::key::bits::Address;
@@ -94,7 +94,7 @@ impl<A: Address, V: Clone + Send + 'static> ConcurrentRoutes<A, V> {
     /// assert_eq!(pinned.lookup(&0x41).unwrap().1, &'b');
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
-    pub fn insert(&self, prefix: Prefix<A>, value: V) -> Result<bool, WouldExceed<(Prefix<A>, V)>> {
+    pub fn insert(&self, prefix: Prefix<A>, value: V) -> Result<bool, Refusal<(Prefix<A>, V)>> {
         match self.admit() {
             Some(refusal) => Err(refusal.map(|()| (prefix, value))),
             None => Ok(!self.change(&prefix, Some(value))),
@@ -120,7 +120,7 @@ impl<A: Address, V: Clone + Send + 'static> ConcurrentRoutes<A, V> {
     /// assert_eq!((found, pinned.lookup(&0x41)), (Some((prefix, &'a')), None));
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
-    pub fn remove(&self, prefix: &Prefix<A>) -> Result<bool, WouldExceed<Prefix<A>>> {
+    pub fn remove(&self, prefix: &Prefix<A>) -> Result<bool, Refusal<Prefix<A>>> {
         match self.admit() {
             Some(refusal) => Err(refusal.map(|()| *prefix)),
             None => Ok(self.change(prefix, None)),
@@ -149,7 +149,7 @@ impl<A: Address, V: Clone + Send + 'static> ConcurrentRoutes<A, V> {
     pub fn apply(
         &self,
         updates: impl IntoIterator<Item = (Prefix<A>, Option<V>)>,
-    ) -> Result<(), WouldExceed<Vec<(Prefix<A>, Option<V>)>>> {
+    ) -> Result<(), Refusal<Vec<(Prefix<A>, Option<V>)>>> {
         let mut updates = updates.into_iter();
         while let Some((prefix, value)) = updates.next() {
             if let Some(refusal) = self.admit() {
@@ -186,7 +186,7 @@ impl<A: Address, V: Clone + Send + 'static> ConcurrentRoutes<A, V> {
     pub fn retain(
         &self,
         mut keep: impl FnMut(Prefix<A>, &V) -> bool,
-    ) -> Result<usize, WouldExceed<()>> {
+    ) -> Result<usize, Refusal<()>> {
         let withdrawn = |(prefix, value): (Prefix<A>, &V)| (!keep(prefix, value)).then_some(prefix);
         // The pin ends here: it would delay the collector.
         let withdrawn: Vec<_> = self.pin().iter().filter_map(withdrawn).collect();
@@ -208,7 +208,7 @@ impl<A: Address, V: Clone + Send + 'static> ConcurrentRoutes<A, V> {
     /// routes.clear().unwrap();
     /// assert!(routes.is_empty());
     /// ```
-    pub fn clear(&self) -> Result<(), WouldExceed<()>> {
+    pub fn clear(&self) -> Result<(), Refusal<()>> {
         self.replace(RouteTable::new()).map_err(|refusal| refusal.map(drop))
     }
 
@@ -235,7 +235,7 @@ impl<A: Address, V: Clone + Send + 'static> ConcurrentRoutes<A, V> {
     pub fn replace<M: Allocator + Clone>(
         &self,
         table: RouteTable<A, V, M>,
-    ) -> Result<(), WouldExceed<RouteTable<A, V, M>>> {
+    ) -> Result<(), Refusal<RouteTable<A, V, M>>> {
         if let Some(refusal) = self.admit() {
             return Err(refusal.map(|()| table));
         }
@@ -250,14 +250,14 @@ impl<A: Address, V: Clone + Send + 'static> ConcurrentRoutes<A, V> {
     }
 
     /// Returns a refusal if there is more garbage than the limit.
-    pub(in crate::concurrent) fn admit(&self) -> Option<WouldExceed<()>> {
+    pub(in crate::concurrent) fn admit(&self) -> Option<Refusal<()>> {
         let has_too_much = || self.garbage.is_above_limit();
         let is_reduced = || self.garbage.reduce(&collector::pin(), has_too_much);
         if !has_too_much() || (0..PINS).any(|_| is_reduced()) {
             return None;
         }
         let (retired, limit) = (self.garbage.retired(), self.garbage.limit);
-        Some(WouldExceed { refused: (), retired, limit, is_full: false })
+        Some(Refusal { refused: (), reason: Refused::Garbage { retired, limit } })
     }
 
     /// Makes an update. Returns whether the route existed before.
@@ -325,8 +325,8 @@ impl<A, V> Drop for ConcurrentRoutes<A, V> {
 /// Withdraws routes, one after the other. Returns how many existed.
 pub(in crate::concurrent) fn remove_each<A: Address>(
     prefixes: Vec<Prefix<A>>,
-    remove: impl Fn(&Prefix<A>) -> Result<bool, WouldExceed<Prefix<A>>>,
-) -> Result<usize, WouldExceed<()>> {
+    remove: impl Fn(&Prefix<A>) -> Result<bool, Refusal<Prefix<A>>>,
+) -> Result<usize, Refusal<()>> {
     let mut count = 0;
     for prefix in prefixes {
         count += usize::from(remove(&prefix).map_err(|refusal| refusal.map(drop))?);

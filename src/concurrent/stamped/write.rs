@@ -6,7 +6,7 @@ use core::fmt;
 use super::cells::Cells;
 use super::update::Update;
 use super::{ConcurrentStampedRoutes, Writers};
-use crate::concurrent::error::WouldExceed;
+use crate::concurrent::error::Refusal;
 use crate::concurrent::routes::remove_each;
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
@@ -33,7 +33,7 @@ impl<A: Address, V: Clone + Send + 'static> ConcurrentStampedRoutes<A, V> {
     /// assert!(!ports.is_current(&stamp));
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
-    pub fn insert(&self, prefix: Prefix<A>, value: V) -> Result<bool, WouldExceed<(Prefix<A>, V)>> {
+    pub fn insert(&self, prefix: Prefix<A>, value: V) -> Result<bool, Refusal<(Prefix<A>, V)>> {
         if let Some(refusal) = self.routes.admit() {
             return Err(refusal.map(|()| (prefix, value)));
         }
@@ -65,7 +65,7 @@ impl<A: Address, V: Clone + Send + 'static> ConcurrentStampedRoutes<A, V> {
     /// assert!(ports.is_current(&stamp));
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
-    pub fn remove(&self, prefix: &Prefix<A>) -> Result<bool, WouldExceed<Prefix<A>>> {
+    pub fn remove(&self, prefix: &Prefix<A>) -> Result<bool, Refusal<Prefix<A>>> {
         if let Some(refusal) = self.routes.admit() {
             return Err(refusal.map(|()| *prefix));
         }
@@ -105,7 +105,7 @@ impl<A: Address, V: Clone + Send + 'static> ConcurrentStampedRoutes<A, V> {
     pub fn retain(
         &self,
         mut keep: impl FnMut(Prefix<A>, &V) -> bool,
-    ) -> Result<usize, WouldExceed<()>> {
+    ) -> Result<usize, Refusal<()>> {
         let withdrawn = |(prefix, value): (Prefix<A>, &V)| (!keep(prefix, value)).then_some(prefix);
         // The pin ends here: it would delay the collector.
         let withdrawn: Vec<_> = self.pin().iter().filter_map(withdrawn).collect();
@@ -117,7 +117,7 @@ impl<A: Address, V: Clone + Send + 'static> ConcurrentStampedRoutes<A, V> {
     /// # Errors
     ///
     /// As for [`insert`](Self::insert).
-    pub fn clear(&self) -> Result<(), WouldExceed<()>> {
+    pub fn clear(&self) -> Result<(), Refusal<()>> {
         self.retain(|_, _| false).map(drop)
     }
 }

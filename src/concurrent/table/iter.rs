@@ -7,13 +7,17 @@ use core::iter::FusedIterator;
 use bytemuck::NoUninit;
 
 use super::ConcurrentTable;
-use super::pinned::PinnedTable;
 use super::storage::Inline;
 use crate::concurrent::engine::Walk;
 use crate::concurrent::guard::Guard;
+use crate::concurrent::pinned::Pinned;
 
-impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher, G: Borrow<Guard>>
-    PinnedTable<'_, K, V, S, G>
+impl<K, V, S, G> Pinned<'_, ConcurrentTable<K, V, S>, G>
+where
+    K: NoUninit + Eq + Hash,
+    V: NoUninit,
+    S: BuildHasher,
+    G: Borrow<Guard>,
 {
     /// Iterates over copies of all entries, in no order. A key is visited at most once, and exactly
     /// once if it stays in the table. Waits for writers: it copies one segment at a time under the
@@ -28,7 +32,7 @@ impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher, G: Borrow<Guard>>
     /// ```
     #[must_use]
     pub fn iter(&self) -> TableIter<'_, K, V, S> {
-        TableIter { table: self.table, walk: Walk::new(&self.table.engine, self.epoch()) }
+        TableIter { table: self.of, walk: Walk::new(&self.of.engine, self.epoch()) }
     }
 
     /// Iterates over copies of all keys: see [`iter`](Self::iter).
@@ -56,13 +60,13 @@ impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher, G: Borrow<Guard>>
     }
 }
 
-/// An iterator over copies of all entries of a table: see [`PinnedTable::iter`].
+/// An iterator over copies of all entries of a table: see [`Pinned::iter`].
 pub struct TableIter<'t, K, V, S> {
     table: &'t ConcurrentTable<K, V, S>,
     walk: Walk<'t, Inline<K, V>, (K, V)>,
 }
 
-impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher> Iterator for TableIter<'_, K, V, S> {
+impl<K: NoUninit + Eq + Hash, V: NoUninit, S: BuildHasher> Iterator for TableIter<'_, K, V, S> {
     type Item = (K, V);
 
     fn next(&mut self) -> Option<(K, V)> {
@@ -71,11 +75,14 @@ impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher> Iterator for TableIter<'_,
     }
 }
 
-impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher> FusedIterator for TableIter<'_, K, V, S> {}
+impl<K: NoUninit + Eq + Hash, V: NoUninit, S: BuildHasher> FusedIterator
+    for TableIter<'_, K, V, S>
+{
+}
 
-impl<'p, K, V, S, G> IntoIterator for &'p PinnedTable<'_, K, V, S, G>
+impl<'p, K, V, S, G> IntoIterator for &'p Pinned<'_, ConcurrentTable<K, V, S>, G>
 where
-    K: NoUninit + Hash,
+    K: NoUninit + Eq + Hash,
     V: NoUninit,
     S: BuildHasher,
     G: Borrow<Guard>,

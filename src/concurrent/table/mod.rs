@@ -64,14 +64,14 @@
 //!             packets: old.packets + 1,
 //!             ..old
 //!         };
-//!         if pin.update(flow, count)?.is_none() {
+//!         if pin.update(&flow, count)?.is_none() {
 //!             pin.insert(flow, Connection { bytes: 1500, packets: 1, backend: 7 })?;
 //!         }
 //!     }
 //!     pin.repin();
 //! }
 //! let mut found = [None; 2];
-//! pin.get_batch(&[[1, 2], [5, 6]], &mut found);
+//! pin.get_batch(&[[1, 2], [5, 6]], flowtable::write_to(&mut found));
 //! assert_eq!(found, [Some(Connection { bytes: 4500, packets: 3, backend: 7 }), None]);
 //! # Ok::<(), flowtable::concurrent::Refused>(())
 //! ```
@@ -153,6 +153,7 @@ use core::hash::{BuildHasher, Hash};
 use super::engine::Engine;
 use super::garbage;
 use super::guard::Guard;
+use super::pinned::Pinned;
 use super::policy::{mix, shard_of};
 use crate::hash::DefaultHashBuilder;
 use crate::invariant::InvariantError;
@@ -161,7 +162,6 @@ use storage::Inline;
 pub use super::engine::plain::Integer;
 pub use bytemuck::NoUninit;
 pub use iter::TableIter;
-pub use pinned::PinnedTable;
 
 /// A concurrent hash table of plain data, with wait-free readers.
 ///
@@ -171,7 +171,7 @@ pub use pinned::PinnedTable;
 /// | method of a pin | cost |
 /// |---|---|
 /// | `get`, `contains_key` | the two adjacent cache lines of a group; no store to shared memory |
-/// | `get_batch`, `get_many` | those of `get`, with the misses of 32 keys overlapping |
+/// | `get_batch` | those of `get`, with the misses of 32 keys overlapping |
 /// | `insert`, `get_or_insert`, `replace`, `remove`, `update` | the lock of one shard of 64, the cache lines of `get` and that of the counts, and at most one segment |
 /// | `fetch_add`, `compare_exchange` | the lock of one shard, and the cache lines of `get` |
 /// | `iter`, `keys`, `values`, `retain`, `clear`, `shrink_to_fit` | O(slots) |
@@ -243,7 +243,7 @@ impl<K: NoUninit, V: NoUninit, S> ConcurrentTable<K, V, S> {
     ///
     /// let hasher = DefaultHashBuilder::with_seed(7);
     /// let table: ConcurrentTable<u32, ()> = ConcurrentTable::with_hasher(hasher);
-    /// assert_eq!(table.pin().hash_of(&7), table.pin().hash_of(&7));
+    /// assert_eq!(table.hash_of(&7), table.hash_of(&7));
     /// assert!(table.is_empty() && table.hasher().clone().build_hasher().finish() > 0);
     /// # use std::hash::{BuildHasher, Hasher};
     /// ```
@@ -286,6 +286,17 @@ impl<K, V, S> ConcurrentTable<K, V, S> {
         self.engine.garbage.retired()
     }
 
+    /// Returns the hash of `key` under the hasher of the table, for
+    /// [`Prehashed`](crate::Prehashed).
+    #[inline]
+    pub fn hash_of(&self, key: &K) -> u64
+    where
+        K: Hash,
+        S: BuildHasher,
+    {
+        self.hasher.hash_one(key)
+    }
+
     /// Returns the hasher of the table.
     #[must_use]
     pub const fn hasher(&self) -> &S {
@@ -319,7 +330,7 @@ impl<K, V, S> ConcurrentTable<K, V, S> {
     /// Pins the table: returns a view with the methods of a map.
     ///
     /// A pin costs about as much as a lookup that hits the cache: hold one for a burst of packets,
-    /// and [`repin`](PinnedTable::repin) it before the next. A thread may hold several, each of
+    /// and [`repin`](Pinned::repin) it before the next. A thread may hold several, each of
     /// which protects and advances on its own; for several structures, one guard that is
     /// [shared](Self::pinned) costs less.
     ///
@@ -328,11 +339,11 @@ impl<K, V, S> ConcurrentTable<K, V, S> {
     /// ```
     /// let table = flowtable::ConcurrentTable::from([(1_u32, 10_u32)]);
     /// let pin = table.pin();
-    /// assert_eq!((pin.get(&1), pin.table().len()), (Some(10), 1));
+    /// assert_eq!((pin.get(&1), pin.len()), (Some(10), 1));
     /// ```
     #[inline]
-    pub fn pin(&self) -> PinnedTable<'_, K, V, S> {
-        PinnedTable::new(self)
+    pub fn pin(&self) -> Pinned<'_, Self> {
+        Pinned::new(self)
     }
 
     /// Returns a view with the methods of a map, under a guard of the thread that other structures
@@ -349,8 +360,8 @@ impl<K, V, S> ConcurrentTable<K, V, S> {
     /// assert_eq!(key.and_then(|key| there.pinned(&guard).get(&key)), Some(3));
     /// ```
     #[inline]
-    pub const fn pinned<'t, 'g>(&'t self, guard: &'g Guard) -> PinnedTable<'t, K, V, S, &'g Guard> {
-        PinnedTable::of(self, guard)
+    pub const fn pinned<'g>(&'g self, guard: &'g Guard) -> Pinned<'g, Self, &'g Guard> {
+        Pinned::of(self, guard)
     }
 }
 

@@ -7,19 +7,25 @@ use core::hash::{BuildHasher, Hash};
 
 use bytemuck::NoUninit;
 
-use super::pinned::PinnedTable;
+use super::ConcurrentTable;
 use super::storage::{Inline, entry_word};
 use crate::concurrent::engine::plain::{Integer, word, wrapping_add};
 use crate::concurrent::engine::{Expected, Group, Slot, Writer};
 use crate::concurrent::error::Refused;
 use crate::concurrent::garbage::help;
 use crate::concurrent::guard::Guard;
+use crate::concurrent::pinned::Pinned;
+use crate::hash::{Prehashed, Query};
 
 /// The panic message of a bug in this crate.
 const ANYTHING: &str = "anything was expected";
 
-impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher, G: Borrow<Guard>>
-    PinnedTable<'_, K, V, S, G>
+impl<K, V, S, G> Pinned<'_, ConcurrentTable<K, V, S>, G>
+where
+    K: NoUninit + Eq + Hash,
+    V: NoUninit,
+    S: BuildHasher,
+    G: Borrow<Guard>,
 {
     /// Inserts a key with a value, and returns the former value.
     ///
@@ -42,26 +48,7 @@ impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher, G: Borrow<Guard>>
     /// # Ok::<(), flowtable::concurrent::Refused>(())
     /// ```
     pub fn insert(&self, key: K, value: V) -> Result<Option<V>, Refused> {
-        self.insert_hashed(self.hash_of(&key), key, value)
-    }
-
-    /// Inserts a key with a value, given its hash: see [`get_hashed`](Self::get_hashed).
-    ///
-    /// # Errors
-    ///
-    /// As for [`insert`](Self::insert).
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// let table = flowtable::ConcurrentTable::<u32, u32>::new();
-    /// let pin = table.pin();
-    /// let hash = pin.hash_of(&7);
-    /// assert_eq!(pin.insert_hashed(hash, 7, 1)?, None);
-    /// assert_eq!(pin.remove_hashed(hash, &7), Some(1));
-    /// # Ok::<(), flowtable::concurrent::Refused>(())
-    /// ```
-    pub fn insert_hashed(&self, hash: u64, key: K, value: V) -> Result<Option<V>, Refused> {
+        let hash = self.of.hasher.hash_one(key);
         match self.insert_expected(hash, &key, &value, Expected::Anything)? {
             Ok(old) => Ok(old),
             Err(_) => unreachable!("{ANYTHING}"),
@@ -79,15 +66,15 @@ impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher, G: Borrow<Guard>>
     /// ```
     /// let table = flowtable::ConcurrentTable::<u32, u32>::new();
     /// let pin = table.pin();
-    /// assert_eq!((pin.get_or_insert(1, 10)?, pin.get_or_insert(1, 20)?), (10, 10));
+    /// assert_eq!((pin.get_or_insert(&1, 10)?, pin.get_or_insert(&1, 20)?), (10, 10));
     /// # Ok::<(), flowtable::concurrent::Refused>(())
     /// ```
-    pub fn get_or_insert(&self, key: K, value: V) -> Result<V, Refused> {
-        let hash = self.hash_of(&key);
-        if let Some(found) = self.get_hashed(hash, &key) {
+    pub fn get_or_insert(&self, key: impl Query<K, Key = K>, value: V) -> Result<V, Refused> {
+        let hash = key.hash_with(&self.of.hasher);
+        if let Some(found) = self.find(hash, key.key()) {
             return Ok(found);
         }
-        let inserted = self.insert_expected(hash, &key, &value, Expected::Nothing)?;
+        let inserted = self.insert_expected(hash, key.key(), &value, Expected::Nothing)?;
         Ok(inserted.err().flatten().unwrap_or(value))
     }
 
@@ -102,12 +89,12 @@ impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher, G: Borrow<Guard>>
     /// ```
     /// let table = flowtable::ConcurrentTable::from([(1_u32, 10_u32)]);
     /// let pin = table.pin();
-    /// assert_eq!((pin.replace(1, 11)?, pin.replace(2, 20)?, pin.len()), (Some(10), None, 1));
+    /// assert_eq!((pin.replace(&1, 11)?, pin.replace(&2, 20)?, pin.len()), (Some(10), None, 1));
     /// # Ok::<(), flowtable::concurrent::Refused>(())
     /// ```
-    pub fn replace(&self, key: K, value: V) -> Result<Option<V>, Refused> {
-        let hash = self.hash_of(&key);
-        Ok(self.insert_expected(hash, &key, &value, Expected::Something)?.unwrap_or(None))
+    pub fn replace(&self, key: impl Query<K, Key = K>, value: V) -> Result<Option<V>, Refused> {
+        let hash = key.hash_with(&self.of.hasher);
+        Ok(self.insert_expected(hash, key.key(), &value, Expected::Something)?.unwrap_or(None))
     }
 
     /// Replaces the value of `key` by the result of `change` for it, and returns the new value, or
@@ -124,16 +111,20 @@ impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher, G: Borrow<Guard>>
     /// ```
     /// // Packets and bytes.
     /// let flows = flowtable::ConcurrentTable::from([(1_u32, [1_u64, 60])]);
-    /// let new = flows.pin().update(1, |[packets, bytes]| [packets + 1, bytes + 1500])?;
+    /// let new = flows.pin().update(&1, |[packets, bytes]| [packets + 1, bytes + 1500])?;
     /// assert_eq!(new, Some([2, 1560]));
     /// # Ok::<(), flowtable::concurrent::Refused>(())
     /// ```
-    pub fn update(&self, key: K, mut change: impl FnMut(V) -> V) -> Result<Option<V>, Refused> {
-        let hash = self.hash_of(&key);
-        let mut found = self.get_hashed(hash, &key);
+    pub fn update(
+        &self,
+        key: impl Query<K, Key = K>,
+        mut change: impl FnMut(V) -> V,
+    ) -> Result<Option<V>, Refused> {
+        let (hash, key) = (key.hash_with(&self.of.hasher), key.key());
+        let mut found = self.find(hash, key);
         while let Some(old) = found {
             let new = change(old);
-            match self.insert_expected(hash, &key, &new, Expected::Value(old))? {
+            match self.insert_expected(hash, key, &new, Expected::Value(old))? {
                 Ok(_) => return Ok(Some(new)),
                 Err(present) => found = present,
             }
@@ -152,13 +143,8 @@ impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher, G: Borrow<Guard>>
     /// let pin = table.pin();
     /// assert_eq!((pin.remove(&1), pin.remove(&1)), (Some(10), None));
     /// ```
-    pub fn remove(&self, key: &K) -> Option<V> {
-        self.remove_hashed(self.hash_of(key), key)
-    }
-
-    /// Removes `key`, given its hash, and returns its value: see [`get_hashed`](Self::get_hashed).
-    pub fn remove_hashed(&self, hash: u64, key: &K) -> Option<V> {
-        self.remove_expected(hash, key, Expected::Anything).ok()
+    pub fn remove(&self, key: impl Query<K, Key = K>) -> Option<V> {
+        self.remove_expected(key.hash_with(&self.of.hasher), key.key(), Expected::Anything).ok()
     }
 
     /// Replaces the value of `key` by `new` if it is `current`, byte by byte. Returns the former
@@ -176,10 +162,15 @@ impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher, G: Borrow<Guard>>
     /// assert_eq!(pin.compare_exchange(&1, b'S', b'F'), Some(Err(b'E')));
     /// assert_eq!(pin.compare_exchange(&2, b'S', b'E'), None);
     /// ```
-    pub fn compare_exchange(&self, key: &K, current: V, new: V) -> Option<Result<V, V>> {
+    pub fn compare_exchange(
+        &self,
+        key: impl Query<K, Key = K>,
+        current: V,
+        new: V,
+    ) -> Option<Result<V, V>> {
         const { assert!(size_of::<V>() <= 8, "the value has more than one word") };
-        let hash = self.hash_of(key);
-        match self.insert_expected(hash, key, &new, Expected::Value(current)) {
+        let hash = key.hash_with(&self.of.hasher);
+        match self.insert_expected(hash, key.key(), &new, Expected::Value(current)) {
             Ok(Ok(old)) => old.map(Ok),
             Ok(Err(present)) => present.map(Err),
             Err(_) => unreachable!("a word is replaced in place"),
@@ -202,7 +193,8 @@ impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher, G: Borrow<Guard>>
     pub fn retain(&self, mut keep: impl FnMut(&K, &V) -> bool) {
         for (key, value) in self {
             if !keep(&key, &value) {
-                let _ = self.remove_expected(self.hash_of(&key), &key, Expected::Value(value));
+                let hash = self.of.hasher.hash_one(key);
+                let _ = self.remove_expected(hash, &key, Expected::Value(value));
             }
         }
     }
@@ -263,12 +255,16 @@ impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher, G: Borrow<Guard>>
 
     /// Runs `work` on each segment under the lock of its shard, and shrinks it then.
     fn for_segments(&self, work: impl FnMut(&mut Writer<'_, Inline<K, V>>, u64)) {
-        self.table.engine.for_segments(work, |()| (), self.hashes(), self.epoch());
+        self.of.engine.for_segments(work, |()| (), self.hashes(), self.epoch());
     }
 
     /// Returns the function that hashes entries when a segment is copied.
     fn hashes(&self) -> impl Fn(Slot<'_, Inline<K, V>>) -> u64 {
-        |slot| self.table.hasher.hash_one(slot.key())
+        |slot| self.of.hasher.hash_one(slot.key())
+    }
+
+    fn find(&self, hash: u64, key: &K) -> Option<V> {
+        self.get(Prehashed { hash, key })
     }
 
     /// Inserts an entry if the present one is as expected, or replaces its value. Returns the
@@ -281,7 +277,7 @@ impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher, G: Borrow<Guard>>
         expected: Expected<V>,
     ) -> Result<Result<Option<V>, Option<V>>, Refused> {
         let is = |group: Group<'_, Inline<K, V>>, slot| group.has_key(slot, key);
-        let placed = self.table.engine.place(hash, is, expected, self.hashes(), self.epoch())?;
+        let placed = self.of.engine.place(hash, is, expected, self.hashes(), self.epoch())?;
         Ok(placed.map(|(writer, place)| {
             writer.store(hash, place, |index| entry_word(key, value, index))
         }))
@@ -291,11 +287,17 @@ impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher, G: Borrow<Guard>>
     fn remove_expected(&self, hash: u64, key: &K, expected: Expected<V>) -> Result<V, Option<V>> {
         let is = |group: Group<'_, Inline<K, V>>, slot| group.has_key(slot, key);
         let removed = |_: &mut (), _| ();
-        self.table.engine.remove(hash, is, expected, self.hashes(), removed, self.epoch())
+        self.of.engine.remove(hash, is, expected, self.hashes(), removed, self.epoch())
     }
 }
 
-impl<K: NoUninit + Hash, V: Integer, S: BuildHasher, G: Borrow<Guard>> PinnedTable<'_, K, V, S, G> {
+impl<K, V, S, G> Pinned<'_, ConcurrentTable<K, V, S>, G>
+where
+    K: NoUninit + Eq + Hash,
+    V: Integer,
+    S: BuildHasher,
+    G: Borrow<Guard>,
+{
     /// Adds `number` to the value of `key`, wrapping around, and returns the former value, or
     /// `None` if the key is absent. Like that of an atomic, but for the lock of the shard.
     ///
@@ -310,10 +312,10 @@ impl<K: NoUninit + Hash, V: Integer, S: BuildHasher, G: Borrow<Guard>> PinnedTab
     /// });
     /// assert_eq!(bytes.pin().get(&1), Some(3000));
     /// ```
-    pub fn fetch_add(&self, key: &K, number: V) -> Option<V> {
-        let hash = self.hash_of(key);
-        let is = |group: Group<'_, Inline<K, V>>, slot| group.has_key(slot, key);
+    pub fn fetch_add(&self, key: impl Query<K, Key = K>, number: V) -> Option<V> {
+        let hash = key.hash_with(&self.of.hasher);
+        let is = |group: Group<'_, Inline<K, V>>, slot| group.has_key(slot, key.key());
         let add = |value| word(&wrapping_add(value, number), 0);
-        self.table.engine.writer(hash, self.epoch()).change(hash, is, add)
+        self.of.engine.writer(hash, self.epoch()).change(hash, is, add)
     }
 }

@@ -58,10 +58,12 @@ impl<K: BitString, V> ConcurrentLcTrie<K, V> {
     /// # Example
     ///
     /// ```
+    /// use flowtable::concurrent::Refused;
+    ///
     /// let trie = flowtable::ConcurrentLcTrie::<u8, u64>::new().with_garbage_limit(5000, 0);
     /// let reader = trie.pin();
     /// let refused = (0..).find_map(|now| trie.pin().insert(1, now).err()).unwrap();
-    /// assert!(refused.retired > 5000 && refused.limit == 5000);
+    /// assert!(matches!(refused.reason, Refused::Garbage { limit: 5000, .. }));
     /// assert_eq!(reader.get(&1), Some(&(refused.refused.1 - 1)));
     /// ```
     #[must_use]

@@ -12,7 +12,7 @@ use super::ConcurrentLcTrie;
 use super::node::{Child, Kind, Leaf};
 use super::order::Walk;
 use super::write::Writer;
-use crate::concurrent::error::WouldExceed;
+use crate::concurrent::error::{Refusal, Refused};
 use crate::concurrent::garbage::{OVERHEAD, forget_panic, help};
 use crate::concurrent::guard::Guard;
 use crate::key::bits::BitString;
@@ -163,7 +163,7 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
     /// assert_eq!(pinned.insert(7, 'b')?, Some(&'a'));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn insert(&self, key: K, value: V) -> Result<Option<&V>, WouldExceed<(K, V)>>
+    pub fn insert(&self, key: K, value: V) -> Result<Option<&V>, Refusal<(K, V)>>
     where
         K: Send + Sync + 'static,
         V: Send + Sync + 'static,
@@ -171,7 +171,10 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
         let (garbage, epoch) = (&self.trie.garbage, self.guard.borrow().epoch());
         if garbage.is_above_limit() && !garbage.reduce(epoch, || garbage.is_above_limit()) {
             let (retired, limit) = (garbage.retired(), garbage.limit);
-            return Err(WouldExceed { refused: (key, value), retired, limit, is_full: false });
+            return Err(Refusal {
+                refused: (key, value),
+                reason: Refused::Garbage { retired, limit },
+            });
         }
         // If a method of the key panics, the value is dropped without the lock.
         let mut value = Some(value);

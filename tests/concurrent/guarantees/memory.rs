@@ -26,11 +26,11 @@ fn churn(map: &Map<u64, Token>, record: &'static DropRecord, rounds: core::ops::
         let key = mix(round) % KEYS;
         match mix(!round) % 8 {
             0 => _ = pin.remove(&key),
-            1 => _ = pin.update(key, |_| record.token()).unwrap(),
+            1 => _ = pin.update(&key, |_| record.token()).unwrap(),
             2 => _ = pin.get_or_insert(key, record.token()).unwrap(),
-            3 => _ = pin.get_or_insert_with(key, || record.token()).unwrap(),
-            4 => _ = pin.compute(key, |_| Compute::Insert(record.token())).unwrap(),
-            5 => _ = pin.compute(key, |_| Compute::Remove).unwrap(),
+            3 => _ = pin.get_or_insert_with(&key, || record.token()).unwrap(),
+            4 => _ = pin.compute(&key, |_| Compute::Insert(record.token())).unwrap(),
+            5 => _ = pin.compute(&key, |_| Compute::Remove).unwrap(),
             6 if round % 512 == 0 => pin.retain(|key, _| key % 3 > 0),
             7 if round % 1024 == 0 => pin.clear(),
             _ => _ = pin.insert(key, record.token()).unwrap(),
@@ -115,9 +115,8 @@ fn d2_a_stalled_reader_retains_at_most_the_limit() {
                 Err(error) => {
                     refusals += 1;
                     assert_eq!(error.refused, (key, Versioned::new(key, round)));
-                    assert!(
-                        [limit, limit / 8].contains(&error.limit) && error.retired > error.limit
-                    );
+                    let (retired, exceeded) = super::garbage_of(error.reason).unwrap();
+                    assert!([limit, limit / 8].contains(&exceeded) && retired > exceeded);
                 }
             }
             let (retired, allocated) = (map.garbage(), map.allocation_size());
@@ -182,6 +181,7 @@ fn d2_the_error_has_the_limit_that_was_exceeded() {
             map.pin().insert(key, Versioned::new(key, round)).err()
         };
         let error = while_held(|| map.pin(), || (0..).find_map(insert)).unwrap();
-        assert!(error.limit == exceeded && error.retired > exceeded, "{keys} keys: {error}");
+        let (retired, limit) = super::garbage_of(error.reason).unwrap();
+        assert!(limit == exceeded && retired > exceeded, "{keys} keys: {error}");
     }
 }

@@ -57,11 +57,11 @@ fn e1_a_read_does_not_wait_for_writers() {
                 let pin = map.pin();
                 for key in (0..20).step_by(if cfg!(miri) { 7 } else { 1 }) {
                     assert_eq!(pin.get(&Hooked(key)), Some(&key));
-                    let found = pin.get_many([&Hooked(key), &Hooked(key + 100)]);
+                    let found = get_batch!(pin, [&Hooked(key), &Hooked(key + 100)]);
                     assert_eq!(found, [Some(&key), None]);
                 }
                 let mut found = [None; 2];
-                pin.get_batch(&[Hooked(0), Hooked(19)], &mut found);
+                pin.get_batch(&[Hooked(0), Hooked(19)], flowtable::write_to(&mut found));
                 assert_eq!((found, map.len()), ([Some(&0), Some(&19)], 20));
             });
         }
@@ -99,9 +99,9 @@ fn write_all(map: &Map<u64, u64>) {
         let pin = map.pin();
         for key in 0..20 {
             pin.insert(key, 1).unwrap();
-            pin.update(key, |value| value + 1).unwrap();
-            pin.compute(key, |_| Compute::Remove).unwrap();
-            pin.get_or_insert_with(key, || 3).unwrap();
+            pin.update(&key, |value| value + 1).unwrap();
+            pin.compute(&key, |_| Compute::Remove).unwrap();
+            pin.get_or_insert_with(&key, || 3).unwrap();
         }
         pin.retain(|key, _| key % 2 == 0);
         assert!(pin.remove(&2).is_some());
@@ -127,18 +127,18 @@ fn e2_closures_run_without_a_lock() {
                     write_all(map);
                 }
             };
-            let updated = pin.update(4, |value| {
+            let updated = pin.update(&4, |value| {
                 first(&map);
                 value + 10
             });
             assert_eq!(updated.unwrap(), Some(&13));
-            let computed = pin.compute(4, |value| {
+            let computed = pin.compute(&4, |value| {
                 first(&map);
                 Compute::Insert(value.map_or(0, |value| value + 10))
             });
             computed.unwrap();
             assert_eq!((pin.get(&4), runs), (Some(&13), 4));
-            let made = pin.get_or_insert_with(5, || {
+            let made = pin.get_or_insert_with(&5, || {
                 write_all(&map);
                 7
             });
@@ -161,8 +161,10 @@ fn e2_a_write_from_hash_or_eq_panics_and_does_not_hang() {
     let writes: [Write; 6] = [
         ("insert", |map, key| _ = map.pin().insert(Hooked(key), 1).unwrap()),
         ("remove", |map, key| _ = map.pin().remove(&Hooked(key))),
-        ("update", |map, key| _ = map.pin().update(Hooked(key), |_| 1).unwrap()),
-        ("compute", |map, key| _ = map.pin().compute(Hooked(key), |_| Compute::Insert(1)).unwrap()),
+        ("update", |map, key| _ = map.pin().update(&Hooked(key), |_| 1).unwrap()),
+        ("compute", |map, key| {
+            _ = map.pin().compute(&Hooked(key), |_| Compute::Insert(1)).unwrap();
+        }),
         ("get_or_insert", |map, key| _ = map.pin().get_or_insert(Hooked(key), 1).unwrap()),
         ("clear", |map, _| map.pin().clear()),
     ];
@@ -234,8 +236,8 @@ fn e3_no_call_waits_for_readers() {
                     for key in 0..ROUNDS / 33 {
                         let _ = pin.insert(key, Versioned::new(key, 0));
                         let _ = pin.insert(key, Versioned::new(key, 1));
-                        let _ = pin.update(key, Versioned::next);
-                        let _ = pin.compute(key / 2, |_| Compute::Remove);
+                        let _ = pin.update(&key, Versioned::next);
+                        let _ = pin.compute(&(key / 2), |_| Compute::Remove);
                         let _ = pin.get_or_insert(key / 3, Versioned::new(key / 3, 0));
                         let _ = pin.remove(&(key / 4));
                         pin.repin();

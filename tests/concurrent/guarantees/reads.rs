@@ -1,5 +1,6 @@
 //! A: reads.
 
+use flowtable::{Prehashed, write_to};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{BURST, Map, ROUNDS, churn_others, map};
@@ -91,7 +92,7 @@ fn a2_a_value_is_not_torn_and_belongs_to_its_key() {
                 let key = mix(round ^ writer << 32) % 24;
                 match mix(round) % 4 {
                     0 => _ = pin.remove(&key),
-                    1 => _ = pin.update(key, Versioned::next).unwrap(),
+                    1 => _ = pin.update(&key, Versioned::next).unwrap(),
                     _ => _ = pin.insert(key, Versioned::new(key, round)).unwrap(),
                 }
                 if round % BURST == 0 {
@@ -105,7 +106,7 @@ fn a2_a_value_is_not_torn_and_belongs_to_its_key() {
                 pin.get(&key).map(|value| value.version_of(key));
                 let entry = pin.get_key_value(&key);
                 assert!(entry.is_none_or(|(found, _)| *found == key));
-                pin.get_many([&key, &(key ^ 1)])[1].map(|value| value.version_of(key ^ 1));
+                get_batch!(pin, [&key, &(key ^ 1)])[1].map(|value| value.version_of(key ^ 1));
             }
             pin.iter().for_each(|(key, value)| _ = value.version_of(*key));
         };
@@ -139,7 +140,7 @@ fn a3_a_present_key_is_found_during_other_insertions_and_removals() {
             for key in kept.clone() {
                 let found = pin.get(&key);
                 assert_eq!(found.map(|found| found.version_of(key)), Some(0), "{hasher:?}");
-                assert_eq!(pin.get_many([&key, &(key + 1_000_000)]), [found, None]);
+                assert_eq!(get_batch!(pin, [&key, &(key + 1_000_000)]), [found, None]);
             }
         };
         run_concurrently(&[&grow_and_shrink], &[&read, &read]);
@@ -156,7 +157,7 @@ fn a4_reads_that_happen_after_a_read_see_the_same_or_a_later_value() {
     let write = || {
         for round in 0..ROUNDS {
             let key = mix(round) % KEYS as u64;
-            map.pin().update(key, Versioned::next).unwrap();
+            map.pin().update(&key, Versioned::next).unwrap();
         }
     };
     let read = |round| {
@@ -184,12 +185,10 @@ fn a5_each_read_of_a_batch_is_a_read() {
         let pin = map.pin();
         let before = keys.map(|key| clocks.done(key));
         let mut found = [None; KEYS];
-        let hashes = keys.map(|key| pin.hash_of(&key));
-        match round % 4 {
-            0 => pin.get_batch(&keys, &mut found),
-            1 => pin.get_batch_hashed(&hashes, &keys, &mut found),
-            2 => found = pin.get_many(keys.each_ref()),
-            _ => found = pin.get_many_hashed(core::array::from_fn(|at| (hashes[at], &keys[at]))),
+        let hashed = keys.each_ref().map(|key| Prehashed { hash: pin.hash_of(key), key });
+        match round % 2 {
+            0 => pin.get_batch(&keys, write_to(&mut found)),
+            _ => pin.get_batch(hashed, write_to(&mut found)),
         }
         for key in keys {
             clocks.check(key, before[key as usize], found[key as usize]);

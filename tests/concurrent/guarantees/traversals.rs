@@ -55,7 +55,7 @@ fn b2_a_transient_key_is_visited_at_most_once_and_a_replaced_one_once() {
             let key = mix(round) % PRESENT;
             match round % 2 {
                 0 => _ = pin.insert(key, Versioned::new(key, round)).unwrap(),
-                _ => _ = pin.update(key, Versioned::next).unwrap(),
+                _ => _ = pin.update(&key, Versioned::next).unwrap(),
             }
             if round % BURST == 0 {
                 pin.repin();

@@ -6,7 +6,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use flowtable::ConcurrentMap;
-use flowtable::concurrent::WouldExceed;
 use flowtable::concurrent::{Compute, Computed};
 
 use super::{BURST, Map, ROUNDS, churn_others, map};
@@ -33,10 +32,10 @@ fn replace(map: &Map, key: u64, version: u64) -> Option<u64> {
                 old = Some(now.version_of(key));
                 Versioned::new(key, version)
             };
-            let new = pin.update(key, replace).unwrap().expect("the key is present");
+            let new = pin.update(&key, replace).unwrap().expect("the key is present");
             assert_eq!(new.version_of(key), version);
         }
-        _ => match pin.compute(key, |_| Compute::Insert(Versioned::new(key, version))).unwrap() {
+        _ => match pin.compute(&key, |_| Compute::Insert(Versioned::new(key, version))).unwrap() {
             Computed::Updated { old: before, new } => {
                 assert_eq!(new.version_of(key), version);
                 old = Some(before.version_of(key));
@@ -106,7 +105,7 @@ fn c1_an_inserted_value_is_removed_once() {
             match version % 3 {
                 0 => record(pin.remove(&(2 - key)), 2 - key),
                 1 => record(pin.remove_entry(&key).map(|(_, value)| value), key),
-                _ => match pin.compute(key, |_| Compute::Remove).unwrap() {
+                _ => match pin.compute(&key, |_| Compute::Remove).unwrap() {
                     Computed::Removed(old) => record(Some(old), key),
                     other => assert!(matches!(other, Computed::Kept(None)), "{other:?}"),
                 },
@@ -127,8 +126,8 @@ fn c2_no_write_is_lost_between_reading_and_writing() {
     let add_one = |key| {
         let pin = map.pin();
         if key % 2 == 0 {
-            pin.get_or_insert_with(key, || Versioned::new(key, 0)).unwrap();
-            return pin.update(key, Versioned::next).unwrap().is_some();
+            pin.get_or_insert_with(&key, || Versioned::new(key, 0)).unwrap();
+            return pin.update(&key, Versioned::next).unwrap().is_some();
         }
         // A value of 20 is removed, and begins again at 1.
         let next = |now: Option<&Versioned>| match now {
@@ -136,7 +135,7 @@ fn c2_no_write_is_lost_between_reading_and_writing() {
             Some(now) if now.version_of(key) >= 20 => Compute::Remove,
             Some(now) => Compute::Insert(now.next()),
         };
-        match pin.compute(key, next).unwrap() {
+        match pin.compute(&key, next).unwrap() {
             Computed::Removed(old) => {
                 removed.fetch_add(old.version_of(key), Ordering::Relaxed);
                 false
@@ -183,11 +182,11 @@ fn c3_a_write_that_panics_changes_nothing() {
             assert_eq!((map.allocation_size(), map.len()), (size, 30), "{key}");
             (done.is_err(), is_there)
         };
-        let (failed, is_there) = fails(&|| _ = pin.update(key, |_| fail()).unwrap());
+        let (failed, is_there) = fails(&|| _ = pin.update(&key, |_| fail()).unwrap());
         assert_eq!(failed, is_there, "the closure runs if there is a value to update");
-        let (failed, is_there) = fails(&|| _ = pin.get_or_insert_with(key, fail).unwrap());
+        let (failed, is_there) = fails(&|| _ = pin.get_or_insert_with(&key, fail).unwrap());
         assert_ne!(failed, is_there, "the closure runs if there is no value");
-        assert!(fails(&|| _ = pin.compute(key, |_| fail()).unwrap()).0);
+        assert!(fails(&|| _ = pin.compute(&key, |_| fail()).unwrap()).0);
     }
     // The closure runs again after another thread has written, and panics then.
     let mut runs = 0;
@@ -199,7 +198,7 @@ fn c3_a_write_that_panics_changes_nothing() {
             on_other_thread(|| _ = map.pin().insert(7, Versioned::new(7, 100)).unwrap());
             if runs == 2 { fail() } else { now.next() }
         };
-        pin.update(7, update).unwrap();
+        pin.update(&7, update).unwrap();
     }));
     assert_eq!((done.is_err(), pin.get(&7).unwrap().version_of(7)), (true, 100));
 }
@@ -224,7 +223,7 @@ fn until_refused(map: &Map, limit: usize, new: &mut u64, what: &str, write: Writ
         }
         // Inserts and removes the key, so that garbage grows to the limit.
         let _ = pin.insert(*new, Versioned::new(*new, 1));
-        _ = pin.remove(new);
+        _ = pin.remove(&*new);
     }
     panic!("{what} is not refused");
 }
@@ -246,34 +245,21 @@ fn c3_a_refused_write_changes_nothing() {
             let mut refused =
                 |what: &str, write: Write<'_>| until_refused(&map, limit, &mut new, what, write);
             refused("insert", &|_| {
-                let WouldExceed { refused, retired, limit, .. } = pin.insert(7, value(7)).err()?;
-                assert_eq!(refused, (7, value(7)));
-                Some((retired, limit))
-            });
-            refused("insert_hashed", &|_| {
-                let error = pin.insert_hashed(pin.hash_of(&7), 7, value(7)).err()?;
+                let error = pin.insert(7, value(7)).err()?;
                 assert_eq!(error.refused, (7, value(7)));
-                Some((error.retired, error.limit))
+                super::garbage_of(error.reason)
             });
             refused("get_or_insert", &|new| {
                 let error = pin.get_or_insert(new, value(new)).err()?;
                 assert_eq!(error.refused, (new, value(new)));
-                Some((error.retired, error.limit))
+                super::garbage_of(error.reason)
             });
             refused("get_or_insert_with", &|new| {
-                let error = pin.get_or_insert_with(new, || value(new)).err()?;
-                assert_eq!(error.refused, new);
-                Some((error.retired, error.limit))
+                super::garbage_of(pin.get_or_insert_with(&new, || value(new)).err()?)
             });
-            refused("update", &|_| {
-                let error = pin.update(7, Versioned::next).err()?;
-                assert_eq!(error.refused, 7);
-                Some((error.retired, error.limit))
-            });
+            refused("update", &|_| super::garbage_of(pin.update(&7, Versioned::next).err()?));
             refused("compute", &|_| {
-                let error = pin.compute(7, |_| Compute::Insert(value(7))).err()?;
-                assert_eq!(error.refused, 7);
-                Some((error.retired, error.limit))
+                super::garbage_of(pin.compute(&7, |_| Compute::Insert(value(7))).err()?)
             });
         },
     );

@@ -105,7 +105,7 @@ fn present_keys_are_found_while_segments_grow_and_shrink() {
                 for round in 0..6 {
                     let key = round % 4;
                     assert_eq!(pin.get(&key), Some(pair(key)));
-                    assert_eq!(pin.get_many([&key, &99]), [Some(pair(key)), None]);
+                    assert_eq!(get_batch!(pin, [&key, &99]), [Some(pair(key)), None]);
                     let mut visited: Vec<u64> = pin.keys().filter(|key| *key < 4).collect();
                     visited.sort_unstable();
                     assert_eq!(visited, [0, 1, 2, 3]);
@@ -129,9 +129,9 @@ fn additions_are_not_lost_in_a_growing_segment() {
                 let pin = table.pin();
                 for round in 0..6 {
                     let key = round % 2;
-                    pin.get_or_insert(key, 0).unwrap();
+                    pin.get_or_insert(&key, 0).unwrap();
                     assert!(pin.fetch_add(&key, 1).is_some());
-                    assert!(pin.update(key, |now| now + 1).unwrap().is_some());
+                    assert!(pin.update(&key, |now| now + 1).unwrap().is_some());
                 }
             }) as Act<u64>
         };

@@ -98,7 +98,7 @@ fn a2<V: Value>(hasher: Weak) {
             let key = mix(round ^ writer << 32) % 24;
             match mix(round) % 4 {
                 0 => _ = pin.remove(&key),
-                1 => _ = pin.update(key, |old| V::new(key, old.version_of(key) + 1)).unwrap(),
+                1 => _ = pin.update(&key, |old| V::new(key, old.version_of(key) + 1)).unwrap(),
                 _ => _ = pin.insert(key, V::new(key, round)).unwrap(),
             }
             if round % BURST == 0 {
@@ -110,7 +110,7 @@ fn a2<V: Value>(hasher: Weak) {
         let pin = table.pin();
         for key in (0..BURST).map(|i| mix(round * BURST + i) % 24) {
             pin.get(&key).map(|value| value.version_of(key));
-            pin.get_many([&key, &(key ^ 1)])[1].map(|value| value.version_of(key ^ 1));
+            get_batch!(pin, [&key, &(key ^ 1)])[1].map(|value| value.version_of(key ^ 1));
         }
         pin.iter().for_each(|(key, value)| _ = value.version_of(key));
     };
@@ -151,7 +151,7 @@ fn a3<V: Value>(hasher: Weak, many: u64) {
         let pin = table.pin();
         for key in (0..BURST).map(|i| mix(round * BURST + i) % many).map(|key| key / 7 * 7) {
             assert_eq!(pin.get(&key), Some(value(key)), "{key}");
-            assert_eq!(pin.get_many([&key]), [Some(value(key))]);
+            assert_eq!(get_batch!(pin, [&key]), [Some(value(key))]);
         }
     };
     run_concurrently(&[&write], &[&read, &read]);
@@ -211,7 +211,7 @@ fn a5_each_lookup_of_a_burst_is_a_read() {
     let read = |_| {
         let before = keys.map(|key| clocks.done[key as usize].load(Ordering::Acquire));
         let mut found = [None; KEYS];
-        table.pin().get_batch(&keys, &mut found);
+        table.pin().get_batch(&keys, flowtable::write_to(&mut found));
         for (key, before) in keys.into_iter().zip(before) {
             clocks.check::<[u64; 4]>(key, before, found[key as usize]);
         }
@@ -257,7 +257,7 @@ fn c2_no_addition_is_lost_while_the_table_grows_and_shrinks() {
             let key = round % 10;
             match round % 3 {
                 0 => assert!(pin.fetch_add(&key, step).is_some()),
-                1 => assert!(pin.update(key, |value| value + step).unwrap().is_some()),
+                1 => assert!(pin.update(&key, |value| value + step).unwrap().is_some()),
                 _ => {
                     let mut now = pin.get(&key).unwrap();
                     while let Err(present) = pin.compare_exchange(&key, now, now + step).unwrap() {
@@ -286,7 +286,7 @@ fn c2_updates_of_several_words_are_not_lost() {
                 value[2] += 1;
                 value
             };
-            assert!(pin.update(round % 4, change).unwrap().is_some());
+            assert!(pin.update(&(round % 4), change).unwrap().is_some());
             pin.repin();
         }
     };
@@ -351,9 +351,9 @@ trait Kept {
     fn garbage_is_kept(&self) -> bool;
 }
 
-impl<V> Kept for flowtable::concurrent::PinnedTable<'_, u64, V, Weak> {
+impl<V> Kept for flowtable::concurrent::Pinned<'_, ConcurrentTable<u64, V, Weak>> {
     fn garbage_is_kept(&self) -> bool {
-        self.table().garbage() > 0
+        self.garbage() > 0
     }
 }
 
@@ -503,10 +503,10 @@ fn e1_a_read_does_not_wait_for_writers() {
         let pin = table.pin();
         for key in 0..20 {
             assert_eq!(pin.get(&Hooked(key)), Some(key));
-            assert_eq!(pin.get_many([&Hooked(key), &Hooked(key + 500)]), [Some(key), None]);
+            assert_eq!(get_batch!(pin, [&Hooked(key), &Hooked(key + 500)]), [Some(key), None]);
         }
         let mut found = [None; 2];
-        pin.get_batch(&[Hooked(0), Hooked(19)], &mut found);
+        pin.get_batch(&[Hooked(0), Hooked(19)], flowtable::write_to(&mut found));
         assert_eq!((found, table.len() >= 20), ([Some(0), Some(19)], true));
     });
 }

@@ -71,7 +71,7 @@ where
             let (pin, at) = (table.pin(), mix(round) % distinct);
             assert!(pin.insert(key(at), value(at)).unwrap().is_none_or(|old| old == value(at)));
             assert!(pin.get(&key(at)).is_none_or(|found| found == value(at)));
-            let updated = pin.update(key(at), |_| value(at)).unwrap();
+            let updated = pin.update(&key(at), |_| value(at)).unwrap();
             assert!(updated.is_none_or(|new| new == value(at)));
             let other = mix(!round) % distinct;
             assert!(pin.remove(&key(other)).is_none_or(|old| old == value(other)));
@@ -103,7 +103,7 @@ fn types_of_unusual_sizes_work() {
 fn a_panic_of_a_closure_changes_nothing() {
     let mut table: Table = table(Weak::Mixed);
     (0..100).for_each(|key| _ = table.pin().insert(key, key).unwrap());
-    let update = || table.pin().update(7, |_| panic!("a closure"));
+    let update = || table.pin().update(&7, |_| panic!("a closure"));
     assert!(catch_unwind(AssertUnwindSafe(update)).is_err());
     let retain = || {
         table.pin().retain(|key, _| if *key == 50 { panic!("a closure") } else { true });
@@ -119,7 +119,7 @@ fn closures_may_write() {
     let pin = table.pin();
     (0..20).for_each(|key| _ = pin.insert(key, 0).unwrap());
     let mut runs = 0;
-    let updated = pin.update(1, |value| {
+    let updated = pin.update(&1, |value| {
         runs += 1;
         if runs == 1 {
             on_other_thread(|| _ = table.pin().insert(1, 10).unwrap());
@@ -129,7 +129,7 @@ fn closures_may_write() {
     });
     assert_eq!((updated, runs, pin.get(&1)), (Ok(Some(11)), 2, Some(11)));
     // A removal in the meantime.
-    assert_eq!(pin.update(3, |_| table.pin().remove(&3).map_or(1, |_| 1)), Ok(None));
+    assert_eq!(pin.update(&3, |_| table.pin().remove(&3).map_or(1, |_| 1)), Ok(None));
     pin.retain(|key, _| {
         table.pin().insert(key + 100, 1).unwrap();
         key % 2 == 0

@@ -3,9 +3,10 @@
 
 use core::fmt::Debug;
 use core::hash::{BuildHasher, Hash};
+use flowtable::Prehashed;
 use std::collections::HashMap;
 
-use flowtable::concurrent::{NoUninit, PinnedTable};
+use flowtable::concurrent::{NoUninit, Pinned};
 use flowtable::{ConcurrentTable, DefaultHashBuilder};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -99,7 +100,7 @@ type Model<K, V> = HashMap<K, V>;
 
 /// A pinned table and its reference model.
 struct Pair<'t, K, V, S> {
-    pin: PinnedTable<'t, K, V, S>,
+    pin: Pinned<'t, ConcurrentTable<K, V, S>>,
     model: &'t mut Model<K, V>,
     /// The number of distinct keys: few, if all keys have one hash.
     span: u32,
@@ -125,12 +126,12 @@ impl<K: Part, V: Part, S: BuildHasher> Pair<'_, K, V, S> {
             Op::GetOrInsert(at, value) => {
                 let (key, value) = (self.key(at), V::make(value));
                 let current = *self.model.entry(key).or_insert(value);
-                assert_eq!(self.pin.get_or_insert(key, value), Ok(current));
+                assert_eq!(self.pin.get_or_insert(&key, value), Ok(current));
             }
             Op::Replace(at, value) => {
                 let (key, value) = (self.key(at), V::make(value));
                 let old = self.model.get_mut(&key).map(|old| core::mem::replace(old, value));
-                assert_eq!(self.pin.replace(key, value), Ok(old));
+                assert_eq!(self.pin.replace(&key, value), Ok(old));
             }
             Op::Update(at, value) => {
                 let (key, value) = (self.key(at), V::make(value));
@@ -139,7 +140,7 @@ impl<K: Part, V: Part, S: BuildHasher> Pair<'_, K, V, S> {
                     assert_eq!(Some(now), old);
                     value
                 };
-                assert_eq!(self.pin.update(key, update), Ok(old.map(|_| value)));
+                assert_eq!(self.pin.update(&key, update), Ok(old.map(|_| value)));
                 self.model.entry(key).and_modify(|now| *now = value);
             }
             Op::Hashed(at, value) => self.hashed(self.key(at), V::make(value)),
@@ -154,14 +155,14 @@ impl<K: Part, V: Part, S: BuildHasher> Pair<'_, K, V, S> {
 
     fn hashed(&mut self, key: K, value: V) {
         let (pin, model) = (&self.pin, &mut *self.model);
-        let hash = pin.hash_of(&key);
-        assert_eq!(hash, pin.table().hasher().hash_one(key));
-        assert_eq!(pin.get_hashed(hash, &key), model.get(&key).copied());
-        let old = model.insert(key, value);
-        assert_eq!(pin.insert_hashed(hash, key, value), Ok(old));
-        if old.is_none() {
-            assert_eq!(pin.remove_hashed(hash, &key), model.remove(&key));
-            assert_eq!(pin.remove_hashed(hash, &key), None);
+        let query = Prehashed { hash: pin.hash_of(&key), key: &key };
+        assert_eq!(query.hash, pin.hasher().hash_one(key));
+        assert_eq!(pin.get(query), model.get(&key).copied());
+        let is_new = !model.contains_key(&key);
+        assert_eq!(pin.get_or_insert(query, value), Ok(*model.entry(key).or_insert(value)));
+        if is_new {
+            assert_eq!(pin.remove(query), model.remove(&key));
+            assert_eq!(pin.remove(query), None);
         }
     }
 
@@ -183,20 +184,14 @@ impl<K: Part, V: Part, S: BuildHasher> Pair<'_, K, V, S> {
             }
             Op::GetBatch(keys) => {
                 let keys: Vec<K> = keys.into_iter().map(|number| self.key(number)).collect();
-                let (mut found, mut by_hash) = (vec![None; keys.len() + 3], vec![None; keys.len()]);
-                self.pin.get_batch(&keys, &mut found);
-                let hashes: Vec<u64> = keys.iter().map(|key| self.pin.hash_of(key)).collect();
-                self.pin.get_batch_hashed(&hashes, &keys, &mut by_hash);
-                assert_eq!(found[..keys.len()], by_hash);
-                assert!(found[keys.len()..].iter().all(Option::is_none));
-                assert!(
-                    by_hash.into_iter().eq(keys.iter().map(|key| self.model.get(key).copied()))
-                );
+                let mut found = vec![None; keys.len()];
+                self.pin.get_batch(&keys, flowtable::write_to(&mut found));
+                assert!(found.into_iter().eq(keys.iter().map(|key| self.model.get(key).copied())));
             }
             Op::Extend(entries) => {
                 let made = |(key, value): (u32, u32)| (self.key(key), V::make(value));
                 let entries: Vec<(K, V)> = entries.into_iter().map(made).collect();
-                let mut table = self.pin.table();
+                let mut table = &*self.pin;
                 table.extend(entries.iter().copied());
                 self.model.extend(entries);
             }
@@ -223,9 +218,9 @@ impl<K: Part, V: Part, S: BuildHasher> Pair<'_, K, V, S> {
                 self.model.clear();
             }
             Op::ShrinkToFit => {
-                let before = self.pin.table().allocation_size();
+                let before = self.pin.allocation_size();
                 self.pin.shrink_to_fit();
-                assert!(self.pin.table().allocation_size() <= before);
+                assert!(self.pin.allocation_size() <= before);
             }
             Op::Flush => self.pin.flush(),
             _ => self.pin.repin(),
@@ -235,7 +230,6 @@ impl<K: Part, V: Part, S: BuildHasher> Pair<'_, K, V, S> {
     fn compare(&self, after: &str) {
         let (pin, model) = (&self.pin, &*self.model);
         assert_eq!((pin.len(), pin.is_empty()), (model.len(), model.is_empty()), "after {after}");
-        assert_eq!(pin.allocation_size(), pin.table().allocation_size(), "after {after}");
         let collected: HashMap<K, V> = pin.iter().collect();
         assert_eq!((pin.iter().count(), &collected), (model.len(), model), "after {after}");
         assert!(pin.keys().zip(pin.values()).eq(pin), "all iterators have one order");

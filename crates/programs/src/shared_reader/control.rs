@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Instant;
 
 use flowtable::concurrent::Pinned;
-use flowtable::{DefaultHashBuilder, FlowKey};
+use flowtable::{ConcurrentMap, FlowKey};
 
 use super::{Ended, Feed, FlowState, Flows, Latency, Packet};
 
@@ -31,7 +31,7 @@ pub struct Written {
 /// The control thread's work, in bounded steps.
 pub struct Control<'a> {
     flows: &'a Flows,
-    pin: Pinned<'a, FlowKey, FlowState, DefaultHashBuilder>,
+    pin: Pinned<'a, ConcurrentMap<FlowKey, FlowState>>,
     ended: &'a Arc<Ended>,
     timeout_ns: u64,
     /// All flows, by the time of their next check.
@@ -115,7 +115,7 @@ impl<'a> Control<'a> {
         let count = next.take_while(|(at, _)| *at <= now).count();
         let keys: Vec<FlowKey> = self.watched.drain(..count).map(|(_, key)| key).collect();
         let mut found = vec![None; count];
-        self.pin.get_batch(&keys, &mut found);
+        self.pin.get_batch(&keys, flowtable::write_to(&mut found));
         for (key, flow) in keys.into_iter().zip(found) {
             if flow.is_some_and(|flow| now.saturating_sub(flow.last_seen()) < self.timeout_ns) {
                 self.watched.push_back((now.saturating_add(self.timeout_ns / 2), key));

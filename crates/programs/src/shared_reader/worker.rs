@@ -6,7 +6,7 @@ use std::sync::mpsc::SyncSender;
 use std::time::Instant;
 
 use flowtable::concurrent::Pinned;
-use flowtable::{DefaultHashBuilder, FlowKey};
+use flowtable::{ConcurrentMap, FlowKey};
 
 use super::{BURST, Feed, FlowState, Flows, Packet};
 
@@ -46,13 +46,13 @@ pub(crate) fn work(
 impl Tally {
     fn burst(
         &mut self,
-        pin: &Pinned<'_, FlowKey, FlowState, DefaultHashBuilder>,
+        pin: &Pinned<'_, ConcurrentMap<FlowKey, FlowState>>,
         burst: &[Packet; BURST],
         control: &SyncSender<Packet>,
     ) {
         let keys = burst.each_ref().map(|packet| packet.key);
         let mut found = [None; BURST];
-        pin.get_batch(&keys, &mut found);
+        pin.get_batch(&keys, flowtable::write_to(&mut found));
         self.packets += BURST as u64;
         for (packet, flow) in burst.iter().zip(found) {
             match flow {

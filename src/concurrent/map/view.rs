@@ -1,0 +1,216 @@
+//! Views: a map under a pin, with what the methods of a pinned map have in common.
+#![allow(unsafe_code)]
+
+use core::hash::{BuildHasher, Hash};
+
+use equivalent::Equivalent;
+
+use super::ConcurrentMap;
+use super::garbage::Batch;
+use super::outcome::TryInsert;
+use super::storage::{Ids, State, hash_of};
+use crate::concurrent::engine::{Expected, Group};
+use crate::concurrent::error::{Refusal, Refused};
+use crate::concurrent::garbage::Garbage;
+use crate::concurrent::policy::{mix, shard_of};
+
+/// The fraction of the limit on garbage that a single shard may use.
+const SHARE: usize = 8;
+
+/// A map under a pin that lasts for `'p`.
+pub(super) struct View<'p, K, V, S> {
+    pub(super) map: &'p ConcurrentMap<K, V, S>,
+    pub(super) pin: &'p crossbeam_epoch::Guard,
+}
+
+impl<K, V, S> Clone for View<'_, K, V, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K, V, S> Copy for View<'_, K, V, S> {}
+
+/// An entry under a pin. While the pin lasts, its id is not reused.
+pub(super) struct Entry<'p, K, V> {
+    pub(super) id: u32,
+    pub(super) entry: &'p (K, V),
+}
+
+impl<K, V> Clone for Entry<'_, K, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K, V> Copy for Entry<'_, K, V> {}
+
+impl<'p, K, V> Entry<'p, K, V> {
+    #[inline(always)]
+    pub(super) fn key(self) -> &'p K {
+        &self.entry.0
+    }
+
+    #[inline(always)]
+    pub(super) fn value(self) -> &'p V {
+        &self.entry.1
+    }
+
+    #[inline(always)]
+    pub(super) fn pair(self) -> (&'p K, &'p V) {
+        (self.key(), self.value())
+    }
+}
+
+impl<'p, K, V, S> View<'p, K, V, S> {
+    /// Returns the entry with an id that was loaded under this pin.
+    #[inline(always)]
+    pub(super) fn entry(self, id: u32) -> Entry<'p, K, V> {
+        self.map.entry(id, self.pin)
+    }
+
+    /// Returns the function that returns the entry in a slot if it has this key.
+    #[inline(always)]
+    fn entry_of<Q: Equivalent<K> + ?Sized>(
+        self,
+        key: &Q,
+    ) -> impl Fn(Group<'p, Ids>, usize) -> Option<Entry<'p, K, V>> {
+        move |group, slot| {
+            let entry = self.entry(group.value(slot));
+            key.equivalent(entry.key()).then_some(entry)
+        }
+    }
+
+    /// Finds the entry of `key`.
+    #[inline]
+    pub(super) fn find<Q: Equivalent<K> + ?Sized>(
+        self,
+        hash: u64,
+        key: &Q,
+    ) -> Option<Entry<'p, K, V>> {
+        let mixed = mix(hash);
+        self.map.engine.segment(mixed, self.pin).find(mixed, mixed, self.entry_of(key))
+    }
+
+    /// Finds the entry of `key`, if it is not the first candidate.
+    pub(super) fn find_further<Q: Equivalent<K> + ?Sized>(
+        self,
+        mixed: u64,
+        key: &Q,
+    ) -> Option<Entry<'p, K, V>> {
+        self.map.engine.segment(mixed, self.pin).find_further(mixed, mixed, self.entry_of(key))
+    }
+}
+
+/// The result of an insertion.
+pub(super) enum Insertion<'p, K, V> {
+    /// The entry was inserted, or has replaced another one.
+    Done { old: Option<Entry<'p, K, V>>, new: Entry<'p, K, V> },
+    /// The precondition was false: this is the present entry, and that which was not inserted.
+    Unexpected(Option<Entry<'p, K, V>>, (K, V)),
+}
+
+/// The result of an insertion of an absent key.
+pub(super) type Tried<'p, K, V> = Result<TryInsert<'p, V, (K, V)>, Refusal<(K, V)>>;
+
+impl<'p, K, V, S> View<'p, K, V, S>
+where
+    K: Eq + Hash + Send + 'static,
+    V: Send + 'static,
+    S: BuildHasher,
+{
+    pub(super) fn insert_if_absent(self, hash: u64, entry: (K, V)) -> Tried<'p, K, V> {
+        Ok(match self.insert(hash, entry, Expected::Nothing)? {
+            Insertion::Done { new, .. } => TryInsert::Inserted(new.value()),
+            Insertion::Unexpected(Some(current), refused) => {
+                TryInsert::Occupied { current: current.value(), refused }
+            }
+            Insertion::Unexpected(None, _) => unreachable!("nothing was expected"),
+        })
+    }
+
+    /// Inserts an entry, if the present one is as expected.
+    pub(super) fn insert(
+        self,
+        hash: u64,
+        entry: (K, V),
+        expected: Expected<u32>,
+    ) -> Result<Insertion<'p, K, V>, Refusal<(K, V)>> {
+        if let Err(reason) = self.admit(hash) {
+            return Err(Refusal { refused: entry, reason });
+        }
+        let (map, mixed) = (self.map, mix(hash));
+        let is = self.is(|own| entry.0 == *own);
+        let placed = match map.engine.place(mixed, is, expected, hash_of, self.pin) {
+            Ok(placed) => placed,
+            Err(reason) => return Err(Refusal { refused: entry, reason }),
+        };
+        let (mut writer, place) = match placed {
+            Ok(placed) => placed,
+            Err(present) => {
+                return Ok(Insertion::Unexpected(present.map(|id| self.entry(id)), entry));
+            }
+        };
+        let id = match writer.state.ids.allocate(&map.store) {
+            Ok(id) => id,
+            Err(reason) => return Err(Refusal { refused: entry, reason }),
+        };
+        // SAFETY: the id has just been allocated.
+        unsafe { map.store.write(id, entry) };
+        let old = writer.store(mixed, place, |_| id.into());
+        let full = old.and_then(|old| writer.state.batch.push::<(K, V)>(old));
+        drop(writer);
+        self.defer(shard_of(mixed), full);
+        Ok(Insertion::Done { old: old.map(|old| self.entry(old)), new: self.entry(id) })
+    }
+
+    /// Removes the entry of a key, if it is as expected.
+    pub(super) fn remove<Q: Equivalent<K> + ?Sized>(
+        self,
+        hash: u64,
+        key: &Q,
+        expected: Expected<u32>,
+    ) -> Option<Entry<'p, K, V>> {
+        let mixed = mix(hash);
+        let mut full = None;
+        let retire = |state: &mut State, id| full = state.batch.push::<(K, V)>(id);
+        let is = self.is(|own| key.equivalent(own));
+        let removed = self.map.engine.remove(mixed, is, expected, hash_of, retire, self.pin);
+        self.defer(shard_of(mixed), full);
+        removed.ok().map(|id| self.entry(id))
+    }
+
+    /// Returns whether a slot is that of an entry for whose key `is` returns true.
+    fn is(self, is: impl Fn(&K) -> bool) -> impl Fn(Group<'p, Ids>, usize) -> bool {
+        move |group, slot| is(self.entry(group.value(slot)).key())
+    }
+
+    pub(super) fn defer(self, shard: usize, batch: Option<Batch>) {
+        let Some(batch) = batch else { return };
+        // SAFETY: it is of this shard, and its entries cannot be reached by later pins; all guards
+        // are of one collector. `K` and `V` are `Send` and 'static.
+        unsafe { batch.defer(&self.map.engine.garbage, &self.map.store, shard, self.pin) };
+    }
+
+    /// Admits an insertion under a hash, unless there is too much garbage.
+    pub(super) fn admit(self, hash: u64) -> Result<(), Refused> {
+        let shard = shard_of(mix(hash));
+        let has_too_much = || self.excess(shard).is_some();
+        if has_too_much() {
+            self.map.engine.garbage.reduce(self.pin, has_too_much);
+        }
+        self.excess(shard).map_or(Ok(()), Err)
+    }
+
+    /// Returns the refusal if the garbage of the map is above its limit, or that of a shard. Slots
+    /// of entries are reused by the same shard only: one after the other, each shard could allocate
+    /// slots for the limit.
+    fn excess(self, shard: usize) -> Option<Refused> {
+        let Garbage { limit, .. } = self.map.engine.garbage;
+        let of_map = (self.map.garbage(), limit);
+        let of_shard = (self.map.store.retired(shard), limit / SHARE);
+        let mut both = [of_map, of_shard].into_iter();
+        let (retired, limit) = both.find(|(retired, limit)| retired > limit)?;
+        Some(Refused::Garbage { retired, limit })
+    }
+}
