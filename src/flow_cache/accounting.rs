@@ -219,7 +219,7 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
             }
             self.rerank(slot, before, class);
         }
-        self.is_earlier[class as usize] || marks.has(Marks::EXTRA)
+        self.is_earlier[class as usize] || marks.has(Marks::TIMEOUT)
     }
 
     /// Makes a flow evictable.

@@ -8,7 +8,7 @@ use super::clock::Clock;
 use super::config::Emergency;
 use super::event::{Refused, RefusedFlow, RemovedFlow};
 use super::handle::Handle;
-use super::lookup::Carried;
+use super::lookup::Arrival;
 use super::observed::Seen;
 use super::record::{Cold, Flow, FlowState, Marks};
 use super::state::{EndReason, Packet, Tenant};
@@ -31,29 +31,29 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     #[inline]
     pub(super) fn create(
         &mut self,
-        carried: Carried<K>,
-        initiator: Direction,
-        (mut packet, direction): (Packet, Direction),
+        arrival: Arrival<K>,
         over: Option<u32>,
+        mut packet: Packet,
         value: V,
     ) -> Result<Seen<V>, RefusedFlow<V>> {
-        let hash = self.index_hash(carried.hash, &carried.name);
+        let (initiator, direction) = arrival.roles(packet);
+        let hash = self.index_hash(arrival.hash, &arrival.key);
         let place = match over {
             Some(over) => {
                 // Its capacity counts for its tenant.
                 packet = packet.from_tenant(self.store.tenant(over));
-                Place::Of(over, EndReason::Ended)
+                Place::Of(over, EndReason::of_idle(self.store.flow(over).marks.class()))
             }
             None => self.place(hash, packet.tenant()),
         };
         let marks = Marks::first((packet, direction), initiator, &self.config);
-        let new = New { marks, hash, tenant: packet.tenant(), direction };
+        let new = New { marks, hash, packet, direction };
         let (slot, reason) = match place {
             Place::Of(slot, reason) => (slot, reason),
             Place::Free => {
                 self.next_version();
                 self.accounting.metrics.created += 1;
-                return Ok(self.append_flow(new, carried, value));
+                return Ok(self.append_flow(new, arrival, value));
             }
             Place::None(why) => {
                 self.accounting.metrics.refused += 1;
@@ -61,7 +61,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             }
         };
         self.next_version();
-        let seen = self.replace_flow((slot, reason), new, carried, value);
+        let seen = self.replace_flow((slot, reason), new, arrival, value);
         match seen {
             Ok(_) => self.accounting.metrics.created += 1,
             Err(_) => self.accounting.metrics.refused += 1,
@@ -72,13 +72,14 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// Inserts a flow for which memory is [reserved](Self::reserve_flow), and its name into the
     /// index. Returns the packet in the flow.
     #[inline(never)]
-    fn append_flow(&mut self, new: New, carried: Carried<K>, value: V) -> Seen<V> {
+    fn append_flow(&mut self, new: New, arrival: Arrival<K>, value: V) -> Seen<V> {
         let slot = self.store.flows.next_index();
         self.index.insert_reserved(new.hash, Target::slot(slot));
-        let (name, version, now) = (carried.name, self.version, self.clock.now());
-        let flow = Flow { name, marks: new.marks, last_seen: now, version, value };
+        let (key, version, now) = (arrival.key, self.version, self.clock.now());
+        let flow = Flow { key, marks: new.marks, last_seen: now, version, value };
         let cold = Cold { first_seen: now, reported: now, hash: new.hash, ..Cold::FREE };
-        self.insert_flow(flow, cold, new.tenant);
+        self.insert_flow(flow, cold, new.packet.tenant());
+        self.set_attempt(slot, new.packet);
         // For the next new flow.
         self.prefetch_flow(self.store.flows.next_index());
         Seen::first(&mut self.store.flows[slot], slot, new.direction)
@@ -92,10 +93,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         &mut self,
         (slot, reason): (u32, EndReason),
         new: New,
-        carried: Carried<K>,
+        arrival: Arrival<K>,
         value: V,
     ) -> Result<Seen<V>, V> {
-        if self.store.try_reserve_tenant(new.tenant).is_err()
+        if self.store.try_reserve_tenant(new.packet.tenant()).is_err()
             || self.index.reserve_rename(new.hash, &self.store).is_err()
         {
             return Err(value);
@@ -113,9 +114,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         if self.index.rename((cold.hash, new.hash), Target::slot(slot)).is_err() {
             return Err(value);
         }
-        let tenant = set_tenant(tenants, slot, new.tenant);
+        let tenant = set_tenant(tenants, slot, new.packet.tenant());
         let before = FlowState::new(flow, cold, tenant);
-        let name = mem::replace(&mut flow.name, carried.name);
+        let former = mem::replace(&mut flow.key, arrival.key);
         let value = mem::replace(&mut flow.value, value);
         *removed = Some(removed_flow((slot, cold), key, value, (before, reason), &self.clock));
         self.accounting.removed_at = self.version - self.accounting.slow_changes;
@@ -123,15 +124,16 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         *last_id += 1;
         *cold = Cold::new(*last_id, now, new.hash);
         let seen = Seen::first(flow, slot, new.direction).with_removed();
-        let New { marks, tenant, .. } = new;
+        let (marks, tenant) = (new.marks, new.packet.tenant());
         let state = FlowState { marks, last_seen: now, reported: now, tenant, timeout: None };
         self.accounting.replace(slot, (before, reason), state, (&self.config, now));
+        self.set_attempt(slot, new.packet);
         if self.config.emergency.is_some() {
             self.end_emergency(self.store.len() - 1);
             self.begin_emergency();
         }
         // Last, as it may panic.
-        drop(name);
+        drop(former);
         Ok(seen)
     }
 
@@ -150,8 +152,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     #[inline(always)]
     pub(super) fn replace_victim(
         &mut self,
-        carried: Carried<K>,
-        marks: Marks,
+        arrival: Arrival<K>,
+        (packet, marks): (Packet, Marks),
         value: V,
     ) -> Result<Seen<V>, RefusedFlow<V>> {
         let Some(mut slot) = self.candidate() else {
@@ -167,16 +169,16 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             parts
         };
         let Parts { flow, cold, removed, last_id, .. } = parts;
-        if cold.aliases.is_some() || flow.marks.has(Marks::EXTRA) {
-            return self.replace_with_extra(slot, carried, marks, value);
+        if cold.aliases.is_some() || flow.marks.has(Marks::TIMEOUT) {
+            return self.replace_with_extra(slot, arrival, (packet, marks), value);
         }
         // The key first: its methods may panic.
         let key = flow.key();
-        if self.index.rename_only((cold.hash, carried.hash), Target::slot(slot)).is_err() {
+        if self.index.rename_only((cold.hash, arrival.hash), Target::slot(slot)).is_err() {
             return Err(self.refuse(value, Refused::Memory));
         }
         let (now, before) = (self.clock.now(), flow.marks);
-        let name = mem::replace(&mut flow.name, carried.name);
+        let former = mem::replace(&mut flow.key, arrival.key);
         *removed = Some(RemovedFlow {
             handle: Handle { id: cold.id, slot },
             key,
@@ -195,12 +197,15 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         self.accounting.metrics.created += 1;
         (flow.marks, flow.last_seen, flow.version) = (marks, now, self.version);
         *last_id += 1;
-        *cold = Cold::new(*last_id, now, carried.hash);
-        let hit = Hit { slot, name: 0, initiator: marks.initiator() };
-        let seen = Seen::created(&mut flow.value, hit, marks, carried.direction);
+        *cold = Cold::new(*last_id, now, arrival.hash);
+        let hit = Hit { slot, alias: 0, initiator: marks.initiator() };
+        let seen = Seen::created(&mut flow.value, hit, marks, arrival.direction);
+        if self.store.rest.has_attempts(packet) {
+            self.set_attempt(slot, packet);
+        }
         self.accounting.replace_victim(slot, before, marks, (&self.config, now));
         // Last, as it may panic.
-        drop(name);
+        drop(former);
         Ok(seen)
     }
 
@@ -218,15 +223,15 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     fn replace_with_extra(
         &mut self,
         slot: u32,
-        carried: Carried<K>,
-        marks: Marks,
+        arrival: Arrival<K>,
+        (packet, marks): (Packet, Marks),
         value: V,
     ) -> Result<Seen<V>, RefusedFlow<V>> {
-        let hit = Hit { slot, name: 0, initiator: marks.initiator() };
-        let direction = hit.direction(carried.direction);
-        let new = New { marks, hash: carried.hash, tenant: Tenant::default(), direction };
+        let hit = Hit { slot, alias: 0, initiator: marks.initiator() };
+        let direction = hit.direction(arrival.direction);
+        let new = New { marks, hash: arrival.hash, packet, direction };
         self.next_version();
-        let seen = self.replace_flow((slot, EndReason::Resources), new, carried, value);
+        let seen = self.replace_flow((slot, EndReason::Resources), new, arrival, value);
         match seen {
             Ok(_) => self.accounting.metrics.created += 1,
             Err(_) => self.accounting.metrics.refused += 1,
@@ -242,20 +247,31 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         let before = self.store.cold(slot).hash;
         self.index.try_reserve(hash, Some(before), &self.store).ok()?;
         // The key first: its methods may panic.
-        let flow = self.store.flow(slot);
-        let (_, has_extra) = (flow.key(), flow.marks.has(Marks::EXTRA));
-        self.end_extra(slot, has_extra);
+        _ = self.store.flow(slot).key();
+        self.end_extra(slot);
         Some(())
     }
 
-    /// Removes the aliases of a flow that is going to be removed, and what else only some have.
+    /// Removes the aliases and the own timeout of a flow that is going to be removed.
     #[cold]
     #[inline(never)]
-    fn end_extra(&mut self, slot: u32, has_extra: bool) {
-        // Names first: their methods may panic.
+    fn end_extra(&mut self, slot: u32) {
+        // Keys first: their methods may panic.
         self.remove_aliases(slot);
-        if has_extra {
-            self.remove_extra(slot);
+        if self.store.flow(slot).marks.has(Marks::TIMEOUT) {
+            self.remove_timeout(slot);
+        }
+    }
+
+    /// Sets the sequence number of the first packet of the flow in a slot.
+    #[inline]
+    fn set_attempt(&mut self, slot: u32, packet: Packet) {
+        if self.store.rest.has_attempts(packet) {
+            let available = match self.is_limited() {
+                true => self.config.max_bytes.saturating_sub(self.reserved()),
+                false => usize::MAX,
+            };
+            self.store.rest.set_attempt(slot, packet, available);
         }
     }
 
@@ -441,9 +457,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     ) -> Option<RemovedFlow<K, V>> {
         // The key first: its methods may panic.
         let flow = self.store.flows.get(slot)?;
-        let (key, has_extra) = (flow.key(), flow.marks.has(Marks::EXTRA));
-        if has_extra || self.store.cold(slot).aliases.is_some() {
-            self.end_extra(slot, has_extra);
+        let (key, has_timeout) = (flow.key(), flow.marks.has(Marks::TIMEOUT));
+        if has_timeout || self.store.cold(slot).aliases.is_some() {
+            self.end_extra(slot);
         }
         let (cold, tenant) = (*self.store.cold(slot), self.store.tenant(slot));
         self.index.remove(cold.hash, Target::slot(slot));
@@ -452,10 +468,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         self.accounting.remove(slot, state, reason);
         self.next_version();
         self.end_emergency(self.store.len());
-        let Flow { name, value, .. } = flow;
+        let Flow { key: former, value, .. } = flow;
         let removed = removed_flow((slot, &cold), key, value, (state, reason), &self.clock);
         // Last, as it may panic.
-        drop(name);
+        drop(former);
         Some(removed)
     }
 
@@ -498,7 +514,7 @@ enum Place {
 struct New {
     marks: Marks,
     hash: u32,
-    tenant: Tenant,
+    packet: Packet,
     /// The direction of its packet.
     direction: Direction,
 }

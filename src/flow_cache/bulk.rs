@@ -251,7 +251,7 @@ where
 }
 
 /// Two caches are equal if they have equal configurations and equal flows: keys, aliases, values,
-/// classes, protocols, tenants, pins, own timeouts, and ages. Handles, parents, expected flows, the
+/// classes, protocols, tenants, pins, own timeouts, and ages. Handles, sequence numbers, the
 /// order of evictions and counters do not count. O(flows).
 ///
 /// Flows are found by the hasher of the caches. So a cache whose flows were created with hashes of
@@ -285,7 +285,9 @@ where
         self.config == other.config
             && self.len() == other.len()
             && self.iter().all(|flow| {
-                let found = other.find(&flow.key()).and_then(|it| other.resident(it.handle));
+                // Also a flow that has expired.
+                let found = other.resolve(&other.arrive(&flow.key()));
+                let found = found.and_then(|hit| other.resident_at(hit.slot));
                 found.is_some_and(|found| self.is_same(&flow, &found, other))
             })
     }
@@ -312,8 +314,11 @@ where
         };
         let same_names = || {
             one.names().all(|name| {
-                let [mine, its] =
-                    [self, other].map(|cache| cache.find(&name).map(|it| (it.direction, it.name)));
+                // Also of a flow that has expired.
+                let [mine, its] = [self, other].map(|cache| {
+                    let arrival = cache.arrive(&name);
+                    cache.resolve(&arrival).map(|hit| (hit.direction(arrival.direction), hit.alias))
+                });
                 mine.is_some() && mine == its
             })
         };

@@ -45,24 +45,22 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         self.store.validate()?;
         let slots = 0..self.store.flows.slot_count();
         let slots = slots.filter(|slot| self.store.flows.get(*slot).is_some());
-        let (mut linked, mut pinned, mut classes, mut extras) = (0, 0, [0; 4], (0, 0));
+        let (mut linked, mut pinned, mut classes, mut own_timeouts) = (0, 0, [0; 4], 0);
         let mut accounted = 0;
         for slot in slots {
             let checked = self.check_flow(slot);
             linked += checked.map_err(|error| error.within(format_args!("slot {slot}")))?;
             let marks = self.store.flow(slot).marks;
-            let is_marked = marks.has(Marks::EXTRA);
-            extras.0 += usize::from(is_marked);
-            let handle = |slot| self.store.flows.get(slot).map(|_| self.store.handle(slot));
-            extras.1 += self.store.rest.extras.check(slot, is_marked, handle)?;
+            let has_own = marks.has(Marks::TIMEOUT);
+            own_timeouts += usize::from(has_own);
+            same("mark of a timeout", has_own, self.store.rest.timeouts.contains_key(&slot))?;
             pinned += usize::from(marks.is_pinned());
             classes[marks.class() as usize] += 1;
             let tenant = self.store.tenant(slot);
             accounted += usize::from(self.accounting.tenants.usage(tenant).is_some());
         }
         self.accounting.tenants.validate(accounted, |slot| self.store.tenant(slot))?;
-        let is_live = |handle| self.store.slot_of(handle).is_some();
-        self.store.rest.extras.check_all(extras, is_live)?;
+        same("timeouts of flows", self.store.rest.timeouts.len(), own_timeouts)?;
         same("aliases", linked, aliases)?;
         same("pinned flows", self.accounting.metrics.pinned, pinned)?;
         for class in Class::ALL {
@@ -92,6 +90,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             same("slot of an alias", alias.slot, slot)?;
             count += 1;
         }
+        let idle = state.idle_deadline(&self.config.timeouts);
+        let is_fresh = self.clock.is_fresh(state.last_seen, self.clock.now());
+        ensure(!is_fresh || idle > self.clock.now(), || "a fresh flow has expired")?;
         let deadline = state.deadline(&self.config.timeouts);
         let armed = self.accounting.wheel.armed(slot);
         let due = deadline.div_ceil(self.config.tick).max(self.accounting.wheel.tick());

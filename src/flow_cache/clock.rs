@@ -9,11 +9,12 @@ const ORIGIN: u64 = 1 << 62;
 /// The longest step, a year: one wrong timestamp does not use up the range.
 const JUMP: u64 = 366 * 24 * 3600 * 1_000_000_000;
 
-/// Shorter steps, of 208 days, need no check but that of [`LATE`].
+/// Shorter steps, of 208 days, need no check but the one for [`LATE`].
 const QUICK: u64 = 1 << 54;
 
-/// From this time on, 146 years after the origin, the end of the range is checked, and from this
-/// time of the caller on that of its range.
+/// From this time of the cache on, 146 years after the origin, and from this offset on, each step
+/// is checked against the end of the range. Times from it on are negative as signed numbers, so one
+/// comparison finds them and earlier times.
 const LATE: u64 = 1 << 63;
 
 /// Converts the caller's timestamps to nanoseconds that never decrease.
@@ -25,26 +26,70 @@ pub(super) struct Clock {
     /// The offset of the cache's time to the caller's: one of `ahead` and `behind` is 0.
     ahead: u64,
     behind: u64,
-    /// The earliest time at which this one or the caller's is [`LATE`]; 0 from then on, as later
-    /// times may wrap around.
-    late: u64,
+    /// Shorter steps need no check: [`QUICK`], or 0 when the clock is late.
+    quick: u64,
+    /// A flow with a packet within this time has not expired, and a time within it of a packet is
+    /// no jump: the shortest timeout, or 0 when the clock is late.
+    fresh: u64,
+    /// The shortest timeout, at most [`QUICK`].
+    least: u64,
 }
 
 impl Clock {
-    pub(super) const fn new() -> Self {
-        Self { now: ORIGIN, shift: ORIGIN, ahead: ORIGIN, behind: 0, late: LATE }
+    /// The clock of a cache whose shortest idle timeout is `least` nanoseconds. With 0, each flow
+    /// is examined for its own.
+    pub(super) const fn new(least: u64) -> Self {
+        let least = if least < QUICK { least } else { QUICK };
+        let (now, shift, ahead) = (ORIGIN, ORIGIN, ORIGIN);
+        Self { now, shift, ahead, behind: 0, quick: QUICK, fresh: least, least }
+    }
+
+    /// Accounts for a flow with a timeout of its own.
+    pub(super) fn add_timeout(&mut self, nanos: u64) {
+        self.least = self.least.min(nanos);
+        self.fresh = self.fresh.min(nanos);
     }
 
     /// Advances to the caller's `time` and returns the time of the cache.
-    #[inline(always)]
+    #[inline]
     pub(super) fn advance(&mut self, time: Timestamp) -> u64 {
+        let next = self.next(time);
+        self.step(next)
+    }
+
+    /// Returns the time of the cache at the caller's `time`, which is not before the present one.
+    /// It may be too far ahead, and then is none at which a flow [is fresh](Self::is_fresh): before
+    /// others, [`step`](Self::step).
+    #[inline(always)]
+    pub(super) fn next(&mut self, time: Timestamp) -> u64 {
         let next = time.as_nanos().wrapping_add(self.shift);
-        // To an earlier time, this is a long step.
-        if next >= self.late || next.wrapping_sub(self.now) >= QUICK {
+        if (next as i64) < self.now as i64 {
             return self.advance_far(time);
+        }
+        next
+    }
+
+    /// Advances to a time from [`next`](Self::next), or by the longest step. Returns the time of
+    /// the cache.
+    #[inline(always)]
+    pub(super) fn step(&mut self, next: u64) -> u64 {
+        if next.wrapping_sub(self.now) >= self.quick {
+            return self.advance_far(Timestamp::from_nanos(next.wrapping_sub(self.shift)));
         }
         self.now = next;
         next
+    }
+
+    /// Advances to a time from [`next`](Self::next) at which a flow [is fresh](Self::is_fresh).
+    #[inline(always)]
+    pub(super) fn set_now(&mut self, next: u64) {
+        self.now = next;
+    }
+
+    /// Whether a flow has certainly not expired, given the times of its last packet and of now.
+    #[inline(always)]
+    pub(super) const fn is_fresh(&self, last_seen: u64, now: u64) -> bool {
+        now.wrapping_sub(last_seen) < self.fresh
     }
 
     /// Does nothing if the time is not later. Advances by the longest step at most, to a time that
@@ -82,7 +127,8 @@ impl Clock {
     }
 
     fn update_late(&mut self) {
-        self.late = if self.now < LATE { LATE.saturating_sub(self.behind) } else { 0 };
+        let is_late = self.now >= LATE || self.behind >= LATE;
+        (self.quick, self.fresh) = if is_late { (0, 0) } else { (QUICK, self.least) };
     }
 
     /// The latest time of the caller.
@@ -103,7 +149,7 @@ mod tests {
 
     #[test]
     fn time_never_decreases_and_the_clock_can_be_set() {
-        let mut clock = Clock::new();
+        let mut clock = Clock::new(1);
         let start = clock.advance(Timestamp::from_secs(100));
         assert_eq!(clock.advance(Timestamp::from_secs(50)), start);
         assert_eq!(clock.caller(start), Timestamp::from_secs(100));
@@ -123,7 +169,7 @@ mod tests {
     #[cfg_attr(miri, ignore = "only computes")]
     fn time_does_not_wrap_around() {
         for step in [JUMP - 1, QUICK - 1] {
-            let mut clock = Clock::new();
+            let mut clock = Clock::new(1);
             let mut before = clock.now();
             // More steps than the range has.
             for _ in 0..2 * u64::MAX.div_ceil(step) {

@@ -4,7 +4,7 @@ use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 
-use super::state::{Assurance, CloseRule};
+use super::state::{Assurance, CloseRule, Renewal};
 use super::timeouts::{self, TimeoutError, Timeouts};
 
 /// Configuration of a [`FlowCache`](super::FlowCache): its limits, and the timeouts of its flows.
@@ -38,6 +38,7 @@ pub struct Config {
     pub(super) assurance: Assurance,
     /// Whether a SYN on the sockets of a closing flow begins another flow.
     pub(super) detects_reuse: bool,
+    pub(super) renewal: Renewal,
     pub(super) emergency: Option<Emergency>,
 }
 
@@ -68,6 +69,7 @@ impl Config {
             close_rule: CloseRule::BothSides,
             assurance: Assurance::DEFAULT,
             detects_reuse: true,
+            renewal: Renewal::BothSides,
             emergency: None,
         })
     }
@@ -106,6 +108,21 @@ impl Config {
     #[must_use]
     pub const fn socket_reuse(&self) -> bool {
         self.detects_reuse
+    }
+
+    /// Returns which packets renew the idle timeout of a flow.
+    #[must_use]
+    pub const fn renewal(&self) -> Renewal {
+        self.renewal
+    }
+
+    /// The time within which a flow with a packet has certainly not expired, in nanoseconds; 0 if
+    /// packets of one side do not renew it.
+    pub(super) fn least_renewed(&self) -> u64 {
+        match self.renewal {
+            Renewal::BothSides => self.timeouts.least_idle_nanos(),
+            Renewal::Initiator => 0,
+        }
     }
 
     /// Returns the emergency thresholds, if there are any.
@@ -191,6 +208,12 @@ impl Config {
     #[must_use]
     pub const fn with_socket_reuse(self, detected: bool) -> Self {
         Self { detects_reuse: detected, ..self }
+    }
+
+    /// Sets which packets renew the idle timeout of a flow.
+    #[must_use]
+    pub const fn with_renewal(self, renewal: Renewal) -> Self {
+        Self { renewal, ..self }
     }
 
     /// Sets the emergency thresholds. Without them, no flow is ended early.

@@ -164,14 +164,13 @@ impl ConnectionState {
     /// Returns the [`bits`](Self::bits) of the state after the first packet of a flow.
     #[inline(always)]
     pub(crate) fn first_bits(packet: Packet, direction: Direction, config: &Config) -> u16 {
-        let protocol = packet.protocol();
         if direction == Direction::Reverse {
             Self::begin(packet, direction, config).bits()
-        } else if protocol != Protocol::Tcp {
+        } else if !packet.is_tcp() {
             // One packet without an answer.
-            Class::Unreplied as u16 | protocol_bits(protocol) | 1 << 7
+            Class::Unreplied as u16 | protocol_bits(packet.protocol()) | 1 << 7
         } else if packet.is_only_syn() {
-            Class::New as u16 | protocol_bits(protocol)
+            Class::New as u16 | protocol_bits(Protocol::Tcp)
         } else {
             Self::begin(packet, direction, config).bits()
         }
@@ -227,7 +226,7 @@ impl ConnectionState {
         if bits & Self::NOT_TCP != 0 {
             return Self::after_datagram(bits, direction, config, age);
         }
-        if packet.protocol() != Protocol::Tcp {
+        if !packet.is_tcp() {
             return bits;
         }
         Self::after_segment(bits, packet, direction, config.close_rule)
@@ -258,7 +257,7 @@ impl ConnectionState {
     /// Returns whether a packet and its flow are not of TCP.
     #[inline(always)]
     pub(crate) const fn is_of_datagrams(bits: u16, packet: Packet) -> bool {
-        bits & Self::NOT_TCP != 0 && !matches!(packet.protocol(), Protocol::Tcp)
+        bits & Self::NOT_TCP != 0 && !packet.is_tcp()
     }
 
     /// Returns the bits after a packet of a flow that is not of TCP.

@@ -316,7 +316,7 @@ impl fmt::Display for NameError {
             Self::NoFlow => f.write_str("the flow has ended"),
             Self::Taken(handle) => write!(f, "the key refers to flow {}", handle.id()),
             Self::TooMany => f.write_str("the flow has 255 aliases"),
-            Self::PrimaryKey => f.write_str("the key of a flow cannot be removed"),
+            Self::PrimaryKey => f.write_str("the only key of a flow cannot be removed"),
             Self::NoSuchName => f.write_str("the flow has no such alias"),
             Self::Memory => f.write_str("the memory for another alias is not available"),
         }

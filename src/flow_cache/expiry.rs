@@ -66,14 +66,12 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     ) -> Progress {
         self.clock.advance(now);
         let mut progress = Progress::default();
-        self.end_orphans(budget, &mut progress, &mut each);
         let tick = self.clock.now() / self.config.tick;
         // Without a budget, the wheel stays where it is.
         if progress.examined < budget {
             progress.is_done = self.accounting.wheel.advance(tick);
             self.end_due(tick, budget, &mut progress, &mut each);
         }
-        self.end_orphans(budget, &mut progress, &mut each);
         while progress.examined < budget && !self.has_memory_for(0) {
             progress.examined += 1;
             let (victim, before) = (self.victim(None), self.reserved());
@@ -89,7 +87,6 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
                 break;
             }
         }
-        progress.is_done &= self.store.rest.extras.orphan().is_none();
         if progress.is_done {
             let next =
                 self.accounting.wheel.next_tick().map(|tick| tick.saturating_mul(self.config.tick));
@@ -152,7 +149,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
                 self.index.prefetch(self.store.cold(*slot).hash);
             }
             let is_alone = (self.accounting.is_idle_only && idle < NEVER) || is_idle;
-            if is_alone && !flow.marks.has(Marks::EXTRA) {
+            if is_alone && !flow.marks.has(Marks::TIMEOUT) {
                 *deadline = idle;
             }
         }

@@ -39,8 +39,7 @@ const OLDEST: u64 = 1 << 61;
 /// It is collected from [pages](FlowCache::page), all at once or in steps; flows that are created
 /// or removed between the steps may be in it or not. With the feature `serde` it can be serialized.
 ///
-/// Expected flows are not part of it, nor are the parents of flows: a restored flow has no
-/// [parent](FlowCache::parent), and does not end with one.
+/// Sequence numbers of first packets are not part of it.
 ///
 /// # Example
 ///
@@ -257,12 +256,12 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
 
     /// Restores a flow, and returns its slot; or returns the flow if there is no memory for it.
     fn restore_flow(&mut self, saved: Saved<K, V>) -> Result<u32, Saved<K, V>> {
-        let (name, initiator) = saved.key.normalized();
+        let (key, initiator) = saved.key.normalized();
         let growth = self.growth(saved.tenant) + self.index.growth(0);
         if !self.has_memory_for(growth) {
             return Err(saved);
         }
-        let hash = self.index_hash(self.index.first_hash(&name), &name);
+        let hash = self.index_hash(self.index.first_hash(&key), &key);
         if self.reserve_flow(hash, saved.tenant).is_err() {
             return Err(saved);
         }
@@ -274,7 +273,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         marks.set(Marks::PINNED, saved.is_pinned);
         let (now, version) = (self.clock.now(), self.version);
         let (saved, value) = saved.with_value(());
-        let flow = Flow { name, marks, last_seen: now - saved.silent, version, value };
+        let flow = Flow { key, marks, last_seen: now - saved.silent, version, value };
         let (first_seen, reported) = (now - saved.age, now - saved.unreported);
         let cold = Cold { first_seen, reported, hash, ..Cold::FREE };
         self.insert_flow(flow, cold, saved.tenant);
@@ -339,7 +338,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             for key in iter::once(&saved.key).chain(further) {
                 let no_memory = |_| ImageError::TooMany { flows: image.len(), capacity: flow };
                 let before = names.try_insert(key.normalized().0, ()).map_err(no_memory)?;
-                if before.is_some() || self.resolve(key).is_some() {
+                if before.is_some() || self.resolve(&self.arrive(key)).is_some() {
                     return Err(ImageError::Names { flow });
                 }
             }

@@ -74,7 +74,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// ```
     #[must_use]
     pub fn with_policy_and_hasher_in(config: Config, policy: P, hasher: S, memory: A) -> Self {
-        let clock = Clock::new();
+        let clock = Clock::new(config.least_renewed());
         let tick = clock.now() / config.tick;
         let steady = ConnectionState::steady_mask(config.close_rule);
         Self {

@@ -16,7 +16,7 @@
 use core::hash::{BuildHasher, Hash};
 
 use super::store::{Store, Target};
-use crate::hash::DefaultHashBuilder;
+use crate::hash::{DefaultHashBuilder, Query};
 use crate::invariant::InvariantError;
 use crate::memory::{Allocator, Box};
 use crate::probes::Observer;
@@ -269,6 +269,12 @@ impl<S: BuildHasher, A: Allocator + Clone> Index<S, A> {
         fold(self.hasher.hash_one(name))
     }
 
+    /// The first hash of a query, given its normalised key.
+    #[inline(always)]
+    pub(super) fn hash_of_query<K: Hash>(&self, query: impl Query<K>, key: &K) -> u32 {
+        fold(query.hash_with(&Normalised { hasher: &self.hasher, key }))
+    }
+
     /// The hash of a name, given that by the hasher.
     #[inline]
     pub(super) fn present_hash<K: Hash>(&self, first: u32, name: &K) -> u32 {
@@ -386,5 +392,24 @@ impl<S: BuildHasher, A: Allocator + Clone> Index<S, A> {
         old.into_iter().for_each(|old| _ = old.lines.remove(before, target.bits()));
         store.set_hash(target, hash);
         Ok(())
+    }
+}
+
+/// Hashes the normalised form of each key. A [`Query`] with its hash does not use it.
+struct Normalised<'a, S, K> {
+    hasher: &'a S,
+    key: &'a K,
+}
+
+impl<S: BuildHasher, K: Hash> BuildHasher for Normalised<'_, S, K> {
+    type Hasher = S::Hasher;
+
+    fn build_hasher(&self) -> S::Hasher {
+        self.hasher.build_hasher()
+    }
+
+    #[inline(always)]
+    fn hash_one<T: Hash>(&self, _: T) -> u64 {
+        self.hasher.hash_one(self.key)
     }
 }

@@ -1,58 +1,60 @@
-//! The paths of a packet: the short one of a hit, and the long one of everything else.
+//! The way of a packet to its flow: the short one of a hit, and the long one of everything else.
+//!
+//! ```text
+//!     key, packet, time ──▸ Arrival: normalised key, hash, direction
+//!        │
+//!        ├─ record_steady    the flow is the first candidate of the home line, only times change
+//!        ├─ observe_any      the first candidate, another state
+//!        ├─ observe_further  other candidates, aliases, overflowed lines
+//!        └─ observe_new      no flow, or one that is over
+//!              │
+//!              ▼
+//!            Seen: the flow, and what the packet did
+//! ```
+//!
+//! A flow is *over* if its idle timeout has passed, whether or not the wheel has returned it, or if
+//! the packet opens a connection between the sockets of a closing one. It is not found then.
 #![allow(unsafe_code)]
 
 use core::hash::BuildHasher;
 
 use super::FlowCache;
 use super::config::Config;
-use super::event::{ObserveError, Refused, RefusedFlow};
+use super::event::ObserveError;
 use super::handle::Handle;
 use super::observed::{Observed, Seen};
-use super::record::{Marks, in_direction};
+use super::record::Marks;
 use super::state::{Class, Packet};
 use super::store::{Hit, Store, Target};
 use crate::eviction::Eviction;
+use crate::hash::Query;
 use crate::key::flow::{Direction, FlowName};
 use crate::memory::Allocator;
 use crate::probes::Probes;
-use crate::table::lines::fold;
-use crate::timestamp::Timestamp;
 
 /// No slot. Numbers of aliases in the index are beyond all slots, too.
 pub(super) const NO_SLOT: u32 = u32::MAX;
 
-/// No slot at the time of the lookup: there may be one by now.
+/// No slot when the line was read; there may be one by now.
 pub(super) const STALE: u32 = NO_SLOT - 1;
 
 /// The key of a packet, normalised and hashed.
 #[derive(Clone)]
-pub(super) struct Carried<K> {
+pub(super) struct Arrival<K> {
     /// The hash, by the caller or the cache's hasher: lookups in an index that was reseeded find
     /// nothing by it.
     pub(super) hash: u32,
     /// Normalised.
-    pub(super) name: K,
+    pub(super) key: K,
     pub(super) direction: Direction,
 }
 
-impl<K: FlowName> Carried<K> {
-    /// Normalises a key.
-    #[inline(always)]
-    pub(super) fn new(key: &K, hash: u32) -> Self {
-        let (name, direction) = key.normalized();
-        Self { hash, name, direction }
-    }
-
-    /// The key.
-    fn key(&self) -> K {
-        in_direction(&self.name, self.direction)
-    }
-
-    /// The direction of the name that is the initiator's, if this is the first packet of a flow,
-    /// and that of the packet in the flow.
+impl<K: FlowName> Arrival<K> {
+    /// The direction of the key that is the initiator's, if this is the first packet of a flow,
+    /// and the direction of the packet in the flow.
     #[inline]
-    fn roles(&self, packet: Packet) -> (Direction, Direction) {
-        if packet.is_to_initiator() && self.name.reversed() != self.name {
+    pub(super) fn roles(&self, packet: Packet) -> (Direction, Direction) {
+        if packet.is_to_initiator() && self.key.reversed() != self.key {
             return (self.direction.opposite(), Direction::Reverse);
         }
         (self.direction, Direction::Forward)
@@ -60,67 +62,57 @@ impl<K: FlowName> Carried<K> {
 }
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCache<K, V, P, S, A> {
-    /// Begins a packet, or a burst of packets. Returns the time of the cache.
+    /// Begins a packet: drops the flow that was removed for the packet
+    /// before, if dropping it runs code. Others remain until there is a packet that is not a quick
+    /// hit, so most packets do not read whether there is one.
     #[inline(always)]
-    pub(super) fn begin_packet(&mut self, now: Timestamp) -> u64 {
-        self.forget_droppable();
-        self.clock.advance(now)
-    }
-
-    /// Drops the flow that was removed for the last packet, if something happens then. Others
-    /// remain until there is a packet that is not a quick hit: so most packets do not read whether
-    /// there is one.
-    #[inline(always)]
-    pub(super) fn forget_droppable(&mut self) {
+    pub(super) fn begin_packet(&mut self) {
         if core::mem::needs_drop::<(K, V)>() {
             self.store.forget_removed();
         }
     }
 
-    /// Normalises and hashes a key.
+    /// Normalises a key, and hashes it unless its hash is given.
     #[inline(always)]
-    pub(super) fn carry(&self, key: &K) -> Carried<K> {
-        let (name, direction) = key.normalized();
-        Carried { hash: self.index.first_hash(&name), name, direction }
+    pub(super) fn arrive(&self, query: impl Query<K, Key = K>) -> Arrival<K> {
+        let (key, direction) = query.key().normalized();
+        Arrival { hash: self.index.hash_of_query(query, &key), key, direction }
     }
 
-    /// Normalises a key whose hash is given.
+    /// Whether the flow in a slot has this key.
     #[inline(always)]
-    pub(super) fn carry_hashed(hash: u64, key: &K) -> Carried<K> {
-        Carried::new(key, fold(hash))
-    }
-
-    /// Whether there is a flow of this name in a slot.
-    #[inline(always)]
-    fn is_named(&self, slot: u32, name: &K) -> bool {
-        self.store.flows.get(slot).is_some_and(|flow| flow.name.is_same(name))
+    fn has_key(&self, slot: u32, key: &K) -> bool {
+        self.store.flows.get(slot).is_some_and(|flow| flow.key.is_same(key))
     }
 
     /// Records a packet that changes only times, as most do, in its flow, if that is in this slot.
+    /// `next` is the time of the packet.
     #[inline(always)]
     pub(super) fn record_steady(
         &mut self,
         slot: u32,
-        carried: &Carried<K>,
+        arrival: &Arrival<K>,
         packet: Packet,
-        now: u64,
+        next: u64,
     ) -> Option<Seen<V>> {
         if !packet.is_plain() {
             return None;
         }
         let flow = self.store.steady_flow(slot)?;
-        if !flow.name.is_same(&carried.name) {
+        // A packet within the shortest timeout is no jump of the clock, either.
+        if !self.clock.is_fresh(flow.last_seen, next) || !flow.key.is_same(&arrival.key) {
             return None;
         }
+        self.clock.set_now(next);
         let version = self.version + 1;
         self.version = version;
         self.accounting.policy.touch(slot);
-        flow.last_seen = now;
+        flow.last_seen = next;
         flow.version = version;
         let marks = flow.marks.with_hit();
         flow.marks = marks;
-        let hit = Hit { slot, name: 0, initiator: marks.initiator() };
-        Some(Seen::steady(&mut flow.value, slot, hit.direction(carried.direction)))
+        let hit = Hit { slot, alias: 0, initiator: marks.initiator() };
+        Some(Seen::steady(&mut flow.value, slot, hit.direction(arrival.direction)))
     }
 
     /// The result for a packet that was recorded, and nothing has happened since.
@@ -131,20 +123,20 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         unsafe { seen.observed(&mut self.store.rest) }
     }
 
-    /// Processes a packet, given its key normalised and hashed, too.
+    /// Processes a packet, whose time [is](super::clock::Clock::next) `next`.
     #[inline(always)]
-    pub(super) fn observe_carried<E>(
+    pub(super) fn observe_arrival<E>(
         &mut self,
-        carried: Carried<K>,
+        arrival: Arrival<K>,
         packet: Packet,
-        now: u64,
-        new: impl FnOnce(Option<Handle>) -> Result<V, E>,
+        next: u64,
+        new: impl FnOnce() -> Result<V, E>,
     ) -> Result<Observed<'_, K, V, A>, ObserveError<V, E>> {
         // Most flows are the first candidate of their home line.
-        let slot = self.index.first(carried.hash).unwrap_or(NO_SLOT);
-        let seen = match self.record_steady(slot, &carried, packet, now) {
+        let slot = self.index.first(arrival.hash).unwrap_or(NO_SLOT);
+        let seen = match self.record_steady(slot, &arrival, packet, next) {
             Some(seen) => seen,
-            None => self.observe_any(slot, carried, packet, new)?,
+            None => self.observe_any(slot, arrival, packet, next, new)?,
         };
         Ok(self.observed(seen))
     }
@@ -154,27 +146,30 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     pub(super) fn observe_any<E>(
         &mut self,
         slot: u32,
-        carried: Carried<K>,
+        arrival: Arrival<K>,
         packet: Packet,
-        new: impl FnOnce(Option<Handle>) -> Result<V, E>,
+        next: u64,
+        new: impl FnOnce() -> Result<V, E>,
     ) -> Result<Seen<V>, ObserveError<V, E>> {
-        let Store { flows, rest, .. } = &mut self.store;
-        let Some(flow) = flows.get_mut(slot) else {
-            return self.observe_other(slot, carried, packet, new);
+        let now = self.clock.step(next);
+        let Some(flow) = self.store.flows.get_mut(slot) else {
+            return self.observe_other(slot, arrival, packet, new);
         };
-        if !flow.name.is_same(&carried.name) {
-            return self.observe_other(slot, carried, packet, new);
+        if !flow.key.is_same(&arrival.key) {
+            return self.observe_other(slot, arrival, packet, new);
         }
-        let (before, now) = (flow.marks, self.clock.now());
-        let hit = Hit { slot, name: 0, initiator: before.initiator() };
-        let direction = hit.direction(carried.direction);
-        let Some(marks) = before.after_handshake(packet, direction) else {
-            if before.is_of_datagrams(packet) {
+        let before = flow.marks;
+        let hit = Hit { slot, alias: 0, initiator: before.initiator() };
+        let direction = hit.direction(arrival.direction);
+        let is_fresh = self.clock.is_fresh(flow.last_seen, now);
+        let handshake = if is_fresh { before.after_handshake(packet, direction) } else { None };
+        let Some(marks) = handshake else {
+            if is_fresh && before.is_of_datagrams(packet) {
                 return Ok(self.on_datagram(slot, direction));
             }
-            return match self.on_packet_in(slot, packet, carried.direction) {
+            return match self.on_packet_in(slot, packet, arrival.direction) {
                 Some(seen) => Ok(seen),
-                None => self.observe_other(slot, carried, packet, new),
+                None => self.observe_other(slot, arrival, packet, new),
             };
         };
         // Counts as a quick hit.
@@ -187,63 +182,63 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         if marks.has_class_of(before) {
             return Ok(seen);
         }
-        let tenant = || rest.tenant(slot);
+        let tenant = || self.store.rest.tenant(slot);
         if !self.accounting.change_class(slot, before.class(), marks, tenant) {
             return Ok(seen);
         }
         Ok(self.armed(seen))
     }
 
-    /// Processes a packet whose flow is not the first candidate, or that opens another connection.
-    /// If the slot is [`NO_SLOT`], its home line has no candidate.
+    /// Processes a packet whose flow is not the first candidate, or is over. If the slot is
+    /// [`NO_SLOT`], the home line has no candidate.
     #[inline(never)]
     fn observe_other<E>(
         &mut self,
         slot: u32,
-        carried: Carried<K>,
+        arrival: Arrival<K>,
         packet: Packet,
-        new: impl FnOnce(Option<Handle>) -> Result<V, E>,
+        new: impl FnOnce() -> Result<V, E>,
     ) -> Result<Seen<V>, ObserveError<V, E>> {
         self.store.forget_removed();
-        let line = self.index.home_line(carried.hash);
+        let line = self.index.home_line(arrival.hash);
         if slot != NO_SLOT || line.has_overflowed() || self.index.is_reseeded() {
-            let over = match self.observe_further(slot, &carried, packet) {
+            let over = match self.observe_further(slot, &arrival, packet) {
                 Ok(seen) => return Ok(seen),
                 Err(over) => over,
             };
             if over.is_some() {
-                return self.observe_new(carried, over, packet, new);
+                return self.observe_new(arrival, over, packet, new);
             }
         } else {
             let probes = Probes { nodes: u32::from(self.index.has_lines()), entries: 0 };
             self.accounting.metrics.record_lookup(probes, false);
         }
-        if self.store.rest.extras.expects() || !self.only_replaces(packet) {
-            return self.observe_new(carried, None, packet, new);
+        if !self.only_replaces(packet) {
+            return self.observe_new(arrival, None, packet, new);
         }
-        let value = new(None).map_err(ObserveError::New)?;
-        let (initiator, direction) = carried.roles(packet);
+        let value = new().map_err(ObserveError::New)?;
+        let (initiator, direction) = arrival.roles(packet);
         let marks = Marks::first((packet, direction), initiator, &self.config);
-        self.replace_victim(carried, marks, value).map_err(ObserveError::Refused)
+        self.replace_victim(arrival, (packet, marks), value).map_err(ObserveError::Refused)
     }
 
     /// Processes a packet whose flow may be another candidate of its home line, or beyond that.
-    /// Returns the slot of a flow that has ended instead, if its sockets are those of the packet.
+    /// Returns the slot of a flow with the key of the packet instead, if that is over.
     #[inline(never)]
     fn observe_further(
         &mut self,
         slot: u32,
-        carried: &Carried<K>,
+        arrival: &Arrival<K>,
         packet: Packet,
     ) -> Result<Seen<V>, Option<u32>> {
         if slot != NO_SLOT {
-            let line = self.index.home_line(carried.hash);
+            let line = self.index.home_line(arrival.hash);
             let mut entries = 0;
-            let flow = line.candidates(carried.hash).find(|slot| {
+            let flow = line.candidates(arrival.hash).find(|slot| {
                 entries += 1;
-                self.is_named(*slot, &carried.name)
+                self.has_key(*slot, &arrival.key)
             });
-            if let Some(slot) = flow.filter(|slot| !self.is_reuse(*slot, packet)) {
+            if let Some(slot) = flow.filter(|slot| !self.is_over(*slot, packet)) {
                 self.version += 1;
                 if entries > 1 {
                     // Not a quick hit.
@@ -251,29 +246,29 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
                     self.accounting.metrics.record_lookup(Probes { nodes: 1, entries }, true);
                 }
                 let initiator = self.store.flow(slot).marks.initiator();
-                let hit = Hit { slot, name: 0, initiator };
-                return Ok(self.on_packet(hit, packet, carried.direction));
+                let hit = Hit { slot, alias: 0, initiator };
+                return Ok(self.on_packet(hit, packet, arrival.direction));
             }
         }
-        let hit = self.search(carried, packet)?;
-        Ok(self.on_packet(hit, packet, carried.direction))
+        let hit = self.search(arrival, packet)?;
+        Ok(self.on_packet(hit, packet, arrival.direction))
     }
 
     /// Searches for the flow of a packet, which is not in its home line, or has an alias of this
-    /// name, and counts the search. Returns the slot of a flow that has ended instead, if its
-    /// sockets are those of the packet.
+    /// key, and counts the search. Returns the slot of a flow with the key of the packet instead,
+    /// if that is over.
     #[inline]
-    fn search(&mut self, carried: &Carried<K>, packet: Packet) -> Result<Hit, Option<u32>> {
+    fn search(&mut self, arrival: &Arrival<K>, packet: Packet) -> Result<Hit, Option<u32>> {
         let mut probes = Probes::default();
-        let target = self.find_observed(carried.hash, &carried.name, &mut probes);
+        let target = self.find_observed(arrival.hash, &arrival.key, &mut probes);
         let hit = target.and_then(|target| self.store.follow(target));
-        let is_over = hit.is_some_and(|hit| self.is_reuse(hit.slot, packet));
+        let is_over = hit.is_some_and(|hit| self.is_over(hit.slot, packet));
         self.accounting.metrics.record_lookup(probes, hit.is_some() && !is_over);
         match hit {
             Some(hit) if !is_over => {
                 // Lookups after this one are short.
                 if let Some(target) = target.filter(|_| probes.nodes > 1) {
-                    self.index.bring_home(carried.hash, target, &self.store);
+                    self.index.bring_home(arrival.hash, target, &self.store);
                 }
                 self.next_version();
                 Ok(hit)
@@ -282,28 +277,20 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         }
     }
 
-    /// Creates a flow for a packet without one, whose key may be that of a flow that has ended.
+    /// Creates a flow for a packet without one, instead of a flow with its key that is over.
     #[inline(never)]
     fn observe_new<E>(
         &mut self,
-        carried: Carried<K>,
+        arrival: Arrival<K>,
         over: Option<u32>,
         packet: Packet,
-        new: impl FnOnce(Option<Handle>) -> Result<V, E>,
+        new: impl FnOnce() -> Result<V, E>,
     ) -> Result<Seen<V>, ObserveError<V, E>> {
-        let child =
-            if self.store.rest.extras.expects() { self.expected(&carried.key()) } else { None };
-        let value = new(child.map(|child| child.parent)).map_err(ObserveError::New)?;
-        if child.is_some() && !self.has_room_for_child() {
-            self.accounting.metrics.refused += 1;
-            let refused = RefusedFlow { refused: value, why: Refused::Memory };
-            return Err(ObserveError::Refused(refused));
-        }
-        let seen = self.begin(carried, over, packet, value).map_err(ObserveError::Refused)?;
-        Ok(if let Some(child) = child { self.adopt(seen, child) } else { seen })
+        let value = new().map_err(ObserveError::New)?;
+        self.create(arrival, over, packet, value).map_err(ObserveError::Refused)
     }
 
-    /// Processes a packet of the flow in a slot, unless it opens another connection.
+    /// Processes a packet of the flow in a slot, unless the flow is over.
     pub(super) fn observe_slot(
         &mut self,
         slot: u32,
@@ -311,16 +298,16 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         packet: Packet,
     ) -> Option<Observed<'_, K, V, A>> {
         let initiator = self.store.flow(slot).marks.initiator();
-        let carried = match direction {
+        let of_key = match direction {
             Direction::Forward => initiator,
             Direction::Reverse => initiator.opposite(),
         };
-        let seen = self.on_packet_in(slot, packet, carried)?;
+        let seen = self.on_packet_in(slot, packet, of_key)?;
         Some(self.observed(seen))
     }
 
-    /// Processes a packet of the flow in a slot, which is found by its primary key, and is not of
-    /// TCP. Counts as a quick hit.
+    /// Processes a packet of the flow in a slot, which is found by its primary key, and neither is
+    /// of TCP. Counts as a quick hit.
     #[inline(never)]
     fn on_datagram(&mut self, slot: u32, direction: Direction) -> Seen<V> {
         let now = self.clock.now();
@@ -334,7 +321,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         flow.marks = marks.with_hit();
         flow.last_seen = now;
         flow.version = self.version;
-        let hit = Hit { slot, name: 0, initiator: marks.initiator() };
+        let hit = Hit { slot, alias: 0, initiator: marks.initiator() };
         let seen = Seen::new(flow, hit, direction, false);
         if marks.has_class_of(before) {
             return seen;
@@ -346,37 +333,59 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         self.armed(seen)
     }
 
-    /// Processes a packet of the flow in a slot, which was found by its first name, or returns
-    /// `None` if the packet opens another connection. Counts as a quick hit.
+    /// Processes a packet of the flow in a slot, which is found by its primary key, or returns
+    /// `None` if the flow is over. Counts as a quick hit.
     #[inline(never)]
-    fn on_packet_in(&mut self, slot: u32, packet: Packet, carried: Direction) -> Option<Seen<V>> {
-        if self.is_reuse(slot, packet) {
+    fn on_packet_in(&mut self, slot: u32, packet: Packet, of_key: Direction) -> Option<Seen<V>> {
+        if self.is_over(slot, packet) {
             return None;
         }
         self.version += 1;
         let initiator = self.store.flow(slot).marks.initiator();
-        Some(self.on_packet_here(Hit { slot, name: 0, initiator }, packet, carried))
+        Some(self.on_packet_here(Hit { slot, alias: 0, initiator }, packet, of_key))
     }
 
-    /// Returns whether a packet opens a connection between the sockets of a closing one.
+    /// Whether the flow in a slot takes no more packets: its idle timeout has passed, or the packet
+    /// opens another connection between the sockets of a closing one.
     #[inline]
-    fn is_reuse(&self, slot: u32, packet: Packet) -> bool {
-        packet.is_opening()
-            && self.config.detects_reuse
-            && self.store.flow(slot).marks.class() == Class::Closing
+    fn is_over(&self, slot: u32, packet: Packet) -> bool {
+        self.has_expired(slot)
+            || packet.is_opening()
+                && self.config.detects_reuse
+                && self.store.flow(slot).marks.class() == Class::Closing
+                && !self.store.rest.is_attempt_repeated(slot, packet)
+    }
+
+    /// Whether the idle timeout of the flow in a slot has passed.
+    #[inline]
+    pub(super) fn has_expired(&self, slot: u32) -> bool {
+        let last_seen = self.store.flow(slot).last_seen;
+        !self.clock.is_fresh(last_seen, self.clock.now()) && self.is_due(slot)
+    }
+
+    #[inline(never)]
+    fn is_due(&self, slot: u32) -> bool {
+        let state = self.store.state(slot);
+        state.is_some_and(|it| it.idle_deadline(&self.config.timeouts) <= self.clock.now())
+    }
+
+    /// Returns the slot of a handle, if its flow exists and has not expired.
+    #[inline]
+    pub(super) fn slot_of(&self, handle: Handle) -> Option<u32> {
+        self.store.slot_of(handle).filter(|slot| !self.has_expired(*slot))
     }
 
     /// Processes a packet of an existing flow, which is the last change.
     #[inline(never)]
-    fn on_packet(&mut self, hit: Hit, packet: Packet, carried: Direction) -> Seen<V> {
-        self.on_packet_here(hit, packet, carried)
+    fn on_packet(&mut self, hit: Hit, packet: Packet, of_key: Direction) -> Seen<V> {
+        self.on_packet_here(hit, packet, of_key)
     }
 
     #[inline(always)]
-    fn on_packet_here(&mut self, hit: Hit, packet: Packet, carried: Direction) -> Seen<V> {
+    fn on_packet_here(&mut self, hit: Hit, packet: Packet, of_key: Direction) -> Seen<V> {
         let now = self.clock.now();
         self.accounting.policy.touch(hit.slot);
-        let direction = hit.direction(carried);
+        let direction = hit.direction(of_key);
         let Store { flows, rest, .. } = &mut self.store;
         let flow = &mut flows[hit.slot];
         let before = flow.marks;
@@ -387,7 +396,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             before.after(packet, direction, &self.config, age)
         };
         flow.marks = marks.with_hit();
-        flow.last_seen = now;
+        if self.config.renewal.is_by(direction) {
+            flow.last_seen = now;
+        }
         flow.version = self.version;
         let seen = Seen::new(flow, hit, direction, false);
         if marks.has_class_of(before) {
@@ -424,59 +435,38 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         }
     }
 
-    /// Returns the target of a name, given its first hash.
+    /// Returns the target of a key, given its first hash.
     #[inline(always)]
-    fn find_observed(&self, first: u32, name: &K, observer: &mut Probes) -> Option<Target> {
-        let is_it = |target| self.store.is(target, name);
+    fn find_observed(&self, first: u32, key: &K, observer: &mut Probes) -> Option<Target> {
+        let is_it = |target| self.store.is(target, key);
         if self.index.is_reseeded() {
-            return self.find_reseeded(first, name, observer);
+            return self.find_reseeded(first, key, observer);
         }
         self.index.find_current(first, is_it, observer)
     }
 
-    /// Returns the target of a name in an index that has another hash, given its first one.
+    /// Returns the target of a key in an index that has another hash, given its first one.
     #[cold]
     #[inline(never)]
-    fn find_reseeded(&self, first: u32, name: &K, observer: &mut Probes) -> Option<Target> {
-        let is_it = |target| self.store.is(target, name);
-        let hash = self.index.present_hash(first, name);
+    fn find_reseeded(&self, first: u32, key: &K, observer: &mut Probes) -> Option<Target> {
+        let is_it = |target| self.store.is(target, key);
+        let hash = self.index.present_hash(first, key);
         let target = self.index.find_current(hash, is_it, observer);
         if target.is_some() || !self.index.has_old() {
             return target;
         }
-        self.index.find_old(first, name, is_it, observer)
+        self.index.find_old(first, key, is_it, observer)
     }
 
-    /// Returns the target of a name, given its first hash.
+    /// Returns the target of a key, given its first hash.
     #[inline(never)]
-    pub(super) fn find_target(&self, first: u32, name: &K) -> Option<Target> {
-        self.find_observed(first, name, &mut Probes::default())
+    pub(super) fn find_target(&self, first: u32, key: &K) -> Option<Target> {
+        self.find_observed(first, key, &mut Probes::default())
     }
 
     /// Resolves a key to a flow, without a packet.
-    pub(super) fn resolve(&self, key: &K) -> Option<(Hit, Direction)> {
-        let (name, direction) = key.normalized();
-        let first = self.index.first_hash(&name);
-        Some((self.store.follow(self.find_target(first, &name)?)?, direction))
-    }
-
-    /// Resolves a key to a flow, given its hash.
-    pub(super) fn resolve_hashed(&self, hash: u64, key: &K) -> Option<(Hit, Direction)> {
-        let (name, direction) = key.normalized();
-        Some((self.store.follow(self.find_target(fold(hash), &name)?)?, direction))
-    }
-
-    /// Creates a flow for a packet without one, whose key may be that of a flow that has ended.
-    #[inline(never)]
-    fn begin(
-        &mut self,
-        carried: Carried<K>,
-        over: Option<u32>,
-        packet: Packet,
-        value: V,
-    ) -> Result<Seen<V>, RefusedFlow<V>> {
-        let (initiator, direction) = carried.roles(packet);
-        self.create(carried, initiator, (packet, direction), over, value)
+    pub(super) fn resolve(&self, arrival: &Arrival<K>) -> Option<Hit> {
+        self.store.follow(self.find_target(arrival.hash, &arrival.key)?)
     }
 }
 

@@ -234,7 +234,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     #[inline]
     #[must_use]
     pub fn get(&self, handle: Handle) -> Option<&V> {
-        let slot = self.store.slot_of(handle)?;
+        let slot = self.slot_of(handle)?;
         Some(&self.store.flows.get(slot)?.value)
     }
 
@@ -256,7 +256,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     #[inline]
     #[must_use]
     pub fn get_mut(&mut self, handle: Handle) -> Option<&mut V> {
-        let slot = self.store.slot_of(handle)?;
+        let slot = self.slot_of(handle)?;
         self.touch(slot);
         Some(&mut self.store.flows.get_mut(slot)?.value)
     }
@@ -277,7 +277,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// ```
     #[must_use]
     pub fn resident(&self, handle: Handle) -> Option<Resident<'_, K, V, A>> {
-        self.resident_at(self.store.slot_of(handle)?)
+        self.resident_at(self.slot_of(handle)?)
     }
 
     /// Ends a flow and returns it, or `None` if it has ended already. O(1), with aliases
@@ -319,7 +319,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn set_pinned(&mut self, handle: Handle, pinned: bool) -> bool {
-        let Some(slot) = self.store.slot_of(handle) else { return false };
+        let Some(slot) = self.slot_of(handle) else { return false };
         self.touch(slot);
         let marks = &mut self.store.flow_mut(slot).marks;
         let was_pinned = marks.is_pinned();
@@ -356,7 +356,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn set_class(&mut self, handle: Handle, class: Class) -> bool {
-        let Some(slot) = self.store.slot_of(handle) else { return false };
+        let Some(slot) = self.slot_of(handle) else { return false };
         self.touch(slot);
         let marks = &mut self.store.flow_mut(slot).marks;
         let mut connection = marks.connection();

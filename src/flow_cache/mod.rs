@@ -20,15 +20,19 @@
 //! - **One lookup per packet**: [`observe`](FlowCache::observe) finds the flow by the normalised
 //!   key of both directions and returns the direction of the packet relative to the initiator, or
 //!   creates the flow. [`observe_batch`](FlowCache::observe_batch) processes a burst, whose cache
-//!   misses overlap. [`observe_existing`](FlowCache::observe_existing),
-//!   [`observe_at`](FlowCache::observe_at) and
-//!   [`try_observe_with`](FlowCache::try_observe_with) are for callers that decide which packets
-//!   create flows; all of them take the hash of a network card, too.
+//!   misses overlap. [`try_observe_with`](FlowCache::try_observe_with) and
+//!   [`observe_at`](FlowCache::observe_at) are for callers that decide which packets create flows.
+//!   A key may come with its hash, that of a network card for example:
+//!   [`Prehashed`](crate::Prehashed).
 //! - **Aliases**: an [alias](FlowCache::add_name), such as a translated tuple or another connection
-//!   ID, refers to the same flow, and is removed with it.
+//!   ID, refers to the same flow, and is removed with it. It replaces the primary key when that is
+//!   [retired](FlowCache::remove_name).
 //! - **State**: packets move a flow from class to class ([`state`]); each class has its timeout. A
 //!   packet only writes the time into the flow; [`advance`](FlowCache::advance) ends idle flows and
 //!   reports long-lived ones, a bounded number of flows per call.
+//! - **Expiry is exact**: a flow whose idle timeout has passed is not found, and takes no packets,
+//!   whether or not a call has ended it. Until then it is in memory, in
+//!   [`len`](FlowCache::len), [`metrics`](FlowCache::metrics) and iterations.
 //! - **Eviction**: in a full cache, a new flow evicts another one, which a policy selects in O(1):
 //!   see [`crate::eviction`]. The default evicts closing flows first, then half-open, then
 //!   unreplied ones, and established ones when there are hardly any others: see [`ByClass`].
@@ -36,8 +40,8 @@
 //!   [share](FlowCache::set_share) evicts a flow of its own.
 //! - **Nothing is lost silently**: a removed flow is returned, with its value and the reason.
 //!   [`metrics`](FlowCache::metrics) counts all events.
-//! - **Families**: a flow [expects](FlowCache::expect) others, as those of FTP and SIP do, which
-//!   may [end with it](Expected::ending_with_parent).
+//! - **Expected flows**, as those of FTP and SIP, are in a table beside the cache:
+//!   [`Expectations`].
 //! - **Routes**: a decision that a flow has is checked by one load: see [`crate::routes::stamped`].
 //! - **Cores**: one cache for each, by the hash of the network card: see [`cores`].
 //! - **Handles**: a [`Handle`] finds a flow without its key, for its lifetime, and never another.
@@ -112,8 +116,7 @@ mod config;
 mod connection;
 pub mod cores;
 mod event;
-mod extras;
-mod family;
+mod expectations;
 mod handle;
 mod image;
 mod in_memory;
@@ -152,15 +155,14 @@ pub use cores::Steering;
 pub use event::{
     Event, FlowMatch, NameError, ObserveError, Progress, Refused, RefusedFlow, RemovedFlow, Report,
 };
-pub use extras::Source;
-pub use family::{ExpectError, Expected};
+pub use expectations::{ExpectError, Expectations, Expected, Related, Source};
 pub use handle::{Handle, Version};
 pub use image::{Image, ImageError, RefusedImage};
 pub use metrics::Metrics;
 pub use observed::Observed;
 pub use scan::{Cursor, Resident};
 pub use state::{
-    Assurance, Class, CloseRule, EndReason, FinWatch, Initiator, Packet, Protocol, Tenant,
+    Assurance, Class, CloseRule, EndReason, FinWatch, Initiator, Packet, Protocol, Renewal, Tenant,
 };
 pub use timeout::SetTimeoutError;
 pub use timeouts::{TimeoutError, Timeouts};
@@ -171,18 +173,18 @@ pub use timeouts::{TimeoutError, Timeouts};
 ///
 /// | method | cost |
 /// |---|---|
-/// | `observe`, `observe_with`, `try_observe_with`, `observe_existing` of a flow | two cache lines, one after the other |
+/// | `observe`, `observe_with`, `try_observe_with` of a flow | two cache lines, one after the other |
 /// | of a new flow | an index line and a record; in a full cache also those of the evicted flow |
-/// | `observe_at`, `get`, `get_mut`, `resident`, `remove`, `set_pinned`, `set_timeout`, `parent` | O(1): the record, without a search |
-/// | `observe_batch`, `observe_batch_with` | as many packets, the cache misses of 32 overlapped |
-/// | `find`, `find_quoted`, `expected_by` | O(1) |
-/// | `add_name`, `remove_name`; `expect` | O(aliases of the flow); O(flows that it expects, up to 32) |
+/// | `observe_at`, `get`, `get_mut`, `resident`, `remove`, `set_pinned`, `set_timeout` | O(1): the record, without a search |
+/// | `observe_batch`, `try_observe_batch` | as many packets, the cache misses of 32 overlapped |
+/// | `find`, `find_quoted` | O(1) |
+/// | `add_name`, `remove_name` | O(aliases of the flow) |
 /// | `advance`, `page`, `retain_step` | O(budget) |
 /// | `iter`, `retain`, `extract_if`, `drain`, `clear`, `clone`, `==`, `restore` | O(slots), O(flows of the image) |
 /// | `set_share` | O(1); the first share of a tenant O(slots) |
 /// | `len`, `metrics`, `allocation_size`, `version`, `tenant_flows` | O(1) |
 ///
-/// Methods that are given hashes cost the same without hashing.
+/// With a [`Prehashed`](crate::Prehashed) key they cost the same without hashing.
 ///
 /// # Example
 ///

@@ -9,6 +9,7 @@ use super::handle::Handle;
 use super::observed::Observed;
 use super::state::Packet;
 use crate::eviction::Eviction;
+use crate::hash::Query;
 use crate::key::flow::{Direction, FlowName};
 use crate::memory::Allocator;
 use crate::timestamp::Timestamp;
@@ -20,7 +21,15 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// A new flow has this key and the default value. Its initiator is the sender of the packet, or
     /// the receiver of a SYN with an ACK, which is an answer: [`direction`](Observed::direction) is
     /// reverse then. In a full cache a new flow evicts another one. If `now` is earlier than the
-    /// time of the cache, the latter counts.
+    /// time of the cache, the latter counts. A flow whose idle timeout has passed by then ends, is
+    /// [returned](Observed::removed) with that reason, and gives its place to the new flow.
+    ///
+    /// With a [`Prehashed`](crate::Prehashed) key, the hash may be any function of the normalised
+    /// key, as long as it is the same one in all calls: that of a network card, if it is symmetric,
+    /// or one that a dispatcher has computed. Keys without a hash are hashed by the hasher of the
+    /// cache, and so are those of [`restore`](Self::restore) and `==`: a cache is used with one of
+    /// both, unless its hasher computes the given hashes, as [`Rss`](crate::hash::Rss) computes
+    /// those of a card.
     ///
     /// # Errors
     ///
@@ -49,7 +58,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     #[inline(always)]
     pub fn observe(
         &mut self,
-        key: &K,
+        key: impl Query<K, Key = K>,
         packet: Packet,
         now: Timestamp,
     ) -> Result<Observed<'_, K, V, A>, RefusedFlow<V>>
@@ -57,48 +66,6 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         V: Default,
     {
         self.observe_with(key, packet, now, V::default)
-    }
-
-    /// Processes a packet like [`observe`](Self::observe), given the hash of its normalised key.
-    ///
-    /// The hash may be any function of the normalised key, as long as it is the same one for all
-    /// packets, and for [`find_hashed`](Self::find_hashed): that of a network card, if it is
-    /// symmetric, or one that a dispatcher has computed. Methods without a hash compute it with the
-    /// hasher of the cache, and so do [`restore`](Self::restore) and `==`: a cache is used with one
-    /// of both, unless its hasher computes the given hashes, as [`Rss`](crate::hash::Rss) computes
-    /// those of a card.
-    ///
-    /// # Errors
-    ///
-    /// As for [`observe`](Self::observe).
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::flow_cache::{Config, Packet};
-    /// use flowtable::{FlowCache, Timestamp};
-    ///
-    /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(100)?);
-    /// let hash = |id: u64| id.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    /// for id in [7, 8, 7] {
-    ///     *cache.observe_hashed(hash(id), &id, Packet::UDP, Timestamp::ZERO)?.flow += 1;
-    /// }
-    /// let found = cache.find_hashed(hash(7), &7).expect("the flow exists");
-    /// assert_eq!((cache.get(found.handle), cache.len()), (Some(&2), 2));
-    /// # Ok::<(), Box<dyn core::error::Error>>(())
-    /// ```
-    #[inline(always)]
-    pub fn observe_hashed(
-        &mut self,
-        hash: u64,
-        key: &K,
-        packet: Packet,
-        now: Timestamp,
-    ) -> Result<Observed<'_, K, V, A>, RefusedFlow<V>>
-    where
-        V: Default,
-    {
-        self.observe_with_hashed(hash, key, packet, now, V::default)
     }
 
     /// Processes a packet like [`observe`](Self::observe), with the value for a new flow, which is
@@ -124,7 +91,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     #[inline(always)]
     pub fn observe_with(
         &mut self,
-        key: &K,
+        key: impl Query<K, Key = K>,
         packet: Packet,
         now: Timestamp,
         new: impl FnOnce() -> V,
@@ -132,41 +99,12 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         refused(self.try_observe_with(key, packet, now, || Ok(new())))
     }
 
-    /// Processes a packet like [`observe_with`](Self::observe_with), given the hash of its
-    /// normalised key: see [`observe_hashed`](Self::observe_hashed).
-    ///
-    /// # Errors
-    ///
-    /// As for [`observe`](Self::observe).
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::flow_cache::{Config, Packet};
-    /// use flowtable::{FlowCache, Timestamp};
-    ///
-    /// let mut cache: FlowCache<u64, char> = FlowCache::new(Config::new(100)?);
-    /// let seen = cache.observe_with_hashed(1234, &7, Packet::UDP, Timestamp::ZERO, || 'x')?;
-    /// assert_eq!(*seen.flow, 'x');
-    /// # Ok::<(), Box<dyn core::error::Error>>(())
-    /// ```
-    #[inline(always)]
-    pub fn observe_with_hashed(
-        &mut self,
-        hash: u64,
-        key: &K,
-        packet: Packet,
-        now: Timestamp,
-        new: impl FnOnce() -> V,
-    ) -> Result<Observed<'_, K, V, A>, RefusedFlow<V>> {
-        refused(self.try_observe_with_hashed(hash, key, packet, now, || Ok(new())))
-    }
-
     /// Processes a packet like [`observe_with`](Self::observe_with), with a value for a new flow
     /// that may be refused: for those who have to allocate something else for it, such as a port.
     ///
     /// If `new` returns an error, there is no flow, no other flow is evicted, and nothing is
-    /// counted but the packet.
+    /// counted but the packet. So `|| Err(…)` is for packets that must not create a flow, such as
+    /// those from outside of an address translation.
     ///
     /// # Errors
     ///
@@ -193,102 +131,15 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     #[inline(always)]
     pub fn try_observe_with<E>(
         &mut self,
-        key: &K,
+        key: impl Query<K, Key = K>,
         packet: Packet,
         now: Timestamp,
         new: impl FnOnce() -> Result<V, E>,
     ) -> Result<Observed<'_, K, V, A>, ObserveError<V, E>> {
-        let now = self.begin_packet(now);
-        let carried = self.carry(key);
-        self.observe_carried(carried, packet, now, |_| new())
-    }
-
-    /// Processes a packet like [`try_observe_with`](Self::try_observe_with), given the hash of its
-    /// normalised key: see [`observe_hashed`](Self::observe_hashed).
-    ///
-    /// # Errors
-    ///
-    /// The error of `new`, or as for [`observe`](Self::observe).
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::flow_cache::{Config, Packet};
-    /// use flowtable::{FlowCache, Timestamp};
-    ///
-    /// let mut cache: FlowCache<u64, u16> = FlowCache::new(Config::new(100)?);
-    /// let new = || Err("no port");
-    /// let seen = cache.try_observe_with_hashed(1234, &7, Packet::UDP, Timestamp::ZERO, new);
-    /// assert!(seen.is_err() && cache.is_empty());
-    /// # Ok::<(), flowtable::flow_cache::ConfigError>(())
-    /// ```
-    #[inline(always)]
-    pub fn try_observe_with_hashed<E>(
-        &mut self,
-        hash: u64,
-        key: &K,
-        packet: Packet,
-        now: Timestamp,
-        new: impl FnOnce() -> Result<V, E>,
-    ) -> Result<Observed<'_, K, V, A>, ObserveError<V, E>> {
-        let now = self.begin_packet(now);
-        let carried = Self::carry_hashed(hash, key);
-        self.observe_carried(carried, packet, now, |_| new())
-    }
-
-    /// Processes a packet if its flow exists, and returns `None` if not: for packets that must not
-    /// create a flow, such as those from outside of an address translation. O(1).
-    ///
-    /// A SYN between the sockets of a closing flow is not a packet of that flow, which stays in the
-    /// cache. Without a flow, the packet is counted as a miss.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::flow_cache::{Config, Packet};
-    /// use flowtable::{FlowCache, FourTuple, Timestamp};
-    ///
-    /// let mut cache: FlowCache<FourTuple<u32>, u32> = FlowCache::new(Config::new(100)?);
-    /// let inside = FourTuple { src: 10, dst: 90, sport: 40_000, dport: 443 };
-    /// let answer = inside.reversed();
-    /// assert!(cache.observe_existing(&answer, Packet::UDP, Timestamp::ZERO).is_none());
-    /// cache.observe(&inside, Packet::UDP, Timestamp::ZERO)?;
-    /// assert!(cache.observe_existing(&answer, Packet::UDP, Timestamp::ZERO).is_some());
-    /// # Ok::<(), Box<dyn core::error::Error>>(())
-    /// ```
-    #[inline(always)]
-    pub fn observe_existing(
-        &mut self,
-        key: &K,
-        packet: Packet,
-        now: Timestamp,
-    ) -> Option<Observed<'_, K, V, A>> {
-        self.try_observe_with(key, packet, now, || Err(())).ok()
-    }
-
-    /// Processes a packet like [`observe_existing`](Self::observe_existing), given the hash of its
-    /// normalised key: see [`observe_hashed`](Self::observe_hashed).
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::flow_cache::{Config, Packet};
-    /// use flowtable::{FlowCache, Timestamp};
-    ///
-    /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(100)?);
-    /// let seen = cache.observe_existing_hashed(1234, &7, Packet::UDP, Timestamp::ZERO);
-    /// assert!(seen.is_none() && cache.is_empty());
-    /// # Ok::<(), flowtable::flow_cache::ConfigError>(())
-    /// ```
-    #[inline(always)]
-    pub fn observe_existing_hashed(
-        &mut self,
-        hash: u64,
-        key: &K,
-        packet: Packet,
-        now: Timestamp,
-    ) -> Option<Observed<'_, K, V, A>> {
-        self.try_observe_with_hashed(hash, key, packet, now, || Err(())).ok()
+        self.begin_packet();
+        let next = self.clock.next(now);
+        let arrival = self.arrive(key);
+        self.observe_arrival(arrival, packet, next, new)
     }
 
     /// Processes a packet of a flow that is known by its handle, without a lookup: `direction` is
@@ -318,7 +169,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         packet: Packet,
         now: Timestamp,
     ) -> Option<Observed<'_, K, V, A>> {
-        self.begin_packet(now);
+        self.clock.advance(now);
         self.store.forget_removed();
         let slot = self.store.slot_of(handle)?;
         self.observe_slot(slot, direction, packet)

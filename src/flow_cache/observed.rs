@@ -79,7 +79,7 @@ impl<V> Seen<V> {
     ) -> Self {
         let class = flow.marks.class() as u64;
         let bits = u64::from(hit.slot)
-            | u64::from(hit.name) << Self::NAME
+            | u64::from(hit.alias) << Self::NAME
             | class << Self::CLASS
             | (direction as u64) << Self::DIRECTION
             | u64::from(fresh) << Self::FRESH;
@@ -95,16 +95,16 @@ impl<V> Seen<V> {
     /// The first packet of a flow.
     #[inline]
     pub(super) fn first<K>(flow: &mut Flow<K, V>, slot: u32, direction: Direction) -> Self {
-        let hit = Hit { slot, name: 0, initiator: Direction::Forward };
+        let hit = Hit { slot, alias: 0, initiator: Direction::Forward };
         Self::new(flow, hit, direction, true)
     }
 
     /// The first packet of a flow with these marks, for which another one was removed.
     #[inline(always)]
-    pub(super) fn created(value: &mut V, hit: Hit, marks: Marks, carried: Direction) -> Self {
+    pub(super) fn created(value: &mut V, hit: Hit, marks: Marks, arrival: Direction) -> Self {
         let bits = u64::from(hit.slot)
             | (marks.class() as u64) << Self::CLASS
-            | (hit.direction(carried) as u64) << Self::DIRECTION
+            | (hit.direction(arrival) as u64) << Self::DIRECTION
             | 1 << Self::FRESH
             | 1 << Self::REMOVED;
         Self { value: NonNull::from(value), bits }

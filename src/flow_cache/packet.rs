@@ -1,5 +1,7 @@
 //! Packets, as their flows are given them: protocol, flags, tenant, initiator.
 
+use core::fmt;
+
 use crate::key::flow::TcpFlags;
 
 /// The protocol of a flow, on which its timeouts depend.
@@ -148,15 +150,22 @@ pub enum Initiator {
 /// let query = Packet::UDP.from_tenant(Tenant(7));
 /// assert_eq!((query.protocol(), query.tenant()), (Protocol::Udp, Tenant(7)));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 // The flags are the lowest byte of the word in which it is passed: each packet's are tested.
 #[repr(C)]
 pub struct Packet {
     flags: TcpFlags,
-    protocol: Protocol,
-    initiator: Initiator,
+    /// A [`Protocol`]. As a number, all values of a packet are valid, and the compiler does not use
+    /// others as a tag of `Option`, which each packet of a burst would be tested for.
+    protocol: u8,
+    first: FirstPacket,
     tenant: Tenant,
 }
+
+/// Properties that count if a packet is the first one of a flow: the initiator in two bits, and
+/// above them [`Packet::attempt`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct FirstPacket(u16);
 
 impl Packet {
     /// A UDP datagram.
@@ -170,7 +179,8 @@ impl Packet {
     #[inline]
     #[must_use]
     pub const fn new(protocol: Protocol, flags: TcpFlags) -> Self {
-        Self { protocol, flags, initiator: Initiator::ByFlags, tenant: Tenant(0) }
+        let first = FirstPacket(Initiator::ByFlags as u16);
+        Self { flags, protocol: protocol as u8, first, tenant: Tenant(0) }
     }
 
     /// Creates a TCP segment with these flags.
@@ -188,25 +198,76 @@ impl Packet {
         Self { tenant, ..self }
     }
 
+    /// Sets the sequence number of a TCP segment. It tells whether a SYN opens another connection,
+    /// or repeats an attempt that was refused: a SYN with the number of the first packet of a
+    /// closing flow belongs to that flow, which is new again. Other packets are not affected.
+    ///
+    /// The cache needs 2 bytes for each flow, from the first packet with a number on: 14 bits of a
+    /// hash. Without memory for them, each SYN on a closing flow opens another connection.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::flow_cache::{Config, Packet};
+    /// use flowtable::{FlowCache, FourTuple, TcpFlags, Timestamp};
+    ///
+    /// let mut cache: FlowCache<FourTuple<u32>, ()> = FlowCache::new(Config::new(100)?);
+    /// let key = FourTuple { src: 10, dst: 20, sport: 40_000, dport: 443 };
+    /// let refusal = Packet::tcp(TcpFlags::RST | TcpFlags::ACK);
+    /// let mut fresh = vec![];
+    /// // Two attempts of a host that repeats each, as Windows does.
+    /// for sequence in [7000, 7000, 9000, 9000] {
+    ///     let syn = Packet::tcp(TcpFlags::SYN).with_sequence(sequence);
+    ///     fresh.push(cache.observe(&key, syn, Timestamp::ZERO)?.fresh);
+    ///     cache.observe(&key.reversed(), refusal, Timestamp::ZERO)?;
+    /// }
+    /// assert_eq!(fresh, [true, false, true, false]);
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub const fn with_sequence(self, sequence: u32) -> Self {
+        // The highest bits of a product depend on all bits of its factors.
+        let hash = sequence.wrapping_mul(0x9e37_79b1) >> 18;
+        let attempt = if hash == 0 { 1 } else { hash as u16 };
+        Self { first: FirstPacket(self.first.0 & 3 | attempt << 2), ..self }
+    }
+
+    /// Returns 14 bits of a hash of the sequence number; 0 if that is not set.
+    #[inline(always)]
+    pub(super) const fn attempt(self) -> u16 {
+        self.first.0 >> 2
+    }
+
     /// Sets the initiator, in case that the packet is the first one of a flow. No other packet is
     /// affected by it.
     #[inline]
     #[must_use]
     pub const fn with_initiator(self, initiator: Initiator) -> Self {
-        Self { initiator, ..self }
+        Self { first: FirstPacket(self.first.0 & !3 | initiator as u16), ..self }
     }
 
     /// Returns which side is the initiator, if the packet is the first one of a flow.
     #[must_use]
     pub const fn initiator(self) -> Initiator {
-        self.initiator
+        match self.first.0 & 3 {
+            0 => Initiator::ByFlags,
+            1 => Initiator::Sender,
+            _ => Initiator::Receiver,
+        }
     }
 
     /// Returns the protocol.
     #[inline]
     #[must_use]
     pub const fn protocol(self) -> Protocol {
-        self.protocol
+        Protocol::ALL[self.protocol as usize]
+    }
+
+    /// Returns whether the protocol is TCP.
+    #[inline(always)]
+    pub(crate) const fn is_tcp(self) -> bool {
+        self.protocol == Protocol::Tcp as u8
     }
 
     /// Returns the tenant.
@@ -238,7 +299,7 @@ impl Packet {
     #[inline]
     pub(crate) const fn is_of_handshake(self) -> bool {
         let flags = TcpFlags::ACK.0 | TcpFlags::FIN.0 | TcpFlags::RST.0;
-        matches!(self.protocol, Protocol::Tcp) && self.flags.0 & flags == TcpFlags::ACK.0
+        self.is_tcp() && self.flags.0 & flags == TcpFlags::ACK.0
     }
 
     /// Whether the SYN flag is set, of any protocol.
@@ -254,7 +315,7 @@ impl Packet {
 
     /// Returns whether the receiver is the initiator, if the packet is the first one of a flow.
     pub(super) fn is_to_initiator(self) -> bool {
-        match self.initiator {
+        match self.initiator() {
             Initiator::ByFlags => self.is_answer(),
             Initiator::Sender => false,
             Initiator::Receiver => true,
@@ -262,6 +323,17 @@ impl Packet {
     }
 
     pub(super) fn flags_of_tcp(self) -> TcpFlags {
-        if self.protocol == Protocol::Tcp { self.flags } else { TcpFlags(0) }
+        if self.is_tcp() { self.flags } else { TcpFlags(0) }
+    }
+}
+
+impl fmt::Debug for Packet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Packet")
+            .field("protocol", &self.protocol())
+            .field("flags", &self.flags)
+            .field("initiator", &self.initiator())
+            .field("tenant", &self.tenant)
+            .finish_non_exhaustive()
     }
 }

@@ -5,7 +5,7 @@
 //!     flow   │ name 14 │ marks 2 │ last seen 8 │ version 8 │ value 32 │    each packet
 //!     cold   │ id 8 │ first seen 8 │ reported 8 │ hash 4 │ aliases 4 │    creation, reports, end
 //!
-//!     marks  │ live │ extra │ initiator │ pinned │ unreported │ used │ connection state 10 │
+//!     marks  │ live │ timeout │ initiator │ pinned │ unreported │ used │ connection state 10 │
 //! ```
 
 use core::num::NonZeroU16;
@@ -29,8 +29,8 @@ impl Marks {
     pub(super) const PINNED: u16 = 1 << 12;
     /// The reverse direction of the name is the initiator's.
     const REVERSE: u16 = 1 << 13;
-    /// The flow has an [extra](super::extras).
-    pub(super) const EXTRA: u16 = 1 << 14;
+    /// The flow has a timeout of its own.
+    pub(super) const TIMEOUT: u16 = 1 << 14;
     const LIVE: NonZeroU16 = NonZeroU16::MIN.saturating_add((1 << 15) - 1);
 
     /// The marks of a flow that is not pinned, and was not used.
@@ -86,6 +86,13 @@ impl Marks {
     #[inline]
     pub(super) fn with_hit(self) -> Self {
         Self(self.0 | Self::USED | Self::UNREPORTED)
+    }
+
+    /// The marks with another direction of the key that is the initiator's.
+    pub(super) fn with_initiator(self, initiator: Direction) -> Self {
+        let mut marks = self;
+        marks.set(Self::REVERSE, initiator == Direction::Reverse);
+        marks
     }
 
     /// The direction of the name that is the initiator's.
@@ -186,7 +193,7 @@ impl Marks {
 
     /// The marks without those of the eviction policy and of storage.
     pub(super) const fn of_flow(self) -> u16 {
-        self.bits() & !(Self::USED | Self::EXTRA)
+        self.bits() & !(Self::USED | Self::TIMEOUT)
     }
 
     pub(super) const fn is_pinned(self) -> bool {
@@ -198,8 +205,8 @@ impl Marks {
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(super) struct Flow<K, V> {
-    /// The normalised key.
-    pub(super) name: K,
+    /// The normalised primary key.
+    pub(super) key: K,
     pub(super) marks: Marks,
     pub(super) last_seen: u64,
     /// The version of the last change.
@@ -210,7 +217,7 @@ pub(super) struct Flow<K, V> {
 impl<K: FlowName, V> Flow<K, V> {
     /// The key in the direction of the initiator.
     pub(super) fn key(&self) -> K {
-        in_direction(&self.name, self.marks.initiator())
+        in_direction(&self.key, self.marks.initiator())
     }
 }
 
@@ -303,7 +310,7 @@ pub(super) fn in_direction<K: FlowName>(name: &K, direction: Direction) -> K {
 #[derive(Clone, Debug)]
 pub(super) struct Alias<K> {
     /// The normalised key.
-    pub(super) name: K,
+    pub(super) key: K,
     /// The hash of the name.
     pub(super) hash: u32,
     /// The direction of the name that is the initiator's.
@@ -317,7 +324,7 @@ pub(super) struct Alias<K> {
 impl<K: FlowName> Alias<K> {
     /// The key in the direction of the initiator.
     pub(super) fn key(&self) -> K {
-        in_direction(&self.name, self.initiator)
+        in_direction(&self.key, self.initiator)
     }
 }
 

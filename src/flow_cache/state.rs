@@ -54,6 +54,7 @@ use core::fmt;
 use core::time::Duration;
 
 pub use crate::key::FinWatch;
+use crate::key::flow::Direction;
 
 pub use super::packet::{Initiator, Packet, Protocol, Tenant};
 
@@ -165,6 +166,47 @@ pub enum CloseRule {
     /// sends, counts as closed: that is acceptable for a cache, and wrong for a table that has to
     /// track open connections.
     FirstAck,
+}
+
+/// Which packets renew the idle timeout of a flow.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::flow_cache::{Config, Packet, Renewal};
+/// use flowtable::{FlowCache, FourTuple, Timestamp};
+///
+/// // An outsider cannot keep a mapping open: it ends 2 min after the last packet from inside.
+/// let config = Config::new(100)?.with_renewal(Renewal::Initiator);
+/// assert_eq!(config.renewal(), Renewal::Initiator);
+/// let mut cache: FlowCache<FourTuple<u32>, ()> = FlowCache::new(config);
+/// let inside = FourTuple { src: 10, dst: 90, sport: 5000, dport: 53 };
+/// cache.observe(&inside, Packet::UDP, Timestamp::ZERO)?;
+/// for (second, is_found) in [(1, true), (29, true), (119, true), (120, false)] {
+///     let (answer, now) = (inside.reversed(), Timestamp::from_secs(second));
+///     let seen = cache.try_observe_with(&answer, Packet::UDP, now, || Err("no mapping"));
+///     assert_eq!(seen.is_ok(), is_found);
+/// }
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Renewal {
+    /// Packets of both sides.
+    #[default]
+    BothSides,
+    /// Packets of the initiator only: RFC 4787 has rules for address translation (REQ-6), where an
+    /// outsider shall not keep a mapping open. The time of the last packet of a flow is the time of
+    /// the initiator's last packet then, in reports, too. Each packet takes the longer path.
+    Initiator,
+}
+
+impl Renewal {
+    /// Whether a packet of this direction renews the timeout.
+    #[inline]
+    pub(super) const fn is_by(self, direction: Direction) -> bool {
+        matches!(self, Self::BothSides) || matches!(direction, Direction::Forward)
+    }
 }
 
 /// The packets or the age that assure a flow of a protocol other than TCP.

@@ -9,16 +9,17 @@
 #![allow(unsafe_code)]
 
 use super::event::RemovedFlow;
-use super::extras::Extras;
 use super::handle::Handle;
 use super::record::{Alias, Cold, Flow, FlowState, Marks};
-use super::state::Tenant;
+use super::state::{Packet, Tenant};
+use crate::hash::DefaultHashBuilder;
 use crate::invariant::{InvariantError, ensure};
 use crate::key::flow::Direction;
 use crate::memory::{AllocError, Allocator};
 use crate::raw::chunked_vec::{ChunkedVec, DEFAULT_BITS};
 use crate::raw::index::OptIndex;
 use crate::raw::slab::ChunkedSlab;
+use crate::trash::TrashMap;
 
 /// log2 of the aliases that are allocated together.
 const ALIASES: u32 = 7;
@@ -81,8 +82,8 @@ impl Target {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hit {
     pub(super) slot: u32,
-    /// The name that matched: 0 is the key of the flow, other numbers are aliases.
-    pub(super) name: u8,
+    /// The key that matched: 0 is the primary key, other numbers are aliases.
+    pub(super) alias: u8,
     /// The direction of that key that is the initiator's.
     pub(super) initiator: Direction,
 }
@@ -90,8 +91,8 @@ pub(super) struct Hit {
 impl Hit {
     /// Returns the direction of a packet in the flow, given the direction of its key.
     #[inline]
-    pub(super) fn direction(self, carried: Direction) -> Direction {
-        Direction::of((carried as u8 ^ self.initiator as u8) & 1 != 0)
+    pub(super) fn direction(self, arrival: Direction) -> Direction {
+        Direction::of((arrival as u8 ^ self.initiator as u8) & 1 != 0)
     }
 }
 
@@ -120,7 +121,11 @@ pub(super) struct Rest<K, V, A: Allocator + Clone> {
     pub(super) aliases: AliasSlab<K, A>,
     /// By slot; without elements while all flows are of the default tenant.
     pub(super) tenants: ChunkedVec<Tenant, DEFAULT_BITS, A>,
-    pub(super) extras: Extras<K, A>,
+    /// The idle timeouts of flows that have their own, in nanoseconds, by slot.
+    pub(super) timeouts: TrashMap<u32, u64, DefaultHashBuilder, A>,
+    /// Hashes of the sequence numbers of first packets, by slot; without elements while no packet
+    /// had one. 0 is none.
+    attempts: ChunkedVec<u16, DEFAULT_BITS, A>,
     /// The maximum number of flows.
     limit: usize,
     /// The flow that was removed for the last packet, until it is taken or another packet arrives.
@@ -140,10 +145,10 @@ pub(super) struct Parts<'a, K, V, A: Allocator + Clone> {
 }
 
 impl<K, V, A: Allocator + Clone> Parts<'_, K, V, A> {
-    /// Whether the flow has aliases or an extra.
+    /// Whether the flow has aliases or a timeout of its own.
     #[inline]
     pub(super) fn has_extra(&self) -> bool {
-        self.cold.aliases.is_some() || self.flow.marks.has(Marks::EXTRA)
+        self.cold.aliases.is_some() || self.flow.marks.has(Marks::TIMEOUT)
     }
 }
 
@@ -167,6 +172,32 @@ impl<K, V, A: Allocator + Clone> Rest<K, V, A> {
     pub(super) fn tenant(&self, slot: u32) -> Tenant {
         self.tenants.get(slot).copied().unwrap_or_default()
     }
+
+    /// Whether flows have sequence numbers, or this packet has one.
+    #[inline(always)]
+    pub(super) fn has_attempts(&self, packet: Packet) -> bool {
+        packet.attempt() != 0 || self.attempts.len() > 0
+    }
+
+    /// Sets the sequence number of the first packet of the flow in a slot. Without memory within
+    /// `available` bytes, the flow has none.
+    #[inline(never)]
+    pub(super) fn set_attempt(&mut self, slot: u32, packet: Packet, available: usize) {
+        let attempt = if packet.is_opening() { packet.attempt() } else { 0 };
+        let is_covered = slot < self.attempts.len();
+        if !is_covered && (attempt == 0 || self.attempts.growth_to(slot) > available) {
+            return;
+        }
+        if is_covered || self.attempts.try_reserve(slot).is_ok() {
+            self.attempts.cover(slot, 0);
+            self.attempts[slot] = attempt;
+        }
+    }
+
+    /// Whether a packet has the sequence number of the first packet of the flow in a slot.
+    pub(super) fn is_attempt_repeated(&self, slot: u32, packet: Packet) -> bool {
+        packet.attempt() != 0 && self.attempts.get(slot) == Some(&packet.attempt())
+    }
 }
 
 impl<K, V, A: Allocator + Clone> Store<K, V, A> {
@@ -177,7 +208,8 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
             cold: ChunkedVec::new_in(limit, memory.clone()),
             aliases: ChunkedSlab::chunked_in(usize::MAX, memory.clone()),
             tenants: ChunkedVec::new_in(limit, memory.clone()),
-            extras: Extras::new_in(memory.clone()),
+            timeouts: TrashMap::with_hasher_in(DefaultHashBuilder::new(), memory.clone()),
+            attempts: ChunkedVec::new_in(limit, memory.clone()),
             limit,
             removed: None,
             last_id: 0,
@@ -254,8 +286,8 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
     #[inline]
     pub(super) fn name_of(&self, target: Target) -> Option<&K> {
         match target.primary() {
-            Some(slot) => self.flows.get(slot).map(|flow| &flow.name),
-            None => self.rest.aliases.get(target.number()).map(|alias| &alias.name),
+            Some(slot) => self.flows.get(slot).map(|flow| &flow.key),
+            None => self.rest.aliases.get(target.number()).map(|alias| &alias.key),
         }
     }
 
@@ -303,12 +335,12 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
         match target.primary() {
             Some(slot) => {
                 let initiator = self.flows.get(slot)?.marks.initiator();
-                Some(Hit { slot, name: 0, initiator })
+                Some(Hit { slot, alias: 0, initiator })
             }
             None => {
                 let alias = self.rest.aliases.get(target.number())?;
                 let Alias { slot, number, initiator, .. } = *alias;
-                Some(Hit { slot, name: number, initiator })
+                Some(Hit { slot, alias: number, initiator })
             }
         }
     }
@@ -397,7 +429,7 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
     /// The own idle timeout of a flow with these marks.
     #[inline]
     pub(super) fn timeout(&self, slot: u32, marks: Marks) -> Option<u64> {
-        if marks.has(Marks::EXTRA) { self.rest.extras.get(slot)?.timeout } else { None }
+        if marks.has(Marks::TIMEOUT) { self.rest.timeouts.get(&slot).copied() } else { None }
     }
 
     /// Inserts a flow at the next free slot, and assigns its ID.
@@ -418,9 +450,8 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
         self.cold_mut(slot).aliases = OptIndex::some(first);
     }
 
-    /// Removes an alias, by its index in the slab of aliases. Consistent even if dropping it
-    /// panics.
-    pub(super) fn remove_alias(&mut self, slot: u32, at: u32) {
+    /// Removes an alias, by its index in the slab of aliases. Returns it.
+    pub(super) fn remove_alias(&mut self, slot: u32, at: u32) -> Option<Alias<K>> {
         // The removal of a flow removes the head each time, without a search.
         let is_first = self.cold(slot).aliases == OptIndex::some(at);
         let before = if is_first {
@@ -430,11 +461,12 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
                 .find(|(_, alias)| alias.next == OptIndex::some(at))
                 .map(|(before, _)| before)
         };
-        let Some(name) = self.rest.aliases.try_remove(at) else { return };
+        let removed = self.rest.aliases.try_remove(at)?;
         match before.and_then(|before| self.rest.aliases.get_mut(before)) {
-            Some(before) => before.next = name.next,
-            None => self.cold_mut(slot).aliases = name.next,
+            Some(before) => before.next = removed.next,
+            None => self.cold_mut(slot).aliases = removed.next,
         }
+        Some(removed)
     }
 
     /// Releases the memory of a store without flows.
@@ -491,7 +523,8 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
             + self.rest.cold.allocation_size()
             + self.rest.aliases.allocation_size()
             + self.rest.tenants.allocation_size()
-            + self.rest.extras.allocation_size()
+            + self.rest.timeouts.allocation_size()
+            + self.rest.attempts.allocation_size()
     }
 }
 

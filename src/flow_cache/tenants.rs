@@ -7,7 +7,6 @@
 use alloc::format;
 use core::alloc::Layout;
 
-use super::extras::map_growth;
 use super::state::{Class, Tenant};
 use crate::eviction::{EntryStats, has_few_newcomers, lowest_rank};
 use crate::hash::DefaultHashBuilder;
@@ -19,6 +18,16 @@ use crate::table::error::TryReserveError;
 use crate::trash::TrashMap;
 
 const CLASSES: usize = Class::ALL.len();
+
+/// Entries of a map that are allocated together when it grows, at most, with a margin.
+const MAP_STEP: usize = 2 * 1024;
+
+/// An upper bound of the bytes that an insertion into a map allocates: its entries move to twice as
+/// many slots, or a segment splits.
+pub(super) fn map_growth<A, B>(bytes: usize) -> usize {
+    let segments = MAP_STEP * (size_of::<(A, B)>() + 2) + bytes / 8;
+    segments.min(3 * bytes + 4 * size_of::<(A, B)>()) + 256
+}
 
 /// Used flows that an eviction skips, at most.
 const LOOKS: usize = 8;

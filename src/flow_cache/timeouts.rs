@@ -67,10 +67,14 @@ impl Timeouts {
         active: NEVER,
     };
 
-    /// Timeouts of a flow meter: a flow ends after 60 idle seconds, or 5 if it is closing, and is
+    /// Timeouts of a flow meter: a flow ends after 60 idle seconds, or 32 if it is closing, and is
     /// reported every 300 seconds. The first and the last are the defaults of nfdump.
+    ///
+    /// A closed connection lingers for as long as TCP may wait before it sends its last segment
+    /// again. By RFC 6298 that begins with a second and doubles: the segment may be lost five times
+    /// in 1 + 2 + 4 + 8 + 16 seconds, and still belongs to its flow.
     pub const METER: Self = Self {
-        idle: [[5 * SECOND, 60 * SECOND, 60 * SECOND, 60 * SECOND]; Protocol::COUNT],
+        idle: [[32 * SECOND, 60 * SECOND, 60 * SECOND, 60 * SECOND]; Protocol::COUNT],
         active: 300 * SECOND,
     };
 
@@ -167,7 +171,12 @@ impl Timeouts {
 
     /// The shortest timeout in nanoseconds.
     pub(super) fn least_nanos(&self) -> u64 {
-        self.idle.iter().flatten().fold(self.active, |least, idle| least.min(*idle))
+        self.active.min(self.least_idle_nanos())
+    }
+
+    /// The shortest idle timeout in nanoseconds.
+    pub(super) fn least_idle_nanos(&self) -> u64 {
+        self.idle.iter().flatten().copied().min().unwrap_or(NEVER)
     }
 
     pub(crate) const fn active_nanos(&self) -> u64 {

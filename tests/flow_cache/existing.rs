@@ -7,7 +7,7 @@ use flowtable::flow_cache::{
     Class, Config, NameError, ObserveError, Observed, Packet, Refused, RefusedFlow, Timeouts,
 };
 use flowtable::hash::{Rss, source_index::Toeplitz};
-use flowtable::{Direction, FlowCache, FourTuple, TcpFlags, Timestamp};
+use flowtable::{Direction, FlowCache, FourTuple, Prehashed, TcpFlags, Timestamp};
 use model::hashers::Weak;
 
 type Key = FourTuple<u32>;
@@ -35,14 +35,15 @@ fn a_packet_without_a_flow_makes_none_and_evicts_none() {
     cache.observe(&key(1), SYN, at(0)).expect("there is room");
     let before = cache.metrics();
     for key in [key(2), key(2).reversed()] {
-        assert!(cache.observe_existing(&key, ACK, at(1)).is_none());
+        assert!(cache.try_observe_with(&key, ACK, at(1), || Err(())).is_err());
         let seen = cache.try_observe_with(&key, ACK, at(1), || Err("no port"));
         assert_eq!(seen.map(|seen| seen.handle()), Err(ObserveError::New("no port")));
     }
     let after = cache.metrics();
     assert_eq!((after.flows, after.created, after.evicted()), (1, 1, 0));
     assert_eq!((after.misses, after.hits, after.refused), (before.misses + 4, before.hits, 0));
-    let seen = cache.observe_existing(&key(1).reversed(), ACK, at(2)).expect("it exists");
+    let seen =
+        cache.try_observe_with(&key(1).reversed(), ACK, at(2), || Err(())).expect("it exists");
     assert_eq!((seen.direction, seen.fresh), (Direction::Reverse, false));
     assert!(seen.removed().is_none() && cache.last_removed().is_none());
     cache.validate().expect("invariant");
@@ -102,7 +103,8 @@ fn quick_hits_hide_a_removed_flow_that_needs_no_drop() {
     assert!(cache.last_removed().is_none());
     let burst = [(key(2), ACK), (key(3), SYN), (key(3), ACK), (key(4), SYN)];
     let mut removed = vec![];
-    cache.observe_batch(&burst, at(3), |_, seen| {
+    let burst = burst.iter().map(|(key, packet)| (key, *packet, at(3)));
+    cache.observe_batch(burst, |_, seen| {
         removed.push(seen.expect("one can leave").removed().map(|flow| flow.key));
     });
     assert_eq!(removed, [None, Some(key(2)), None, Some(key(3))]);
@@ -113,7 +115,7 @@ fn a_closing_flow_is_not_that_of_another_connection() {
     let mut cache = cache(10);
     let handle = cache.observe(&key(1), SYN, at(0)).expect("there is room").handle();
     cache.observe(&key(1), RST, at(1)).expect("it exists");
-    assert!(cache.observe_existing(&key(1), SYN, at(2)).is_none());
+    assert!(cache.try_observe_with(&key(1), SYN, at(2), || Err(())).is_err());
     assert!(cache.observe_at(handle, Direction::Forward, SYN, at(2)).is_none());
     let seen = cache.observe_at(handle, Direction::Reverse, ACK, at(2)).expect("it exists");
     assert_eq!((seen.class, seen.direction), (Class::Closing, Direction::Reverse));
@@ -156,49 +158,46 @@ fn given_hashes_find_what_they_made_also_when_they_are_equal() {
             |number: u32| if equal { 7 } else { u64::from(number).wrapping_mul(0x9e37_79b9) };
         for number in 0..3000 {
             let (hash, key) = (hash(number), key(number));
-            let seen = cache.observe_hashed(hash, &key, SYN, at(0)).expect("there is room");
+            let seen =
+                cache.observe(Prehashed { hash, key: &key }, SYN, at(0)).expect("there is room");
             let (fresh, handle) = (seen.fresh, seen.handle());
             assert!(fresh);
             if number % 10 == 0 {
                 let alias = FourTuple { sport: 1, ..key };
-                let name = cache.add_name_hashed(handle, Direction::Forward, hash, &alias);
+                let name =
+                    cache.add_name(handle, Direction::Forward, Prehashed { hash, key: &alias });
                 assert_eq!(name, Ok(1));
-                let found = cache.find_hashed(hash, &alias.reversed()).expect("it was added");
+                let found =
+                    cache.find(Prehashed { hash, key: &alias.reversed() }).expect("it was added");
                 assert_eq!((found.handle, found.direction), (handle, Direction::Reverse));
-                let error = cache.find_quoted_hashed(hash, &alias).expect("it was added");
+                let error =
+                    cache.find_quoted(Prehashed { hash, key: &alias }).expect("it was added");
                 assert_eq!((error.handle, error.direction), (handle, Direction::Reverse));
             }
             if number % 20 == 0 {
                 let alias = FourTuple { sport: 1, ..key };
                 assert_eq!(cache.remove_name(handle, &alias.reversed()), Ok(()));
-                assert_eq!(cache.find_hashed(hash, &alias), None);
+                assert_eq!(cache.find(Prehashed { hash, key: &alias }), None);
                 assert_eq!(cache.remove_name(handle, &alias), Err(NameError::NoSuchName));
                 assert_eq!(cache.remove_name(handle, &key), Err(NameError::PrimaryKey));
             }
         }
         assert_eq!(cache.metrics().reseeds > 0, equal);
-        let packets: Vec<_> = (0..3000).map(|number| (key(number).reversed(), ACK)).collect();
-        let hashes: Vec<_> = (0..3000).map(hash).collect();
+        let keys: Vec<_> = (0..3000).map(|number| (hash(number), key(number).reversed())).collect();
+        let packets = keys.iter().map(|(hash, key)| (Prehashed { hash: *hash, key }, ACK, at(1)));
         let mut found = 0;
-        cache.observe_batch_with_hashed(
-            &hashes,
-            &packets,
-            at(1),
-            |_| 0,
-            |_, seen| {
-                found += u32::from(!seen.expect("there is room").fresh);
-            },
-        );
+        cache.observe_batch(packets, |_, seen| {
+            found += u32::from(!seen.expect("there is room").fresh);
+        });
         assert_eq!(found, 3000);
-        assert!((0..3000).all(|number| {
-            let (hash, key) = (hash(number), key(number));
-            cache.observe_existing_hashed(hash, &key, ACK, at(2)).is_some()
-        }));
-        let fallible = || Err("none");
-        assert!(
-            cache.try_observe_with_hashed(hash(9999), &key(9999), ACK, at(2), fallible).is_err()
-        );
-        assert!(cache.observe_with_hashed(hash(9999), &key(9999), ACK, at(2), || 3).is_ok());
+        let none = || Err("none");
+        let mut finds = |hash, key| {
+            cache.try_observe_with(Prehashed { hash, key: &key }, ACK, at(2), none).is_ok()
+        };
+        assert!((0..3000).all(|number| finds(hash(number), key(number))));
+        assert!(!finds(hash(9999), key(9999)));
+        let new = Prehashed { hash: hash(9999), key: &key(9999) };
+        assert!(cache.observe_with(new, ACK, at(2), || 3).is_ok());
     }
 }
 
@@ -211,21 +210,25 @@ fn a_cache_of_one_queue_takes_the_hashes_of_its_card() {
         FlowCache::<Key, u32, ByClass, Rss>::with_policy_and_hasher(config, ByClass::new(), rss)
     };
     let hash = |key: &Key| Rss::table_hash(Toeplitz::SYMMETRIC.hash(key));
+    fn prehashed(key: &Key) -> Prehashed<&Key> {
+        Prehashed { hash: Rss::table_hash(Toeplitz::SYMMETRIC.hash(key)), key }
+    }
     let mut first = cache();
     for number in 0..100 {
         let key = key(number);
-        let seen = first.observe_hashed(hash(&key), &key, SYN, at(0)).expect("there is room");
+        let seen = first.observe(prehashed(&key), SYN, at(0)).expect("there is room");
         let handle = seen.handle();
         let alias = FourTuple { sport: 1, ..key };
-        let name = first.add_name_hashed(handle, Direction::Forward, hash(&alias), &alias);
+        let name = first.add_name(handle, Direction::Forward, prehashed(&alias));
         assert_eq!(name, Ok(1));
-        assert_eq!(first.find(&key.reversed()), first.find_hashed(hash(&key), &key.reversed()));
+        let reversed = Prehashed { hash: hash(&key), key: &key.reversed() };
+        assert_eq!(first.find(&key.reversed()), first.find(reversed));
         assert!(!first.observe(&alias, ACK, at(1)).expect("it exists").fresh);
     }
     let mut second = cache();
     assert_eq!(second.restore(first.iter().collect(), at(1)), Ok(100));
     assert!(first == second);
-    assert!((0..100).map(key).all(|key| second.find_hashed(hash(&key), &key).is_some()));
+    assert!((0..100).map(key).all(|key| second.find(prehashed(&key)).is_some()));
 }
 
 #[test]
@@ -233,16 +236,13 @@ fn a_batch_gives_the_index_of_the_packet_that_makes_a_flow() {
     let mut cache = cache(100);
     let packets: Vec<_> = (0..80).map(|number| (key(number / 2), ACK)).collect();
     let mut values = vec![];
-    cache.observe_batch_with(
-        &packets,
-        at(0),
-        |index| index as u32,
-        |index, seen| {
-            let seen = seen.expect("there is room");
-            assert_eq!(seen.fresh, index % 2 == 0);
-            values.push(*seen.flow);
-        },
-    );
+    let packets = packets.iter().map(|(key, packet)| (key, *packet, at(0)));
+    let new = |index| Ok::<_, ()>(index as u32);
+    cache.try_observe_batch(packets, new, |index, seen| {
+        let seen = seen.expect("there is room");
+        assert_eq!(seen.fresh, index % 2 == 0);
+        values.push(*seen.flow);
+    });
     assert!(values.into_iter().eq((0..80).map(|index| index / 2 * 2)));
 }
 
@@ -262,7 +262,8 @@ fn a_batch_may_refuse_flows() {
             Err(ObserveError::Refused(refused)) => panic!("{refused}"),
         };
         let mut seen = vec![];
-        batch.try_observe_batch_with(&packets, at(second), new, |_, it| seen.push(result(it)));
+        let sent = packets.iter().map(|(key, packet)| (key, *packet, at(second)));
+        batch.try_observe_batch(sent, new, |_, it| seen.push(result(it)));
         assert!(seen.iter().any(Result::is_err) && seen.iter().any(Result::is_ok));
         for (index, (key, packet)) in packets.iter().enumerate() {
             let it = one.try_observe_with(key, *packet, at(second), || new(index));
@@ -274,12 +275,4 @@ fn a_batch_may_refuse_flows() {
         };
         assert_eq!(counts(&one), counts(&batch));
     }
-}
-
-#[test]
-#[should_panic(expected = "a hash for each packet")]
-fn a_batch_has_a_hash_for_each_packet() {
-    let mut cache: FlowCache<u64, ()> = FlowCache::new(Config::new(100).unwrap());
-    let packets = [(1, Packet::UDP), (2, Packet::UDP)];
-    cache.observe_batch_with_hashed(&[1], &packets, at(0), |_| (), |_, _| ());
 }

@@ -160,11 +160,10 @@ fn check(cache: &Cache, what: &str) {
     let handles = handles(cache);
     assert_eq!((handles.len(), cache.metrics().flows), (cache.len(), cache.len()), "{what}");
     assert!(cache.len() <= cache.capacity(), "{what}");
-    for handle in handles {
-        let flow = cache.resident(handle).expect("the scan returned the flow");
+    for flow in cache {
         assert!(flow.value().0.is_alive() && flow.key().number.is_alive(), "{what}");
         assert!(flow.names().all(|name| name.number.is_alive()), "{what}");
-        assert!(cache.get(handle).is_some_and(|value| value.0.is_alive()), "{what}");
+        assert!(cache.get(flow.handle()).is_none_or(|value| value.0.is_alive()), "{what}");
     }
 }
 
@@ -233,7 +232,8 @@ const ACTS: [Act; 14] = [
     ("a batch", |cache| {
         let numbers = (0..50).chain(900..950).chain(940..960);
         let batch: Vec<_> = numbers.map(|number| (Inconsistent::new(number), TCP)).collect();
-        cache.observe_batch(&batch, seconds(50), |_, observed| drop(observed));
+        let batch = batch.iter().map(|(key, packet)| (key, *packet, seconds(50)));
+        cache.observe_batch(batch, |_, observed| drop(observed));
     }),
     ("advancing", |cache| while !cache.advance(seconds(80), 7, |event| drop(event)).is_done {}),
     ("removal", |cache| {
@@ -428,7 +428,8 @@ fn the_cache_stays_valid_if_closures_panic() {
         }),
         ("a batch", |cache, call| {
             let batch: Vec<_> = (0..100).map(|number| (Inconsistent::new(number), TCP)).collect();
-            cache.observe_batch(&batch, seconds(50), |_, observed| {
+            let batch = batch.iter().map(|(key, packet)| (key, *packet, seconds(50)));
+            cache.observe_batch(batch, |_, observed| {
                 call();
                 drop(observed);
             });

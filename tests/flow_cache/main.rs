@@ -6,13 +6,14 @@ mod cores;
 mod emergency;
 mod evict;
 mod existing;
-mod family;
+mod expectations;
 mod floods;
 mod full;
 mod idle;
 mod inconsistent;
 mod memory;
 mod model;
+mod over;
 mod scan;
 mod state;
 

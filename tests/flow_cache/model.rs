@@ -8,7 +8,7 @@ use core::time::Duration;
 
 use flowtable::eviction::{ByClass, Eviction, Lru, Passive, PassiveGc, Random, SecondChance};
 use flowtable::flow_cache::{
-    Class, CloseRule, Handle, Initiator, Protocol, Source, Tenant, Timeouts,
+    Class, CloseRule, Handle, Initiator, Protocol, Renewal, Tenant, Timeouts,
 };
 use flowtable::memory::Allocator;
 use flowtable::{DefaultHashBuilder, FiveTuple, FlowKey, FourTuple, TcpFlags, Timestamp};
@@ -65,7 +65,6 @@ pub(super) enum FlowOp {
     Pin(bool),
     SetClass(Class),
     SetTimeout(Option<Duration>),
-    Expect(Sent, Source, Duration),
 }
 
 /// The time that passes between two operations.
@@ -103,9 +102,13 @@ fn seen() -> impl Strategy<Value = PacketInfo> {
         6 => Just(Initiator::ByFlags),
         1 => select(&[Initiator::Sender, Initiator::Receiver]),
     ];
-    (protocol, flags, tenant, initiator).prop_map(|(protocol, flags, tenant, initiator)| {
-        PacketInfo { protocol, flags: TcpFlags(flags), tenant: Tenant(tenant), initiator }
-    })
+    let sequence = prop_oneof![2 => Just(None), 1 => (0..3_u32).prop_map(Some)];
+    (protocol, flags, tenant, initiator, sequence).prop_map(
+        |(protocol, flags, tenant, initiator, sequence)| {
+            let (flags, tenant) = (TcpFlags(flags), Tenant(tenant));
+            PacketInfo { protocol, flags, tenant, initiator, sequence }
+        },
+    )
 }
 
 fn sent() -> impl Strategy<Value = Sent> {
@@ -155,10 +158,6 @@ fn flow_op() -> impl Strategy<Value = FlowOp> {
         2 => select(&Class::ALL).prop_map(FlowOp::SetClass),
         2 => proptest::option::of((1..4000_u64).prop_map(Duration::from_millis))
             .prop_map(FlowOp::SetTimeout),
-        4 => (sent(), select(&[Source::Exact, Source::AnyPort, Source::Any]), 0..6_u64)
-            .prop_map(|(sent, source, within)| {
-                FlowOp::Expect(sent, source, Duration::from_millis(1001 * within))
-            }),
     ]
 }
 
@@ -213,13 +212,15 @@ pub(super) fn setting() -> impl Strategy<Value = Setting> {
     let rule = select(vec![CloseRule::BothSides, CloseRule::FirstAck]);
     let emergency = proptest::option::of((0..100_usize, 0..100_usize, 1..2000_u64));
     let flows = prop_oneof![1..10_usize, 10..KEYS as usize];
-    (flows, timeouts(), tick, rule, emergency).prop_map(
-        |(flows, timeouts, tick, rule, emergency)| {
+    let renewal = prop_oneof![4 => Just(Renewal::BothSides), 1 => Just(Renewal::Initiator)];
+    (flows, timeouts(), tick, rule, renewal, emergency).prop_map(
+        |(flows, timeouts, tick, rule, renewal, emergency)| {
             let emergency = emergency.map(|(enter, leave, idle)| {
                 let enter = 1 + enter % flows;
                 (enter, 1 + leave % enter, Duration::from_millis(idle))
             });
-            Setting { flows, timeouts, tick, rule, emergency, victims: Victims::Any }
+            let victims = Victims::Any;
+            Setting { flows, timeouts, tick, rule, renewal, emergency, victims }
         },
     )
 }
@@ -277,12 +278,15 @@ impl<K: NumberedKey, P: Eviction + Clone, S: BuildHasher + Clone> Run<K, P, S> {
             }
         }
         if let Op::Batch(sent) = op {
-            let sent: Vec<(K, PacketInfo)> =
-                sent.iter().map(|sent| (sent.key(), sent.seen)).collect();
-            self.batch.observe_batch(&sent, now);
-            // An empty batch advances time, too.
-            self.single.advance(now, 0);
-            sent.iter().for_each(|(key, seen)| self.single.observe(key, *seen, now));
+            // Most times are equal; some packets are late.
+            let time = |at: u64| match at % 7 {
+                6 => Timestamp::from_nanos(now.as_nanos().saturating_sub(at * 1_000_000)),
+                _ => now + Duration::from_millis(at / 8 * 25),
+            };
+            let sent: Vec<(K, PacketInfo, Timestamp)> =
+                (0..).zip(sent).map(|(at, sent)| (sent.key(), sent.seen, time(at))).collect();
+            self.batch.observe_batch(&sent);
+            sent.iter().for_each(|(key, seen, time)| self.single.observe(key, *seen, *time));
         }
         self.batch.compare(&self.keys);
         self.single.compare(&self.keys);
@@ -334,9 +338,6 @@ pub(super) fn change<K: NumberedKey, P: Eviction, S: BuildHasher, A: Allocator +
         FlowOp::Pin(pinned) => cache.set_pinned(handle, pinned),
         FlowOp::SetClass(class) => cache.set_class(handle, class),
         FlowOp::SetTimeout(timeout) => cache.set_timeout(handle, timeout),
-        FlowOp::Expect(sent, source, within) => {
-            cache.expect(handle, &sent.key(), source, within);
-        }
     }
 }
 

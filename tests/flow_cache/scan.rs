@@ -151,10 +151,17 @@ fn a_scan_of_changes_visits_changed_flows_only() {
 }
 
 /// The fields of a flow that a copy has.
-fn copied(cache: &Cache, handle: Handle) -> (u64, Class, bool, Vec<FlowKey>, Timestamp) {
-    let flow = cache.resident(handle).expect("it is there");
+type Copied = (u64, Class, bool, Vec<FlowKey>, Timestamp);
+
+fn copied(flow: &Resident<'_, FlowKey, u64>) -> (Handle, Copied) {
     let names = flow.names().collect();
-    (*flow.value(), flow.class(), flow.is_pinned(), names, flow.last_seen())
+    let copied = (*flow.value(), flow.class(), flow.is_pinned(), names, flow.last_seen());
+    (flow.handle(), copied)
+}
+
+/// Copies of all flows that a cursor visits, also of those that have expired.
+fn copies(cache: &Cache, mut cursor: Cursor) -> Vec<(Handle, Copied)> {
+    cache.page(&mut cursor, usize::MAX).map(|flow| copied(&flow)).collect()
 }
 
 /// A copy that is updated by scans of changes and by departures.
@@ -166,9 +173,7 @@ fn a_copy_follows_the_changes() {
     let mut cursor = Cursor::changed_since(since);
     for step in 0..40_000 {
         change(&mut rng, &mut cache, &mut copy, step);
-        for flow in cache.page(&mut cursor, 5).map(|flow| flow.handle()) {
-            copy.insert(flow, copied(&cache, flow));
-        }
+        copy.extend(cache.page(&mut cursor, 5).map(|flow| copied(&flow)));
         if cursor.is_done() {
             // From the beginning of this scan: later changes are visited by the next one.
             since = version;
@@ -177,13 +182,9 @@ fn a_copy_follows_the_changes() {
         }
     }
     for since in [since, version] {
-        for handle in scan(&cache, Cursor::changed_since(since), 10) {
-            copy.insert(handle, copied(&cache, handle));
-        }
+        copy.extend(copies(&cache, Cursor::changed_since(since)));
     }
-    let present = scan(&cache, Cursor::new(), 10).into_iter();
-    let present: BTreeMap<_, _> = present.map(|handle| (handle, copied(&cache, handle))).collect();
-    assert_eq!(copy, present);
+    assert_eq!(copy, BTreeMap::from_iter(copies(&cache, Cursor::new())));
 }
 
 fn change<C>(rng: &mut StdRng, cache: &mut Cache, copy: &mut BTreeMap<Handle, C>, step: u64) {

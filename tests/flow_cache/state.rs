@@ -17,6 +17,9 @@ type Key = FiveTuple<Ipv4Addr>;
 const RST_ACK: TcpFlags = TcpFlags(0x14);
 const PSH_ACK: TcpFlags = TcpFlags(0x18);
 
+/// Seconds for which a closed connection lingers.
+const LINGER: u64 = 32;
+
 fn cache_with(timeouts: Timeouts, rule: CloseRule) -> FlowCache<Key, u64> {
     let config = Config::new(100).expect("some").with_timeouts(timeouts);
     FlowCache::new(config.with_close_rule(rule))
@@ -98,7 +101,7 @@ fn a_connection_has_its_states_from_handshake_to_linger() {
     );
     assert_eq!((cache.len(), cache.metrics().created), (1, 1), "the last ACK creates no flow");
     assert_eq!(cache.resident(handle).expect("it lingers").class(), Closing);
-    check_departure(&mut cache, 5, EndReason::Ended);
+    check_departure(&mut cache, LINGER, EndReason::Ended);
 }
 
 #[test]
@@ -155,9 +158,9 @@ fn a_flood_of_syns_establishes_nothing() {
         &mut cache,
         &[(Forward, SYN, New), (Reverse, SYN_ACK, New), (Forward, RST, Closing)],
     );
-    check_departure(&mut cache, 5, EndReason::Ended);
+    check_departure(&mut cache, LINGER, EndReason::Ended);
     check_segments(&mut cache, &[(Forward, SYN, New), (Reverse, RST_ACK, Closing)]);
-    check_departure(&mut cache, 5, EndReason::Ended);
+    check_departure(&mut cache, LINGER, EndReason::Ended);
 }
 
 #[test]
@@ -177,7 +180,7 @@ fn a_half_closed_connection_is_established() {
     let mut cache = cache_with(Timeouts::METER, CloseRule::FirstAck);
     check_segments(&mut cache, &half);
     check_segments(&mut cache, &[(Forward, ACK, Closing), (Reverse, PSH_ACK, Closing)]);
-    check_departure(&mut cache, 5, EndReason::Ended);
+    check_departure(&mut cache, LINGER, EndReason::Ended);
 }
 
 #[test]
@@ -195,7 +198,7 @@ fn by_the_rule_of_the_paper_the_first_ack_after_a_fin_closes() {
         ],
     );
     check_segments(&mut cache, &[(Forward, RST, Closing)]);
-    check_departure(&mut cache, 5, EndReason::Ended);
+    check_departure(&mut cache, LINGER, EndReason::Ended);
 }
 
 #[test]
@@ -212,7 +215,7 @@ fn a_reset_closes_a_flow_in_every_state() {
             let mut segments = before.to_vec();
             segments.push((Forward, reset, Closing));
             check_segments(&mut cache, &segments);
-            check_departure(&mut cache, 5, EndReason::Ended);
+            check_departure(&mut cache, LINGER, EndReason::Ended);
         }
     }
 }
@@ -225,7 +228,7 @@ fn a_closing_flow_lingers_after_its_last_packet() {
         assert!(ended(&mut cache, at(3 * second)).is_empty());
         check_segments(&mut cache, &[(Reverse, ACK, Closing)]);
     }
-    check_departure(&mut cache, 5, EndReason::Ended);
+    check_departure(&mut cache, LINGER, EndReason::Ended);
 }
 
 #[test]
@@ -351,7 +354,7 @@ fn a_flow_from_a_socket_to_itself_has_one_direction() {
     let observed = cache.observe(&own, Packet::tcp(SYN_ACK), cache.now()).expect("there is room");
     assert_eq!((observed.direction, observed.class), (Forward, New));
     assert_eq!(cache.observe(&own, Packet::tcp(RST), at(0)).expect("it is there").class, Closing);
-    check_departure(&mut cache, 5, EndReason::Ended);
+    check_departure(&mut cache, LINGER, EndReason::Ended);
     assert!(cache.is_empty());
 }
 

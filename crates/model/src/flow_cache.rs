@@ -1,6 +1,5 @@
 //! `FlowCache` compared with its reference model after every operation.
 
-pub mod expected;
 pub mod flows;
 pub mod keys;
 mod packet;
@@ -12,15 +11,13 @@ use core::time::Duration;
 
 use flowtable::eviction::Eviction;
 use flowtable::flow_cache::{
-    Class, Config, Cursor, Emergency, EndReason, Event, ExpectError, Expected, Handle, NameError,
-    ObserveError, Observed, Packet, Progress, Refused, RefusedFlow, Resident, SetTimeoutError,
-    Source, Tenant,
+    Class, Config, Cursor, Emergency, EndReason, Event, Handle, NameError, ObserveError, Observed,
+    Progress, Refused, RefusedFlow, Resident, SetTimeoutError, Tenant,
 };
 use flowtable::key::flow::FlowName;
 use flowtable::memory::{Allocator, Global};
 use flowtable::{Direction, FlowCache, Timestamp};
 
-use self::expected::ExpectedFlow;
 use self::flows::{FlowsModel, Observation, PacketInfo, Setting, timestamp};
 
 pub struct CheckedFlowCache<K, P, S, A: Allocator + Clone = Global> {
@@ -47,7 +44,10 @@ pub fn observation<K, A: Allocator + Clone>(
 
 pub fn config(setting: &Setting) -> Config {
     let config = Config::new(setting.flows).expect("the capacity is positive");
-    let config = config.with_timeouts(setting.timeouts).with_close_rule(setting.rule);
+    let config = config
+        .with_timeouts(setting.timeouts)
+        .with_close_rule(setting.rule)
+        .with_renewal(setting.renewal);
     let config = config.with_tick(setting.tick).expect("a tick between 0 and an hour");
     match setting.emergency {
         None => config,
@@ -83,16 +83,12 @@ where
     pub fn observe(&mut self, key: &K, seen: PacketInfo, now: Timestamp) {
         // All methods, in turns.
         self.model.tick_clock(now);
-        let parent = self.model.expected(key).map(|at| self.model.expected[at].parent);
         let observed = match self.model.counts.observed % 3 {
             0 => self.ours.observe(key, seen.packet(), now),
             1 => self.ours.observe_with(key, seen.packet(), now, || 0),
             _ => {
-                let new = |by| {
-                    assert_eq!(by, parent);
-                    Ok::<_, Infallible>(0)
-                };
-                let seen = self.ours.try_observe_expected(key, seen.packet(), now, new);
+                let seen =
+                    self.ours.try_observe_with(key, seen.packet(), now, || Ok::<_, Infallible>(0));
                 seen.map_err(|error| match error {
                     ObserveError::Refused(refused) => refused,
                     ObserveError::New(never) => match never {},
@@ -102,15 +98,16 @@ where
         self.model.observe(key, seen, now, observation(observed));
     }
 
-    pub fn observe_batch(&mut self, batch: &[(K, PacketInfo)], now: Timestamp) {
-        let packets: Vec<(K, Packet)> =
-            batch.iter().map(|(key, seen)| (key.clone(), seen.packet())).collect();
-        self.model.tick_clock(now);
+    /// A burst of packets, each with its time.
+    pub fn observe_batch(&mut self, batch: &[(K, PacketInfo, Timestamp)]) {
+        let packets = batch.iter().map(|(key, seen, time)| (key, seen.packet(), *time));
         let mut next = 0;
-        self.ours.observe_batch(&packets, now, |at, observed| {
+        self.ours.observe_batch(packets, |at, observed| {
             assert_eq!(at, next, "each once, in order");
             next += 1;
-            self.model.observe(&batch[at].0, batch[at].1, now, observation(observed));
+            let (key, seen, time) = &batch[at];
+            self.model.tick_clock(*time);
+            self.model.observe(key, *seen, *time, observation(observed));
         });
         assert_eq!(next, batch.len());
     }
@@ -177,7 +174,7 @@ where
             0 => self.ours.add_name(handle, Direction::Forward, key),
             _ => self.ours.add_name(handle, Direction::Reverse, &key.reversed()),
         };
-        let Some(at) = self.model.at(handle) else {
+        let Some(at) = self.model.live(handle) else {
             return assert_eq!(result, Err(NameError::NoFlow));
         };
         if let Some((other, ..)) = self.model.find(key) {
@@ -199,13 +196,13 @@ where
 
     pub fn remove_name(&mut self, handle: Handle, key: &K) {
         let result = self.ours.remove_name(handle, key);
-        let Some(at) = self.model.at(handle) else {
+        let Some(at) = self.model.live(handle) else {
             return assert_eq!(result, Err(NameError::NoFlow));
         };
         let found = self.model.find(key).filter(|(other, ..)| *other == at);
         match found.map(|(.., number)| number) {
             None => assert_eq!(result, Err(NameError::NoSuchName)),
-            Some(0) => assert_eq!(result, Err(NameError::PrimaryKey)),
+            Some(0) => self.promoted(at, result),
             Some(number) => {
                 assert_eq!(result, Ok(()));
                 self.model.flows[at].names.retain(|(other, _)| *other != number);
@@ -213,9 +210,23 @@ where
         }
     }
 
+    /// The oldest alias has replaced the primary key.
+    fn promoted(&mut self, at: usize, result: Result<(), NameError>) {
+        if self.model.lacks_memory && result == Err(NameError::Memory) {
+            return;
+        }
+        let names = &mut self.model.flows[at].names;
+        if names.len() == 1 {
+            return assert_eq!(result, Err(NameError::PrimaryKey));
+        }
+        assert_eq!(result, Ok(()));
+        names.remove(0);
+        names[0].0 = 0;
+    }
+
     pub fn set_pinned(&mut self, handle: Handle, pinned: bool) {
         let found = self.ours.set_pinned(handle, pinned);
-        assert_eq!(found, self.model.at(handle).is_some());
+        assert_eq!(found, self.model.live(handle).is_some());
         if found {
             self.model.set_pinned(handle, pinned);
         }
@@ -223,7 +234,7 @@ where
 
     pub fn set_class(&mut self, handle: Handle, class: Class) {
         let found = self.ours.set_class(handle, class);
-        assert_eq!(found, self.model.at(handle).is_some());
+        assert_eq!(found, self.model.live(handle).is_some());
         if found {
             self.model.set_class(handle, class);
         }
@@ -231,7 +242,7 @@ where
 
     pub fn set_timeout(&mut self, handle: Handle, timeout: Option<Duration>) {
         let result = self.ours.set_timeout(handle, timeout);
-        if self.model.at(handle).is_some() {
+        if self.model.live(handle).is_some() {
             if self.model.lacks_memory && result == Err(SetTimeoutError::Memory) {
                 return;
             }
@@ -240,36 +251,6 @@ where
         } else {
             assert_eq!(result, Err(SetTimeoutError::NoFlow));
         }
-    }
-
-    /// Expects a flow, and another one with the same key where the result is known.
-    pub fn expect(&mut self, parent: Handle, key: &K, source: Source, within: Duration) {
-        let ends_with_parent = within.as_millis() % 2 == 1;
-        let expected = Expected::new(key.clone()).from_source(source).within(within);
-        let expected = if ends_with_parent { expected.ending_with_parent() } else { expected };
-        let result = self.ours.expect(parent, expected);
-        if self.model.at(parent).is_none() {
-            return assert_eq!(result, Err(ExpectError::NoFlow));
-        }
-        let now = self.model.now;
-        let deadline = now + within.as_nanos() as i128;
-        let key = key.clone();
-        let flow = ExpectedFlow { parent, key, source, deadline, ends_with_parent };
-        let list = &mut self.model.expected;
-        list.retain(|other| other.deadline > now);
-        let is_same = |it: &ExpectedFlow<K>| it.source == flow.source && it.is_begun_by(&flow.key);
-        if let Some(same) = list.iter().find(|it| is_same(it) && it.parent != parent) {
-            return assert_eq!(result, Err(ExpectError::Taken(same.parent)));
-        }
-        list.retain(|it| !is_same(it));
-        if !within.is_zero() && list.iter().filter(|it| it.parent == parent).count() == 32 {
-            return assert_eq!(result, Err(ExpectError::TooMany));
-        }
-        if self.model.lacks_memory && result == Err(ExpectError::Memory) {
-            return;
-        }
-        assert_eq!(result, Ok(()));
-        list.extend((!within.is_zero()).then_some(flow));
     }
 
     /// Ends the flows of a class, in steps of some slots.
@@ -304,7 +285,7 @@ where
 
     pub fn add(&mut self, handle: Handle, more: u64) {
         let value = self.ours.get_mut(handle);
-        assert_eq!(value.is_some(), self.model.at(handle).is_some());
+        assert_eq!(value.is_some(), self.model.live(handle).is_some());
         if let Some(value) = value {
             *value += more;
             self.model.flow(handle).value += more;
@@ -326,9 +307,7 @@ where
         }
         for key in keys {
             let found = ours.find(key).map(|found| (found.handle, found.direction, found.name));
-            let parent = model.expected(key).map(|at| model.expected[at].parent);
-            assert_eq!(ours.expected_by(key), parent, "{key:?}");
-            let theirs = model.find(key);
+            let theirs = model.find(key).filter(|(at, ..)| !model.has_expired(&model.flows[*at]));
             let theirs =
                 theirs.map(|(at, direction, name)| (model.flows[at].handle, direction, name));
             assert_eq!(found, theirs, "{key:?}");
@@ -340,6 +319,11 @@ where
     fn compare_flow(&self, handle: Handle) {
         let at = self.model.at(handle).expect("it is alive");
         let flow = &self.model.flows[at];
+        if self.model.has_expired(flow) {
+            // It is still in the cache, and is not found.
+            let is_found = self.ours.get(handle).is_some() || self.ours.resident(handle).is_some();
+            return assert!(!is_found, "{flow:?}");
+        }
         let resident = self.ours.resident(handle).unwrap_or_else(|| panic!("{flow:?} is lost"));
         assert_eq!(self.ours.get(handle), Some(&flow.value));
         assert!(resident.key() == flow.names[0].1, "{flow:?}: {:?}", resident.key());
@@ -356,7 +340,7 @@ where
             (timestamp(flow.first_seen), timestamp(flow.last_seen)),
             "{flow:?}"
         );
-        assert_eq!((resident.timeout(), self.ours.parent(handle)), (flow.timeout, flow.parent));
+        assert_eq!(resident.timeout(), flow.timeout);
         let mut names: Vec<K> = resident.names().collect();
         assert!(names[0] == flow.names[0].1);
         for (_, name) in &flow.names {

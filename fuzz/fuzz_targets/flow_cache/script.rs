@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use flowtable::flow_cache::{
-    Class, CloseRule, Config, Emergency, Packet, Protocol, Tenant, Timeouts,
+    Class, CloseRule, Config, Emergency, Packet, Protocol, Renewal, Tenant, Timeouts,
 };
 use flowtable::key::flow::FlowName;
 use flowtable::{FiveTuple, FourTuple, TcpFlags, Timestamp};
@@ -23,6 +23,7 @@ pub(crate) struct Input {
 pub(crate) struct Setup {
     flows: u8,
     first_ack: bool,
+    initiator_renews: bool,
     tick: u8,
     timeouts: u8,
     /// The timeout of each class: squared, in hundredths of a second; 0 is never.
@@ -60,7 +61,7 @@ pub(crate) struct Sent {
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub(crate) enum Op {
     Observe(Sent),
-    Burst([Sent; 4], u8),
+    Burst([Sent; 4], u8, When),
     Advance(u8),
     /// Advances this many years.
     Age(u8, u8),
@@ -118,7 +119,8 @@ impl Sent {
             6 => Protocol::Icmp,
             _ => Protocol::Other,
         };
-        Packet::new(protocol, TcpFlags(self.flags)).from_tenant(tenant(self.kind / 8))
+        let packet = Packet::new(protocol, TcpFlags(self.flags)).from_tenant(tenant(self.kind / 8));
+        if self.kind < 128 { packet } else { packet.with_sequence(self.kind.into()) }
     }
 }
 
@@ -150,7 +152,9 @@ impl Setup {
         let tick = [1, 10_000_000, 1_000_000_000, 3_600_000_000_000][usize::from(self.tick % 4)];
         let rule = if self.first_ack { CloseRule::FirstAck } else { CloseRule::BothSides };
         let config = Config::new(flows).expect("the capacity is positive");
+        let renewal = if self.initiator_renews { Renewal::Initiator } else { Renewal::BothSides };
         let config = config.with_timeouts(self.timeouts()).with_close_rule(rule);
+        let config = config.with_renewal(renewal);
         let mut config = config.with_tick(Duration::from_nanos(tick)).expect("at most an hour");
         if let Some((enter, leave, idle)) = self.emergency() {
             let idle = Duration::from_millis(10 * (1 + u64::from(idle)));

@@ -6,12 +6,12 @@ use core::fmt::Debug;
 use core::time::Duration;
 
 use flowtable::flow_cache::{
-    Class, CloseRule, EndReason, Handle, Protocol, Refused, RemovedFlow, Report, Tenant, Timeouts,
+    Class, CloseRule, EndReason, Handle, Protocol, Refused, RemovedFlow, Renewal, Report, Tenant,
+    Timeouts,
 };
 use flowtable::key::flow::FlowName;
 use flowtable::{Direction, TcpFlags, Timestamp};
 
-use super::expected::{self, ExpectedFlow};
 pub use super::packet::PacketInfo;
 
 /// Nanoseconds since the caller's origin. Negative when the clock was set to less than the age of
@@ -38,6 +38,7 @@ pub struct Setting {
     pub timeouts: Timeouts,
     pub tick: Duration,
     pub rule: CloseRule,
+    pub renewal: Renewal,
     /// Enter, leave, idle.
     pub emergency: Option<(usize, usize, Duration)>,
     pub victims: Victims,
@@ -63,11 +64,11 @@ pub struct Flow<K> {
     pub class: Class,
     pub protocol: Protocol,
     pub tenant: Tenant,
+    /// The sequence number of the SYN that was its first packet.
+    sequence: Option<u32>,
     pub pinned: bool,
     /// Its own idle timeout.
     pub timeout: Option<Duration>,
-    pub parent: Option<Handle>,
-    ends_with_parent: bool,
     /// Whether its class was set by the caller.
     is_given: bool,
     pub first_seen: Nanos,
@@ -117,7 +118,6 @@ pub struct FlowsModel<K> {
     pub flows: Vec<Flow<K>>,
     pub dead: Vec<Handle>,
     pub shares: Vec<(Tenant, usize)>,
-    pub expected: Vec<ExpectedFlow<K>>,
     pub emergency: bool,
     /// Whether requests of memory may fail.
     pub lacks_memory: bool,
@@ -156,10 +156,9 @@ impl<K: FlowName + Debug> Flow<K> {
             class: seen.first_class(),
             protocol: seen.protocol,
             tenant: seen.tenant,
+            sequence: seen.sequence.filter(|_| seen.opens()),
             pinned: false,
             timeout: None,
-            parent: None,
-            ends_with_parent: false,
             is_given: false,
             first_seen: now,
             last_seen: now,
@@ -265,7 +264,6 @@ impl<K: FlowName + Debug> FlowsModel<K> {
             flows: vec![],
             dead: vec![],
             shares: vec![],
-            expected: vec![],
             emergency: false,
             lacks_memory: false,
             emergency_since: 0,
@@ -314,14 +312,14 @@ impl<K: FlowName + Debug> FlowsModel<K> {
         (flow.timeout, flow.changed) = (timeout, now);
     }
 
-    /// The index of the expected flow that a packet with this key begins.
-    pub fn expected(&self, key: &K) -> Option<usize> {
-        expected::find(&self.expected, key, self.now)
+    /// Whether the idle timeout of a flow has passed.
+    pub fn has_expired(&self, flow: &Flow<K>) -> bool {
+        flow.end(&self.setting.timeouts).is_some_and(|end| end <= self.now)
     }
 
-    /// Whether a flow ends with its parent, which has ended.
-    fn is_orphan(&self, flow: &Flow<K>) -> bool {
-        flow.ends_with_parent && flow.parent.is_some_and(|parent| self.at(parent).is_none())
+    /// The index of the flow with this handle, unless it has expired.
+    pub fn live(&self, handle: Handle) -> Option<usize> {
+        self.at(handle).filter(|at| !self.has_expired(&self.flows[*at]))
     }
 
     pub fn flows_of(&self, class: Class) -> usize {
@@ -359,11 +357,8 @@ impl<K: FlowName + Debug> FlowsModel<K> {
         self.tick_clock(now);
         self.counts.observed += 1;
         let found = self.find(key);
-        let expected = self.expected(key).map(|at| self.expected[at].clone());
-        let reused = found
-            .map(|(at, ..)| at)
-            .filter(|&at| seen.opens() && self.flows[at].class == Class::Closing);
-        match (found, reused) {
+        let over = found.map(|(at, ..)| at).filter(|&at| self.is_finished(&self.flows[at], seen));
+        match (found, over) {
             (Some(found), None) => {
                 let answer = answer.unwrap_or_else(|why| panic!("{key:?} is present: {why}"));
                 self.continued(found, seen, answer);
@@ -373,22 +368,19 @@ impl<K: FlowName + Debug> FlowsModel<K> {
                     Err(refused) if self.lacks_memory => return self.refused(seen.tenant, refused),
                     answer => answer.unwrap_or_else(|why| panic!("{key:?} makes room: {why}")),
                 };
-                let removed = answer.removed.take().expect("its tuple is reused");
-                assert_eq!(
-                    (removed.handle, removed.reason),
-                    (self.flows[at].handle, EndReason::Ended)
-                );
+                let removed = answer.removed.take().expect("its key is reused");
+                let is_closing = self.flows[at].class == Class::Closing;
+                let reason = if is_closing { EndReason::Ended } else { EndReason::Idle };
+                assert_eq!((removed.handle, removed.reason), (self.flows[at].handle, reason));
                 self.remove(&removed);
                 // The record still belongs to its tenant.
                 self.created(key, PacketInfo { tenant: removed.tenant, ..seen }, &answer);
-                self.adopted(expected);
             }
             (None, None) => match answer {
                 Err(refused) => self.refused(seen.tenant, refused),
                 Ok(answer) => {
                     self.evicted_for(seen.tenant, answer.removed.as_ref());
                     self.created(key, seen, &answer);
-                    self.adopted(expected);
                 }
             },
         }
@@ -400,9 +392,13 @@ impl<K: FlowName + Debug> FlowsModel<K> {
         seen: PacketInfo,
         answer: Observation<K>,
     ) {
-        let (now, rule) = (self.now, self.setting.rule);
+        let Setting { rule, renewal, .. } = self.setting;
+        let now = self.now;
         let flow = &mut self.flows[at];
-        (flow.last_seen, flow.changed) = (now, now);
+        flow.changed = now;
+        if renewal == Renewal::BothSides || direction == Direction::Forward {
+            flow.last_seen = now;
+        }
         flow.first_unreported.get_or_insert(now);
         flow.value += 1;
         // A class that was set may contradict the packets: the cache may use either.
@@ -419,13 +415,11 @@ impl<K: FlowName + Debug> FlowsModel<K> {
         assert_eq!((answer.value, answer.fresh), (flow.value, false));
     }
 
-    /// The flow that was created is one that was expected, if any was.
-    fn adopted(&mut self, expected: Option<ExpectedFlow<K>>) {
-        let Some(expected) = expected else { return };
-        self.expected.retain(|other| *other != expected);
-        let child = self.flows.last_mut().expect("it was created");
-        child.parent = Some(expected.parent);
-        child.ends_with_parent = expected.ends_with_parent;
+    /// Whether a flow takes no more packets: it has expired, or the packet reuses its sockets.
+    fn is_finished(&self, flow: &Flow<K>, seen: PacketInfo) -> bool {
+        let is_repeated = seen.sequence.is_some() && seen.sequence == flow.sequence;
+        let is_reused = seen.opens() && flow.class == Class::Closing && !is_repeated;
+        self.has_expired(flow) || is_reused
     }
 
     fn created(&mut self, key: &K, seen: PacketInfo, answer: &Observation<K>) {
@@ -492,7 +486,6 @@ impl<K: FlowName + Debug> FlowsModel<K> {
         let at = self.at(removed.handle).expect("a flow is removed once");
         self.flows.swap_remove(at).assert_departed(removed);
         self.dead.push(removed.handle);
-        self.expected.retain(|expected| expected.parent != removed.handle);
         self.counts.removed[removed.reason as usize][removed.class as usize] += 1;
         self.update_emergency();
     }
@@ -501,13 +494,12 @@ impl<K: FlowName + Debug> FlowsModel<K> {
     pub fn expired(&mut self, removed: &RemovedFlow<K, u64>) {
         let (now, timeouts) = (self.now, self.setting.timeouts);
         let emergency = self.setting.emergency.filter(|_| self.emergency);
-        let is_orphan = self.at(removed.handle).is_some_and(|at| self.is_orphan(&self.flows[at]));
         let flow = self.flow(removed.handle);
         let is_due = flow.end(&timeouts).is_some_and(|end| end <= now);
         match removed.reason {
             EndReason::Idle => assert!(is_due && flow.class != Class::Closing, "{flow:?}"),
             EndReason::Ended => {
-                assert!(is_orphan || is_due && flow.class == Class::Closing, "{flow:?}");
+                assert!(is_due && flow.class == Class::Closing, "{flow:?}");
             }
             EndReason::Resources => {
                 let (.., idle) = emergency.expect("there is an emergency");
@@ -559,7 +551,6 @@ impl<K: FlowName + Debug> FlowsModel<K> {
     /// Checks that no flow remains that was due a tick ago.
     pub fn assert_done(&self) {
         for flow in &self.flows {
-            assert!(!self.is_orphan(flow), "{flow:?} has survived its parent");
             let due = self.due(flow);
             let is_later = due.is_none_or(|due| self.now < due + span(self.setting.tick));
             assert!(is_later, "{flow:?} was due at {due:?}");
@@ -582,7 +573,6 @@ impl<K: FlowName + Debug> FlowsModel<K> {
             let times = [first_seen, last_seen, since, changed].into_iter().chain(first_unreported);
             times.for_each(|time| *time += moved);
         }
-        self.expected.iter_mut().for_each(|expected| expected.deadline += moved);
         self.emergency_since += moved;
         self.now += moved;
     }

@@ -67,7 +67,7 @@ pub const RST: TcpFlags = TcpFlags::RST;
 
 pub fn tcp(flags: TcpFlags) -> PacketInfo {
     let (tenant, initiator) = (Tenant::default(), Initiator::ByFlags);
-    PacketInfo { protocol: Protocol::Tcp, flags, tenant, initiator }
+    PacketInfo { protocol: Protocol::Tcp, flags, tenant, initiator, sequence: None }
 }
 
 pub fn udp() -> PacketInfo {

@@ -10,12 +10,14 @@ pub struct PacketInfo {
     pub flags: TcpFlags,
     pub tenant: Tenant,
     pub initiator: Initiator,
+    pub sequence: Option<u32>,
 }
 
 impl PacketInfo {
     pub fn packet(self) -> Packet {
         let packet = Packet::new(self.protocol, self.flags).from_tenant(self.tenant);
-        packet.with_initiator(self.initiator)
+        let packet = packet.with_initiator(self.initiator);
+        self.sequence.map_or(packet, |sequence| packet.with_sequence(sequence))
     }
 
     /// Whether the receiver is the initiator.

@@ -1,9 +1,9 @@
-//! Expected flows, their ends with their parents, and timeouts of single flows.
+//! Expected flows, which end with their parents; timeouts of single flows; first packets.
 
 use core::time::Duration;
 
 use flowtable::flow_cache::{
-    Class, Config, ConfigError, EndReason, Event, ExpectError, Expected, Handle, Image, Initiator,
+    Class, Config, ConfigError, ExpectError, Expectations, Expected, Handle, Image, Initiator,
     Packet, SetTimeoutError, Source, TimeoutError, Timeouts,
 };
 use flowtable::{Direction, FlowCache, FlowKey, FourTuple, TcpFlags, Timestamp};
@@ -29,185 +29,115 @@ fn observe(cache: &mut Cache, key: Key) -> Handle {
     cache.observe(&key, SYN, cache.now()).expect("there is room").handle()
 }
 
-/// The flows that a call with this budget ends.
-fn ended(cache: &mut Cache, budget: usize) -> Vec<(Key, EndReason)> {
-    let mut ended = vec![];
-    let now = cache.now();
-    cache.advance(now, budget, |event| match event {
-        Event::Ended(flow) => ended.push((flow.key, flow.reason)),
-        Event::Active(_) => unreachable!("there is no active timeout"),
-    });
-    cache.validate().unwrap_or_else(|broken| panic!("{broken}"));
-    ended
-}
-
 #[test]
 fn the_source_of_an_expected_flow_may_be_any() {
+    let parent = observe(&mut cache(10), key(1, 21));
     let admits = |source| {
-        let mut cache = cache(10);
-        let parent = observe(&mut cache, key(1, 21));
-        cache.expect(parent, Expected::new(key(1, 20)).from_source(source)).expect("it is new");
+        let mut table = Expectations::new(10);
+        let expected = Expected::new(key(1, 20)).from_source(source);
+        table.expect(parent, expected, at(0)).expect("it is new");
         let from = |src, sport| FourTuple { src, sport, ..key(1, 20) };
         let keys = [from(1, 40_000), from(1, 5), from(2, 5), FourTuple { dst: 98, ..from(1, 5) }];
-        keys.map(|key| cache.expected_by(&key).is_some())
+        keys.map(|key| table.find(&key, at(1)).is_some())
     };
     assert_eq!(admits(Source::Exact), [true, false, false, false]);
     assert_eq!(admits(Source::AnyPort), [true, true, false, false]);
     assert_eq!(admits(Source::Any), [true, true, true, false]);
     // Of keys with zones and of both versions, too; others have no source.
-    let zoned = |key: FlowKey| [(7_u16, key)].map(|key| key);
     let v6 = FlowKey::new("::1".parse().unwrap(), "::2".parse().unwrap(), 5, 6, 17).unwrap();
-    let mut flows: FlowCache<(u16, FlowKey), u64> = FlowCache::new(Config::new(10).expect("some"));
-    let [key] = zoned(v6);
-    let parent = flows.observe(&key, Packet::UDP, at(0)).expect("there is room").handle();
-    let expected = Expected::new((8, v6)).from_source(Source::Any);
-    flows.expect(parent, expected).expect("it is new");
+    let mut table = Expectations::new(10);
+    let expected = Expected::new((8_u16, v6)).from_source(Source::Any);
+    table.expect(parent, expected, at(0)).expect("it is new");
     let other = FlowKey::new("::3".parse().unwrap(), "::2".parse().unwrap(), 9, 6, 17).unwrap();
-    assert_eq!([(8, other), (7, other)].map(|key| flows.expected_by(&key)), [Some(parent), None]);
+    let found = [(8, other), (7, other)].map(|key| table.find(&key, at(0)).map(|it| it.parent));
+    assert_eq!(found, [Some(parent), None]);
 }
 
 #[test]
 fn the_closest_expectation_counts_and_each_only_once() {
     let mut cache = cache(10);
     let parents = [1, 2, 3].map(|src| observe(&mut cache, key(src, 21)));
+    let mut table = Expectations::new(3);
     let sources = [Source::Any, Source::AnyPort, Source::Exact];
     for (parent, source) in parents.into_iter().zip(sources) {
-        cache.expect(parent, Expected::new(key(7, 20)).from_source(source)).expect("it is new");
+        let expected = Expected::new(key(7, 20)).from_source(source);
+        table.expect(parent, expected, at(0)).expect("it is new");
     }
-    let error = cache.expect(parents[0], Expected::new(key(7, 20)));
+    let error = table.expect(parents[0], Expected::new(key(7, 20)), at(0));
     assert_eq!(error, Err(ExpectError::Taken(parents[2])));
+    assert_eq!(table.expect(parents[0], Expected::new(key(9, 9)), at(0)), Err(ExpectError::Full));
     for (sport, parent) in (40_000..).zip([parents[2], parents[1], parents[0]]) {
-        let child = observe(&mut cache, FourTuple { sport, ..key(7, 20) });
-        assert_eq!(cache.parent(child), Some(parent));
+        let key = FourTuple { sport, ..key(7, 20) };
+        let child = observe(&mut cache, key);
+        let related = table.begin(&key, child, at(1)).expect("it is expected");
+        assert_eq!((related.parent, related.ends_with_parent), (parent, false));
     }
-    let last = observe(&mut cache, FourTuple { sport: 1, ..key(7, 20) });
-    assert_eq!((cache.parent(last), cache.parent(parents[0])), (None, None));
-    cache.validate().unwrap_or_else(|broken| panic!("{broken}"));
+    let last = FourTuple { sport: 1, ..key(7, 20) };
+    assert!(table.find(&last, at(1)).is_none() && table.is_empty());
+    assert!(parents.into_iter().all(|parent| table.end(parent).is_empty()));
 }
 
 #[test]
-fn an_expectation_ends_with_its_time_its_parent_or_the_parents_mind() {
+fn an_expectation_ends_with_its_time_or_its_parent() {
     let mut cache = cache(10);
-    let parent = observe(&mut cache, key(1, 21));
-    let expected = || Expected::new(key(1, 20));
-    cache.expect(parent, expected().within(Duration::from_secs(5))).expect("it is new");
-    cache.advance(at(4), 0, |_| ());
-    assert_eq!(cache.expected_by(&key(1, 20)), Some(parent));
-    cache.advance(at(5), 0, |_| ());
-    assert_eq!(cache.expected_by(&key(1, 20)), None);
-    // Another flow may expect it now.
-    let other = observe(&mut cache, key(2, 21));
-    cache.expect(other, expected()).expect("it is new");
-    assert_eq!(cache.expected_by(&key(1, 20)), Some(other));
-    cache.expect(other, expected().within(Duration::ZERO)).expect("it is its own");
-    assert_eq!(cache.expected_by(&key(1, 20)), None);
-    cache.expect(other, expected().within(Duration::MAX)).expect("it is new");
-    cache.remove(other);
-    assert_eq!(cache.expected_by(&key(1, 20)), None);
-    assert_eq!(cache.expect(other, expected()), Err(ExpectError::NoFlow));
-    cache.validate().unwrap_or_else(|broken| panic!("{broken}"));
+    let [parent, other] = [1, 2].map(|src| observe(&mut cache, key(src, 21)));
+    let mut table = Expectations::new(1);
+    let expected = || Expected::new(key(1, 20)).within(Duration::from_secs(5));
+    table.expect(parent, expected(), at(0)).expect("it is new");
+    let finds = |table: &Expectations<Key>, now| table.find(&key(1, 20), now).map(|it| it.parent);
+    assert_eq!([4, 5].map(|second| finds(&table, at(second))), [Some(parent), None]);
+    // Its parent may renew it, and another flow may expect it after its time.
+    table.expect(parent, expected(), at(4)).expect("it is its own");
+    assert_eq!([8, 9].map(|second| finds(&table, at(second))), [Some(parent), None]);
+    assert_eq!(table.expect(other, expected(), at(8)), Err(ExpectError::Taken(parent)));
+    table.expect(other, expected(), at(9)).expect("its time has passed");
+    // The end of the first parent is none of the second one's.
+    assert!(table.end(parent).is_empty());
+    assert_eq!((finds(&table, at(10)), table.len()), (Some(other), 1));
+    assert!(table.end(other).is_empty());
+    assert_eq!((finds(&table, at(10)), table.len()), (None, 0));
+    // What is overdue makes room.
+    table.expect(parent, expected(), at(20)).expect("there is room");
+    assert_eq!(table.expect(other, Expected::new(key(1, 2)), at(24)), Err(ExpectError::Full));
+    table.expect(other, Expected::new(key(1, 2)), at(25)).expect("the other one is overdue");
 }
 
 #[test]
-fn an_expectation_is_renewed_in_place() {
-    let mut cache = cache(100);
-    let parent = observe(&mut cache, key(1, 21));
-    for dport in 0..32 {
-        cache.expect(parent, Expected::new(key(2, dport))).expect("there is room");
-    }
-    // The parent has no room for another one, and this one has ended already.
-    cache.expect(parent, Expected::new(key(2, 5)).within(Duration::from_secs(5))).expect("own");
-    cache.advance(at(6), 0, |_| ());
-    assert_eq!(cache.expected_by(&key(2, 5)), None);
-    let size = cache.allocation_size();
-    let renewed = Expected::new(key(2, 5)).within(Duration::from_secs(5)).ending_with_parent();
-    cache.expect(parent, renewed).expect("it is its own");
-    assert_eq!(cache.allocation_size(), size);
-    cache.advance(at(10), 0, |_| ());
-    assert_eq!(cache.expected_by(&key(2, 5)), Some(parent));
-    let child = observe(&mut cache, key(2, 5));
-    cache.remove(parent);
-    assert_eq!(ended(&mut cache, 100), [(key(2, 5), EndReason::Ended)]);
-    assert!(cache.get(child).is_none());
-}
-
-#[test]
-fn a_parent_expects_32_flows_at_once() {
-    let mut cache = cache(100);
-    let parent = observe(&mut cache, key(1, 21));
-    for dport in 0..32 {
-        cache.expect(parent, Expected::new(key(2, dport))).expect("there is room");
-    }
-    let expected = Expected::new(key(2, 100));
-    assert_eq!(cache.expect(parent, expected.clone()), Err(ExpectError::TooMany));
-    // The same again is no other.
-    cache.expect(parent, Expected::new(key(2, 5))).expect("it is there");
-    observe(&mut cache, key(2, 5));
-    cache.expect(parent, expected).expect("one has begun");
-    cache.validate().unwrap_or_else(|broken| panic!("{broken}"));
-}
-
-#[test]
-fn children_end_with_their_parent_a_budget_at_a_time() {
+fn children_end_with_their_parent() {
     let mut cache = cache(1000);
     let parents = [1, 2].map(|src| observe(&mut cache, key(src, 21)));
+    let mut table = Expectations::new(1000);
+    let mut lasting = 0;
     for (src, parent) in (1..).zip(parents) {
-        for dport in 100..600 {
+        for dport in 100..500 {
             let expected = Expected::new(key(src, dport));
             // Every fifth one may outlive its parent.
             let expected = if dport % 5 == 0 { expected } else { expected.ending_with_parent() };
-            if cache.len() < 900 {
-                cache.expect(parent, expected).expect("there is room");
-                observe(&mut cache, key(src, dport));
-            }
+            lasting += usize::from(dport % 5 == 0);
+            table.expect(parent, expected, at(0)).expect("there is room");
+            let child = observe(&mut cache, key(src, dport));
+            let related = table.begin(&key(src, dport), child, at(0)).expect("it is expected");
+            assert_eq!((related.parent, related.ends_with_parent), (parent, dport % 5 > 0));
         }
     }
     // Children may end before their parent: the first, the last, one between.
-    for dport in [101, 104, 599, 300] {
+    for dport in [101, 104, 499, 300] {
         let child = cache.find(&key(1, dport)).expect("it exists").handle;
+        lasting -= usize::from(dport % 5 == 0);
         cache.remove(child);
-        cache.validate().unwrap_or_else(|broken| panic!("{broken}"));
+        assert!(table.end(child).is_empty());
     }
-    let before = cache.len();
-    assert!(ended(&mut cache, 10).is_empty());
-    cache.remove(parents[0]);
-    cache.remove(parents[1]);
-    assert_eq!(cache.len(), before - 2);
-    let some = ended(&mut cache, 10);
-    assert!(some.len() == 10 && some.iter().all(|(_, reason)| *reason == EndReason::Ended));
-    // An orphan may be removed like any other.
-    let orphan = cache.find(&key(1, 401)).expect("it is not its turn").handle;
-    cache.remove(orphan);
-    while !ended(&mut cache, 7).is_empty() {}
-    let left = |flow: flowtable::flow_cache::Resident<'_, Key, u32>| flow.key().dport % 5;
-    assert!(cache.iter().map(left).eq((0..cache.len()).map(|_| 0)));
-    assert_eq!(cache.len(), 100 + 79);
-}
-
-#[test]
-fn a_child_that_evicts_its_parent_is_an_orphan() {
-    let mut cache = cache(1);
-    let parent = observe(&mut cache, key(1, 21));
-    cache.expect(parent, Expected::new(key(1, 20)).ending_with_parent()).expect("it is new");
-    let seen = cache.observe(&key(1, 20), SYN, at(0)).expect("one can leave");
-    assert_eq!(seen.removed().map(|flow| flow.handle), Some(parent));
-    let child = seen.handle();
-    assert_eq!(cache.parent(child), Some(parent));
-    assert_eq!(ended(&mut cache, 1), [(key(1, 20), EndReason::Ended)]);
-}
-
-#[test]
-fn a_refused_child_leaves_the_expectation() {
-    let mut cache = cache(10);
-    let parent = observe(&mut cache, key(1, 21));
-    cache.expect(parent, Expected::new(key(1, 20))).expect("it is new");
-    let refused = |_: Option<Handle>| Err::<u32, _>("no");
-    assert!(cache.try_observe_expected(&key(1, 20), SYN, at(0), refused).is_err());
-    assert_eq!((cache.expected_by(&key(1, 20)), cache.len()), (Some(parent), 1));
-    // With given hashes, too.
-    let new = |parent: Option<Handle>| parent.map(|_| 7).ok_or("no");
-    let seen = cache.try_observe_expected_hashed(5, &key(1, 20), SYN, at(0), new);
-    assert_eq!(seen.map(|seen| *seen.flow), Ok(7));
+    for (parent, children) in parents.into_iter().zip([320 - 3, 320]) {
+        cache.remove(parent);
+        let ended = table.end(parent);
+        assert_eq!(ended.len(), children);
+        for child in ended {
+            assert!(cache.remove(child).is_some_and(|flow| flow.key.dport % 5 > 0));
+            assert!(table.end(child).is_empty());
+        }
+        assert!(table.end(parent).is_empty(), "once");
+    }
+    assert_eq!((cache.len(), table.len()), (lasting, 0));
 }
 
 #[test]
@@ -269,23 +199,19 @@ fn an_image_has_the_timeouts_of_flows() {
 }
 
 #[test]
-fn extras_keep_the_memory_limit() {
+fn timeouts_and_sequence_numbers_keep_the_memory_limit() {
     for bytes in [12 << 10, 150 << 10, 1 << 20] {
         let config = Config::new(100_000).and_then(|config| config.with_max_bytes(bytes));
         let mut cache: Cache = FlowCache::new(config.expect("it is enough"));
-        let (mut timeouts, mut expected) = (0, 0);
+        let mut timeouts = 0;
         for src in 0..20_000 {
-            let Ok(seen) = cache.observe(&key(src, 21), SYN, at(0)) else { continue };
+            let syn = SYN.with_sequence(src);
+            let Ok(seen) = cache.observe(&key(src, 21), syn, at(0)) else { continue };
             let handle = seen.handle();
             timeouts += u32::from(cache.set_timeout(handle, Duration::from_secs(9)).is_ok());
-            for dport in 0..3 {
-                let parent = Expected::new(key(src, dport)).ending_with_parent();
-                expected += u32::from(cache.expect(handle, parent).is_ok());
-                _ = cache.observe(&key(src, dport), SYN, at(0));
-            }
             assert!(cache.allocation_size() <= bytes, "{} of {bytes}", cache.allocation_size());
         }
-        assert!(bytes < 1 << 20 || timeouts > 500 && expected > 500, "{timeouts}, {expected}");
+        assert!(bytes < 1 << 20 || timeouts > 500, "{timeouts}");
         cache.validate().unwrap_or_else(|broken| panic!("{broken}"));
         cache.clear();
         assert!(cache.allocation_size() <= 40 << 10, "{}", cache.allocation_size());
