@@ -24,18 +24,27 @@ pub fn number<N: FromStr<Err: fmt::Display> + PartialOrd + fmt::Display>(
     bounds: RangeInclusive<N>,
 ) -> Result<N, lexopt::Error> {
     let text = text(parser)?;
-    let number = parsed(name, &text)?;
-    if bounds.contains(&number) {
+    let number = text.parse();
+    let what = if number.is_ok() { "not" } else { "not a number" };
+    if let Some(number) = number.ok().filter(|number| bounds.contains(number)) {
         return Ok(number);
     }
     let (least, most) = bounds.into_inner();
-    Err(wrong(name, &text, &format_args!("not from {least} to {most}")))
+    Err(wrong(name, &text, &format_args!("{what} from {least} to {most}")))
 }
 
-/// Parses the value of the option `name`: seconds, possibly with a fraction.
+/// Parses the value of the option `name`: seconds above 0, possibly with a fraction.
 pub fn seconds(name: &str, text: &str) -> Result<Duration, lexopt::Error> {
-    let time = Duration::try_from_secs_f64(parsed(name, text)?);
-    time.map_err(|error| wrong(name, text, &error))
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 => {
+            let time = Duration::try_from_secs_f64(seconds);
+            time.map_err(|_| wrong(name, text, &"longer than time can be"))
+        }
+        _ => {
+            let needed = format_args!("--{name} needs a number of seconds above 0");
+            Err(wrong(name, text, &needed))
+        }
+    }
 }
 
 /// Returns an error about the value of an option.

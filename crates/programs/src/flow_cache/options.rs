@@ -17,7 +17,7 @@ use super::text::Columns;
 use super::usage;
 use crate::input::Input;
 use crate::program;
-use crate::values::{number, parsed, seconds, text, wrong};
+use crate::values::{number, seconds, text, wrong};
 
 /// The destination of IPFIX messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -176,8 +176,8 @@ impl program::Options for Options {
 
     fn option(&mut self, name: &str, parser: &mut Parser) -> Result<bool, lexopt::Error> {
         match name {
-            "csv" => self.csv = Some(parser.value()?.as_os_str().into()),
-            "json" => self.json = Some(parser.value()?.as_os_str().into()),
+            "csv" => self.csv = Some(destination(name, parser)?),
+            "json" => self.json = Some(destination(name, parser)?),
             "ipfix" => self.ipfix.push(Ipfix::parse(&parser.value()?)?),
             "biflow" => self.messages.has_both = true,
             "domain" => self.messages.domain = number(name, parser, 0..=u32::MAX)?,
@@ -248,13 +248,21 @@ impl program::Options for Options {
     }
 }
 
+fn destination(name: &str, parser: &mut Parser) -> Result<Destination, lexopt::Error> {
+    let file = parser.value()?;
+    match file.is_empty() {
+        true => Err(format!("--{name} needs the name of a file").into()),
+        false => Ok(file.as_os_str().into()),
+    }
+}
+
 fn config(name: &str, capacity: usize, text: &str) -> Result<Config, lexopt::Error> {
     Config::new(capacity).map_err(|error| wrong(name, text, &error))
 }
 
 fn capacity(name: &str, parser: &mut Parser) -> Result<usize, lexopt::Error> {
     let text = text(parser)?;
-    let flows = parsed(name, &text)?;
+    let flows = text.parse().map_err(|_| wrong(name, &text, &"not a number of flows"))?;
     config(name, flows, &text).map(|_| flows)
 }
 
@@ -263,7 +271,8 @@ fn bytes(name: &str, text: &str) -> Result<usize, lexopt::Error> {
     let units = [("K", 10), ("M", 20), ("G", 30)];
     let unit = units.iter().find_map(|(unit, power)| Some((text.strip_suffix(unit)?, *power)));
     let (digits, power) = unit.unwrap_or((text, 0));
-    let number: usize = digits.parse().map_err(|error| wrong(name, text, &error))?;
+    let not_bytes = |_| wrong(name, text, &"not a number of bytes, such as 512M");
+    let number: usize = digits.parse().map_err(not_bytes)?;
     number.checked_mul(1 << power).ok_or_else(|| wrong(name, text, &"too many bytes"))
 }
 

@@ -93,7 +93,7 @@ Options:
 fn time(name: &str, parser: &mut Parser) -> Result<Duration, lexopt::Error> {
     let text = text(parser)?;
     let time = seconds(name, &text)?;
-    if time.is_zero() || time > Options::LONGEST {
+    if time > Options::LONGEST {
         let most = Options::LONGEST.as_secs();
         return Err(wrong(name, &text, &format_args!("not above 0 and up to {most}")));
     }

@@ -125,7 +125,7 @@ fn options_agree_with_the_usage() {
     for (line, message) in [
         ("--receivers 0", "--receivers 0: not from 1 to 10000"),
         ("--loss 1001", "--loss 1001: not from 0 to 1000"),
-        ("--rounds many", "--rounds many: invalid digit found in string"),
+        ("--rounds many", "--rounds many: not a number from 1 to 1000"),
         ("--seed", "missing argument for option '--seed'"),
         ("capture.pcap", "unexpected argument \"capture.pcap\""),
     ] {

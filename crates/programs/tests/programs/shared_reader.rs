@@ -256,10 +256,10 @@ fn options_are_read() {
     assert!(parse(&["--help", "-"]).expect("all are right").is_none());
     for (arguments, words) in [
         (&["--threads", "0"][..], "--threads 0: not from 1 to 1024"),
-        (&["--threads", "x"], "--threads x: invalid digit"),
+        (&["--threads", "x"], "--threads x: not a number from 1 to 1024"),
         (&["--flows", "100000001"], "--flows 100000001: not from 1 to 100000000"),
-        (&["--seconds", "0"], "--seconds 0: not above 0 and up to 1000000"),
-        (&["--seconds", "nan"], "--seconds nan: cannot convert"),
+        (&["--seconds", "0"], "--seconds 0: --seconds needs a number of seconds above 0"),
+        (&["--seconds", "nan"], "--seconds nan: --seconds needs a number of seconds above 0"),
         (&["--timeout", "1e9"], "--timeout 1e9: not above 0 and up to 1000000"),
         (&["a.pcap", "--flows", "5"], "--flows is for generated traffic"),
         (&["a.pcap", "b.pcap"], "unexpected argument \"b.pcap\""),

@@ -503,7 +503,7 @@ fn options_are_read() {
     for (arguments, words) in [
         (&["--load", "0"][..], "--load 0: not from 1 to 1000"),
         (&["--load", "1001"], "--load 1001: not from 1 to 1000"),
-        (&["--load", "much"], "--load much: invalid digit"),
+        (&["--load", "much"], "--load much: not a number from"),
         (&["--load"], "missing argument for option '--load'"),
         (&["a.pcap", "b.pcap"], "unexpected argument \"b.pcap\""),
         (&["--fast"], "invalid option '--fast'"),

@@ -557,8 +557,8 @@ fn options_are_read() {
     for (arguments, words) in [
         (&["--connections", "0"][..], "--connections 0: not from 1 to 20000"),
         (&["--connections=20001"], "--connections 20001: not from 1 to 20000"),
-        (&["--connections", "-3"], "--connections -3: invalid digit"),
-        (&["--connections", "many"], "--connections many: invalid digit"),
+        (&["--connections", "-3"], "--connections -3: not a number from"),
+        (&["--connections", "many"], "--connections many: not a number from"),
         (&["--connections"], "missing argument for option '--connections'"),
         (&["a.pcap", "--connections", "5"], "--connections is for generated traffic"),
         (&["a.pcap", "b.pcap"], "unexpected argument \"b.pcap\""),
