@@ -93,13 +93,22 @@ impl<K, V, S, A: Allocator + Clone> TrashMap<K, V, S, A> {
     /// # Example
     ///
     /// ```
-    /// use core::hash::BuildHasherDefault;
-    /// use flowtable::{TrashMap, hash::XorFold16};
+    /// use core::hash::{BuildHasherDefault, Hasher};
+    /// use flowtable::TrashMap;
     ///
-    /// // Folded, a key of two equal halves is nothing but zeros.
-    /// let keys = (0..1000_u32).map(|half| half << 16 | half);
-    /// type Folded = BuildHasherDefault<XorFold16>;
-    /// let map: TrashMap<u32, (), Folded> = keys.map(|key| (key, ())).collect();
+    /// /// All hashes are equal.
+    /// #[derive(Default)]
+    /// struct Constant;
+    ///
+    /// impl Hasher for Constant {
+    ///     fn write(&mut self, _: &[u8]) {}
+    ///     fn finish(&self) -> u64 {
+    ///         7
+    ///     }
+    /// }
+    ///
+    /// type Weak = BuildHasherDefault<Constant>;
+    /// let map: TrashMap<u32, (), Weak> = (0..1000).map(|key| (key, ())).collect();
     /// assert_eq!((map.len(), map.reseeds()), (1000, 1));
     /// ```
     #[must_use]
