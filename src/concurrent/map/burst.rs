@@ -50,34 +50,32 @@ impl<'t, K: Eq + Hash, V, S: BuildHasher, G> Pinned<'t, ConcurrentMap<K, V, S>, 
         let home = |mixed| view.map.engine.segment(mixed, view.pin).home(mixed);
         let mut hashes = [0; BURST];
         let mut homes: [Group<'_, Ids>; BURST] = [home(0); BURST];
-        let mut candidates: [Option<Entry<'_, K, V>>; BURST] = [None; BURST];
-        let mut keys = keys.into_iter();
-        let (mut ahead, mut first) = (keys.clone(), 0);
+        let mut candidates: [Option<&'r (K, V)>; BURST] = [None; BURST];
+        let (mut keys, mut first) = (keys.into_iter(), 0);
         loop {
+            // Clones of an iterator over a slice make counted loops.
             let mut count = 0;
-            for (key, (hash, own)) in
-                ahead.by_ref().take(BURST).zip(hashes.iter_mut().zip(&mut homes))
-            {
-                *hash = mix(key.hash_with(hasher));
-                *own = home(*hash);
+            for ((mixed, own), key) in hashes.iter_mut().zip(&mut homes).zip(keys.clone()) {
+                *mixed = mix(key.hash_with(hasher));
+                *own = home(*mixed);
                 own.prefetch();
                 count += 1;
             }
             let probed = hashes[..count].iter().zip(&homes[..count]);
             for ((&mixed, home), candidate) in probed.clone().zip(&mut candidates) {
-                *candidate = home.first(mixed).map(|slot| view.entry(home.value(slot)));
-                candidate.inspect(|entry| Store::prefetch(entry.entry));
+                *candidate = home.first(mixed).map(|slot| view.entry(home.value(slot)).entry);
+                candidate.inspect(|entry| Store::prefetch(*entry));
             }
-            let found = probed.zip(&candidates[..count]);
-            for (at, (((&mixed, home), candidate), key)) in found.zip(&mut keys).enumerate() {
+            let lookups = probed.zip(&candidates).zip(keys.clone());
+            for (at, (((&mixed, home), candidate), key)) in lookups.enumerate() {
                 let found = match candidate {
-                    Some(entry) if key.key().equivalent(entry.key()) => Some(*entry),
+                    Some(entry) if key.key().equivalent(&entry.0) => Some(&entry.1),
                     None if !home.has_overflowed() => None,
-                    _ => view.find_further(mixed, key.key()),
+                    _ => view.find_further(mixed, key.key()).map(Entry::value),
                 };
-                each(first + at, found.map(Entry::value));
+                each(first + at, found);
             }
-            if count < BURST {
+            if count < BURST || keys.nth(BURST - 1).is_none() {
                 return;
             }
             first += BURST;

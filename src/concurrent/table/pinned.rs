@@ -95,12 +95,11 @@ where
     {
         let mut hashes = [0; BURST];
         let mut homes: [Group<'_, Inline<K, V>>; BURST] = [self.segment(0).home(0); BURST];
-        let mut keys = keys.into_iter();
-        let (mut ahead, mut first) = (keys.clone(), 0);
+        let (mut keys, mut first) = (keys.into_iter(), 0);
         loop {
+            // Clones of an iterator over a slice make counted loops.
             let mut count = 0;
-            let places = hashes.iter_mut().zip(&mut homes);
-            for (key, (own, home)) in ahead.by_ref().take(BURST).zip(places) {
+            for ((own, home), key) in hashes.iter_mut().zip(&mut homes).zip(keys.clone()) {
                 let hash = key.hash_with(&self.of.hasher);
                 let mixed = mix(hash);
                 (*own, *home) = (hash, self.segment(mixed).home(mixed));
@@ -108,8 +107,8 @@ where
                 home.prefetch_second();
                 count += 1;
             }
-            let probed = hashes[..count].iter().zip(&homes[..count]);
-            for (at, ((&hash, home), key)) in probed.zip(&mut keys).enumerate() {
+            let lookups = hashes.iter().zip(&homes).zip(keys.clone());
+            for (at, ((&hash, home), key)) in lookups.enumerate() {
                 let value = value_of(key.key());
                 let found = match home.first(hash).map(|slot| value(*home, slot)) {
                     Some(Some(value)) => Some(value),
@@ -118,7 +117,7 @@ where
                 };
                 each(first + at, found);
             }
-            if count < BURST {
+            if count < BURST || keys.nth(BURST - 1).is_none() {
                 return;
             }
             first += BURST;
