@@ -18,7 +18,7 @@
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     now: u64,
-    /// The time of the clock less that of the caller, modulo 2^64.
+    /// The time of the clock less the time of the caller, modulo 2^64.
     offset: u64,
     lifetime: u64,
     /// A time of the caller that is late by more than a lifetime, and the time of the clock when it

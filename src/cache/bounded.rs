@@ -172,8 +172,8 @@ impl<K, V, P, S, A: Allocator + Clone> BoundedCache<K, V, P, S, A> {
 }
 
 impl<K, V, P: Eviction, S, A: Allocator + Clone> BoundedCache<K, V, P, S, A> {
-    /// Creates a cache as [`with_parts`](BoundedCache::with_parts), whose memory is from `memory`,
-    /// but for that of the policy, which may be.
+    /// Creates a cache as [`with_parts`](BoundedCache::with_parts), whose entries are in `memory`.
+    /// The policy allocates its own memory.
     ///
     /// # Errors
     ///
@@ -204,7 +204,7 @@ impl<K, V, P: Eviction, S, A: Allocator + Clone> BoundedCache<K, V, P, S, A> {
         Ok(Self { entries, policy, hasher, equal_hashes: EQUAL_HASHES, statistics })
     }
 
-    /// Returns the number of bytes allocated, those of the policy included.
+    /// Returns the number of bytes allocated by the cache and its policy.
     #[must_use]
     pub fn allocation_size(&self) -> usize {
         self.entries.allocation_size() + self.policy.allocation_size()
@@ -288,7 +288,7 @@ where
         self.get_or_insert_with_hashed(self.hash_of(&key), key, make)
     }
 
-    /// Inserts or replaces the value of `key`. A new entry may evict another one.
+    /// Inserts or replaces the value of `key`. A new entry may evict the victim of the policy.
     ///
     /// If the cache is full and the policy has no victim, `evicted` is the new entry. Policies of
     /// this crate always have a victim.

@@ -32,12 +32,12 @@ pub struct Chains {
 ///     chains     ▸ 0: b, a         ▸ 2: f
 /// ```
 ///
-/// It is what the other structures of this crate are compared with: the route cache that Linux had
+/// The other structures of this crate are compared with it. It is the route cache that Linux had
 /// until 2012, with which the paper *TRASH* (2006) measures its trie (section 4.8: 32,768 and
 /// 131,072 buckets, an elasticity of 4 and of 8), the table of calls of Birrell and Nelson (1984),
-/// and that of Chandranmenon and Varghese (1995), section 3. A lookup follows a pointer for each
-/// entry that it examines: a cache line each, where a [`BoundedCache`](super::BoundedCache)
-/// compares twelve tags at once.
+/// and the table of calls of Chandranmenon and Varghese (1995), section 3. A lookup follows a
+/// pointer for each entry that it examines: a cache line each, where a
+/// [`BoundedCache`](super::BoundedCache) compares twelve tags at once.
 ///
 /// A new entry is the first of its chain. If the chain has its maximum length, the *elasticity*,
 /// the least recently used entry of the chain is evicted; otherwise, in a full cache, the victim of
@@ -156,7 +156,7 @@ impl<K, V, P: Eviction, S> ChainedCache<K, V, P, S> {
         Ok(Self { heads, slots, capacity, elasticity, policy, hasher, uses: 0, statistics })
     }
 
-    /// Returns the number of bytes allocated, those of the policy included.
+    /// Returns the number of bytes allocated by the cache and its policy.
     #[must_use]
     pub fn allocation_size(&self) -> usize {
         let heads = self.heads.capacity() * size_of::<OptIndex>();
@@ -375,7 +375,7 @@ impl<K: Eq + Hash, V, P: Eviction, S: BuildHasher> ChainedCache<K, V, P, S> {
         self.chain(hash).find(|slot| self.slots.get(*slot).is_some_and(is_it))
     }
 
-    /// Returns the hash of a key: that of a [`Prehashed`](crate::Prehashed).
+    /// Returns the hash of a key, for a [`Prehashed`](crate::Prehashed).
     #[must_use]
     pub fn hash_of<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
         self.hasher.hash_one(key)
@@ -422,7 +422,8 @@ impl<K: Eq + Hash, V, P: Eviction, S: BuildHasher> ChainedCache<K, V, P, S> {
         self.peek(key).is_some()
     }
 
-    /// Inserts or replaces the value of `key`. A new entry may evict another one.
+    /// Inserts or replaces the value of `key`. A new entry may evict the least recently used entry
+    /// of its chain, or the victim of the policy.
     ///
     /// If the cache is full and the policy has no victim, `evicted` is the new entry. Policies of
     /// this crate always have a victim.

@@ -232,9 +232,9 @@ impl<K, S> DuplicateFilter<K, S> {
 impl<K: Eq + Hash, S: BuildHasher> DuplicateFilter<K, S> {
     /// Returns the verdict on a packet with this sequence number, and records it if it is accepted.
     ///
-    /// The sequence numbers of a sender increase and do not wrap around. A `now` before that of an
-    /// earlier call counts as the latest time so far; but the second one that is earlier by more
-    /// than a lifetime sets the clock back, as does [`set_clock`](Self::set_clock).
+    /// The sequence numbers of a sender increase and do not wrap around. A `now` before the time of
+    /// an earlier call counts as the latest time so far; but the second `now` that is earlier by
+    /// more than a lifetime sets the clock back, as does [`set_clock`](Self::set_clock).
     pub fn accept(&mut self, sender: K, sequence: u64, now: Timestamp) -> CallVerdict {
         let hash = fold(self.senders.hash_of(&sender));
         self.accept_hashed(hash, sender, sequence, now)
@@ -246,9 +246,10 @@ impl<K: Eq, S> DuplicateFilter<K, S> {
     /// section 3 of Chandranmenon and Varghese: no hash is computed. See
     /// [`accept`](Self::accept).
     ///
-    /// All packets of a filter must carry an index, and those of a sender the same one: the state
-    /// of a sender is found by both. A lookup compares all senders that share an index: only for
-    /// senders that choose theirs at random, not for hostile ones.
+    /// All packets of a filter must carry an index, and all packets of a sender the same index: a
+    /// lookup finds the state of a sender by the sender and the index. A lookup compares all
+    /// senders that share an index: only for senders that choose theirs at random, not for hostile
+    /// ones.
     ///
     /// # Example
     ///

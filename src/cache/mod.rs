@@ -128,7 +128,7 @@ impl Statistics {
         }
     }
 
-    /// Counts an inserted entry, and an eviction if it evicted another one.
+    /// Counts an inserted entry, and an eviction if the insertion evicted an entry.
     #[inline]
     fn count_insertion(&mut self, is_eviction: bool) {
         self.insertions += 1;

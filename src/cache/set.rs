@@ -14,7 +14,7 @@
 //! 2. The ranks of the ways are the numbers below `WAYS`, each once.
 //! 3. Vacant ways have the last ranks. So an insertion always takes the way of the last rank, and
 //!    evicts its entry if there is one.
-//! 4. All entries have one generation: an insertion drops those of an older one.
+//! 4. All entries have one generation: an insertion drops the entries of an older generation.
 #![allow(unsafe_code)]
 
 use alloc::format;
@@ -26,8 +26,8 @@ use super::replacement::Replacement;
 use super::tag::{AtomicTag, Generation, Rank, Tag};
 use crate::invariant::{InvariantError, ensure};
 
-/// Up to 8 entries. `repr(C)` keeps the fields in the order of the picture: what a lookup reads
-/// first is in the first cache line.
+/// Up to 8 entries. `repr(C)` keeps the fields in the order of the picture: the tags, which a
+/// lookup reads first, are in the first cache line.
 #[repr(C)]
 pub(super) struct Set<K, V, const WAYS: usize> {
     /// Batch lookups share the set while they mark entries as referenced; hence atomic. Ranks are

@@ -31,7 +31,7 @@ pub(super) type Sets<K, V, const WAYS: usize, A> = Array<Set<K, V, WAYS>, A, tru
 /// | 4 | 12 bytes | 16 |
 /// | 8 | 4 bytes | 8 |
 ///
-/// # What an index can and cannot do
+/// # Effects of a wrong index
 ///
 /// Whole keys are compared: no index, be it wrong, hostile or [absent](SourceIndex::ABSENT), ever
 /// finds the value of another key. But a key that is used with two indices has two entries, which
@@ -391,7 +391,8 @@ impl<K: Eq, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WA
         value
     }
 
-    /// Inserts or replaces the value of `key`. A new entry evicts another one if its set is full.
+    /// Inserts or replaces the value of `key`. If the set is full, a new entry evicts an entry of
+    /// the set.
     #[inline]
     pub fn insert(&mut self, index: SourceIndex, key: K, value: V) -> Inserted<K, V> {
         let tag = self.tag_of(index);

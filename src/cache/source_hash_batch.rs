@@ -22,8 +22,8 @@ impl<K: Eq, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WA
     ///
     /// # Panics
     ///
-    /// If `indices` and `keys` differ in length, or `found` is shorter. What it has beyond the keys
-    /// is set to `None`.
+    /// If `indices` and `keys` differ in length, or `found` is shorter. Elements of `found` beyond
+    /// the keys are set to `None`.
     ///
     /// # Example
     ///
@@ -61,8 +61,8 @@ impl<K: Eq, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WA
     ///
     /// # Panics
     ///
-    /// If `indices` and `keys` differ in length, or `found` is shorter. What it has beyond the keys
-    /// is set to `None`.
+    /// If `indices` and `keys` differ in length, or `found` is shorter. Elements of `found` beyond
+    /// the keys are set to `None`.
     ///
     /// # Example
     ///

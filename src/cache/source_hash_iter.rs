@@ -12,7 +12,7 @@ use crate::memory::{Allocator, ArrayIterMut, Global};
 /// An iterator over the entries of a [`SourceHashCache`], in no particular order.
 pub struct SourceHashIter<'a, K, V, const WAYS: usize = 1, A: Allocator + Clone = Global> {
     cache: &'a SourceHashCache<K, V, WAYS, A>,
-    /// The ways that remain, those of one set after the other.
+    /// The ways that remain, set after set.
     ways: Range<usize>,
     /// The entries that remain.
     len: usize,
@@ -59,7 +59,7 @@ impl<K, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WAYS, 
         SourceHashIterMut { sets: self.sets.iter_mut(), entries: None, generation, len }
     }
 
-    /// Returns the entry of a way, those of one set after the other, if there is one.
+    /// Returns the entry of a way, counted set after set, if the way is occupied.
     fn entry_at(&self, way: usize) -> Option<(&K, &V)> {
         self.sets.get(way / WAYS).entry(way % WAYS, self.generation)
     }

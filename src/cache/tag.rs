@@ -110,7 +110,8 @@ impl Tag {
     }
 }
 
-/// The generation of a cache, which `clear` increments. Entries of another one are stale.
+/// The generation of a cache, which `clear` increments. Entries of a different generation are
+/// stale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Generation {
     number: u32,

@@ -20,7 +20,7 @@ where
     A: Allocator + Clone,
 {
     /// Looks up the values of several tags, with overlapping cache misses. Each lookup costs as
-    /// [`find`](Self::find). What `found` has beyond the tags is set to `None`.
+    /// [`find`](Self::find). Elements of `found` beyond the tags are set to `None`.
     ///
     /// # Panics
     ///

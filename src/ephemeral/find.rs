@@ -243,9 +243,9 @@ pub(super) type FoundEntry<T, V> = Found<Entry<T, V>>;
 
 impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     /// Returns the live binding of a tag, given its hash. Equal tags must have equal hashes: so a
-    /// store is used with the hashes of its hasher, or with those of the caller. At least their low
-    /// bits should be random: many bindings with equal hashes make lookups walk through the index,
-    /// and those of absent tags do so until [`clear`](Self::clear).
+    /// store takes either all hashes from its hasher, or all hashes from the caller. At least the
+    /// low bits of hashes should be random: many bindings with equal hashes make lookups walk
+    /// through the index, and lookups of absent tags walk it until [`clear`](Self::clear).
     ///
     /// # Example
     ///
@@ -406,7 +406,7 @@ impl<T: Eq, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     where
         Q: Equivalent<T> + ?Sized,
     {
-        // By value: what it refers to would be in memory.
+        // `move`: values captured by reference would be forced into memory.
         self.index.find(hash, move |sequence| {
             let found = self.ring.find(sequence)?;
             observer.entry();

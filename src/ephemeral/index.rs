@@ -10,9 +10,9 @@
 //!     location      │ distance from home: 3 bits │ group │ slot: 4 bits │
 //! ```
 //!
-//! Groups are dense, so those of a million bindings have 2 MB: they stay in caches when bindings do
-//! not. A lookup compares 15 tags at once. Meanwhile it prefetches the numbers of the group, whose
-//! address does not depend on the tags.
+//! Groups are dense, so the groups of a million bindings have 2 MB: they stay in caches when
+//! bindings do not. A lookup compares 15 tags at once. Before the comparison it prefetches the
+//! numbers of the group, whose address does not depend on the tags.
 //!
 //! A binding whose home group is full is in the next group that is not. The overflow count of a
 //! group is the number of bindings that have passed it; a lookup goes on while it is not 0. A
@@ -140,7 +140,7 @@ impl<A: Allocator> Index<A> {
     /// Returns the first place of the home group of a mixed hash.
     #[inline(always)]
     fn home_of(&self, mixed: u64) -> usize {
-        // The highest bits are those of the tag.
+        // The tag is in the highest bits.
         self.start((mixed >> 24 << GROUP.trailing_zeros()) as usize)
     }
 
@@ -151,7 +151,7 @@ impl<A: Allocator> Index<A> {
         place & (self.tags.len() - 1)
     }
 
-    /// Returns the first place of the group `by` groups before another one.
+    /// Returns the first place of the group `by` groups before the group at `start`.
     fn group_before(&self, start: usize, by: usize) -> usize {
         self.start(start.wrapping_sub(by * GROUP))
     }
@@ -362,8 +362,8 @@ impl<A: Allocator> Index<A> {
         starts.map(|start| SLOTS - self.free(start).count()).sum()
     }
 
-    /// Checks that the overflow counts are those of bindings at these locations, for tests.
-    /// Bindings that were far away may still be counted.
+    /// Checks that the overflow counts match bindings at these locations, for tests. Bindings that
+    /// were far away may still be counted.
     pub(super) fn are_passed(&self, locations: impl Iterator<Item = Location>) -> bool {
         let groups = self.tags.len() / GROUP;
         let mut passed = Vec::from_iter((0..groups).map(|_| 0_usize));

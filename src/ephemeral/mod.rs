@@ -32,9 +32,9 @@
 //!
 //! # Removal
 //!
-//! A removal frees the slot of the index. What remains in the ring is a vacant slot with the expiry
-//! time, to which nothing leads. The next creation takes the slot, and its sequence number,
-//! for a binding that expires later than those around it:
+//! A removal frees the slot of the index. In the ring remains a vacant slot with the expiry time,
+//! which no index slot refers to. The next creation takes the slot, and its sequence number, for a
+//! binding that expires later than those around it:
 //!
 //! ```text
 //!     slot        40     41     42     43     44           expires one after the other:
@@ -47,11 +47,11 @@
 //! So an expired binding waits for an older slot: it is not found any more, but its slot is not
 //! free. To bound that, a slot is reused for three sixteenths of a lifetime after it was appended
 //! to the ring at most, and for one sixteenth at least. Expired bindings are found from the front
-//! of the ring, by a binary search with that tolerance: the longest wait is six sixteenths.
-//! What is removed later leaves a slot that is vacant until its lifetime ends, or until it is at
-//! the front. With `n` handshakes open at a time, each of which completes within a sixteenth of a
-//! lifetime, and any number of them one after the other, the ring has up to about `16 n` slots for
-//! them.
+//! of the ring, by a binary search with that tolerance: the longest wait is six sixteenths. A
+//! binding that is removed later leaves a slot that is vacant until its lifetime ends, or until the
+//! slot is at the front. With `n` handshakes open at a time, each of which completes within a
+//! sixteenth of a lifetime, and any number of them one after the other, the ring has up to about
+//! `16 n` slots for them.
 //!
 //! # Invariants
 //!

@@ -20,7 +20,8 @@ where
     S: BuildHasher,
     A: Allocator + Clone,
 {
-    /// Removes the live binding of a tag and returns its value: what it stood for is complete.
+    /// Removes the live binding of a tag and returns its value, for example when a handshake is
+    /// complete.
     ///
     /// If its slot was appended to the ring within the last sixteenth of a lifetime, a creation
     /// takes it, unless that is in the tick of the removed one. If three sixteenths have passed, it
@@ -71,9 +72,9 @@ where
         self.extract_if(now, |tag, value| !keep(tag, value)).for_each(drop);
     }
 
-    /// Returns an iterator that removes the live bindings for which `is_removed` returns true,
-    /// those of older slots first. Bindings that it has not visited when it is dropped stay, and so
-    /// do those that were created with a hash of the caller: see
+    /// Returns an iterator that removes the live bindings for which `is_removed` returns true, in
+    /// the order of their slots, oldest first. Bindings that it has not visited when it is dropped
+    /// stay, and so do those that were created with a hash of the caller: see
     /// [`extract_if_hashed`](Self::extract_if_hashed). O(capacity) if it is run to its end.
     ///
     /// # Example

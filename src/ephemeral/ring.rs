@@ -87,8 +87,8 @@ impl Times {
     }
 }
 
-/// A slot of 24 bytes for bodies of 16, as the word counts of the paper imply. What a lookup reads
-/// comes first, to share a cache line.
+/// A slot of 24 bytes for bodies of 16, as the word counts of the paper imply. The times and the
+/// tag, which a lookup reads, come first, to share a cache line.
 #[repr(C)]
 struct Slot<B> {
     times: Times,
@@ -296,7 +296,7 @@ impl<B, A: Allocator> Ring<B, A> {
     }
 
     /// Drops the bodies of up to `budget` expired entries, oldest first, after a call of `unlink`
-    /// with the link of each, and that of an entry whose turn is soon. Returns their number.
+    /// with the link of each, and the link of an entry that is due soon. Returns their number.
     #[inline]
     pub(super) fn reclaim(&mut self, budget: usize, mut unlink: impl FnMut(u32, u32)) -> usize {
         let mut dropped = 0;

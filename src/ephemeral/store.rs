@@ -24,11 +24,11 @@ pub(super) const RECLAIMED_PER_CREATION: usize = 2;
 /// Lookups, reads and writes never extend the life of a binding. When all bindings are live, no
 /// other is created until the oldest one expires.
 ///
-/// Time is an argument. A timestamp earlier than that of the last creation, removal, attempt of
-/// one, or cleaning counts as that. If one of these has a wrong time far in the future, all
-/// bindings expire; the second one whose time is earlier by more than a lifetime sets the clock
-/// back, so time goes on from there. After a clock was set back by less, or if lookups are all that
-/// is called, tell the store: [`set_clock`](Self::set_clock).
+/// Time is an argument. A timestamp before the last creation, removal, attempt of one, or cleaning
+/// counts as the time of that call. If such a call has a wrong time far in the future, all bindings
+/// expire; the second call whose time is earlier by more than a lifetime sets the clock back, so
+/// time goes on from there. After a clock was set back by less, or if lookups are all that is
+/// called, tell the store: [`set_clock`](Self::set_clock).
 ///
 /// Tags are hashed by `S`, which is keyed by default: an attacker cannot choose tags of one group.
 /// To keep their tags secret from each other is up to the users, who draw 64 bits at random.
@@ -143,7 +143,7 @@ impl<T, V, A: Allocator + Clone> EphemeralStore<T, V, DefaultHashBuilder, A> {
     ///
     /// # Errors
     ///
-    /// Those of [`new`](EphemeralStore::new).
+    /// As [`new`](EphemeralStore::new).
     ///
     /// # Example
     ///
@@ -168,7 +168,7 @@ impl<T, V, S> EphemeralStore<T, V, S> {
     ///
     /// # Errors
     ///
-    /// Those of [`new`](EphemeralStore::new).
+    /// As [`new`](EphemeralStore::new).
     ///
     /// # Example
     ///
@@ -194,7 +194,7 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     ///
     /// # Errors
     ///
-    /// Those of [`new`](EphemeralStore::new).
+    /// As [`new`](EphemeralStore::new).
     ///
     /// # Example
     ///
@@ -450,7 +450,8 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     }
 }
 
-/// Removes the binding with a link from the index, and prefetches the group of another one.
+/// Removes the binding with a link from the index, and prefetches the group of the binding with the
+/// link `soon`.
 #[inline(always)]
 fn unlink<A: Allocator>(index: &mut Index<A>, link: u32, soon: u32) {
     index.remove(Location::from_link(link));

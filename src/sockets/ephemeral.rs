@@ -44,9 +44,9 @@ impl<A: Allocator> Cursors<A> {
     /// Returns the next free port for the destination with this hash, and advances its cursor.
     ///
     /// The range has passed [`check`]. `random` returns the initial value of each cursor. `taken`
-    /// returns the ports in use, of the block that has this port; `is_free` returns whether another
-    /// one is free. One search calls `taken` once for each block, at most, and once more for that
-    /// of the first port.
+    /// returns the ports in use in the block of a port; `is_free` returns whether a port outside of
+    /// that set is free. A search calls `taken` at most once for each block, and once more for the
+    /// block of the first port.
     pub(super) fn next<C>(
         &mut self,
         hash: u64,

@@ -224,8 +224,8 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     /// # Errors
     ///
     /// [`NotFound`](SocketError::NotFound) if no bound socket has this name,
-    /// [`OtherAddress`](SocketError::OtherAddress) if it is bound to another address, port or
-    /// protocol than that of the packet; and as [`connect`](Self::connect), but for the limit. The
+    /// [`OtherAddress`](SocketError::OtherAddress) if it is bound to an address, port or protocol
+    /// that the packet does not have; and as [`connect`](Self::connect), but for the limit. The
     /// socket remains bound.
     ///
     /// # Example

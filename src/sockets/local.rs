@@ -46,8 +46,8 @@ impl Local {
 
     /// Creates a local address with all ports.
     ///
-    /// It is for sockets that get the packets that match no other socket, such as that of a
-    /// transparent proxy, and for protocols without ports.
+    /// It serves a transparent proxy, whose socket gets the packets that match no other socket, and
+    /// protocols without ports.
     #[must_use]
     pub fn all_ports(address: IpAddr, protocol: u8) -> Self {
         Self { scope: Scope::new(address), port: None, protocol }
@@ -296,7 +296,7 @@ impl LocalWords {
         Self { header, address: [(address >> 64) as u64, address as u64] }
     }
 
-    /// Returns whether a header is that of an address of IPv4.
+    /// Returns whether a header has the kind of a single IPv4 address.
     pub(super) const fn is_v4(header: u64) -> bool {
         header >> 32 & 7 == V4
     }

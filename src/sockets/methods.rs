@@ -188,11 +188,12 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     /// as a dual-stack socket would mistake it for an IPv4 packet.
     ///
     /// With a hash at hand, pass a [`Prehashed`](crate::Prehashed), here and to the methods below:
-    /// that of the packet by the hasher of the table ([`hash_of`](Self::hash_of)), or else its
-    /// connection may be missed. Only connections are found by it: bound sockets and ports are
-    /// hashed by the table, and so is what is inserted or removed. To use the hash that a network
-    /// card delivers, give the table the hasher [`Rss`](crate::hash::Rss), which computes the same.
-    /// Then ephemeral ports can be predicted by those who have the key of the card.
+    /// the packet with its hash by the hasher of the table ([`hash_of`](Self::hash_of)). With a
+    /// different hash, the lookup may miss a connection. The hash finds connections only: the table
+    /// hashes bound sockets and ports itself, and all keys that it inserts or removes. To use the
+    /// hash that a network card delivers, give the table the hasher [`Rss`](crate::hash::Rss),
+    /// which computes the same. Then ephemeral ports can be predicted by those who have the key of
+    /// the card.
     ///
     /// # Example
     ///
@@ -236,7 +237,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         lookup_bound_mut(listeners, hasher, packet.key())
     }
 
-    /// Returns the hash of a packet: that of a [`Prehashed`](crate::Prehashed).
+    /// Returns the hash of a packet, for a [`Prehashed`](crate::Prehashed).
     #[inline]
     #[must_use]
     pub fn hash_of(&self, packet: &FlowKey) -> u64 {

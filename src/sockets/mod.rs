@@ -34,12 +34,12 @@
 //! | bound to another address | yes | yes | yes |
 //! | a connection at an address covered | no | if both have any | if both have any |
 //!
-//! What is said of TCP holds for DCCP and SCTP, and what is said of UDP for all other protocols. A
-//! connection has the reuse of the socket that it was bound as, or else that of the bound socket at
-//! its port when it was inserted: that of its listener. Otherwise it has none, and its port is in
-//! use.
+//! The rules of TCP hold for DCCP and SCTP, the rules of UDP for all other protocols. A connection
+//! that was bound keeps the reuse of the bound socket. Any other connection takes the reuse of its
+//! listener: the bound socket at its port at the time of the insertion. Without a listener, a
+//! connection allows no reuse, and its port is in use.
 //!
-//! The rules are close to those of Linux and BSD, and the same as of none of them:
+//! The rules are close to the rules of Linux and BSD, and equal to neither:
 //!
 //! | | here | Linux | BSD |
 //! |---|---|---|---|
@@ -80,17 +80,17 @@
 //!
 //! # Cost
 //!
-//! An IPv4 connection takes a [`TrashMap`] entry of 14 bytes and the socket. What `bind` needs to
-//! find a port in use is an index of sets of ports, each of 512 ports at an address: an entry of
-//! 112 bytes for each set; and a count for ports of several sockets. Connections from ports of
-//! 32,768 or more, and from a range of ephemeral ports or above it, are in one more set for each
-//! remote socket.
+//! An IPv4 connection takes a [`TrashMap`] entry of 14 bytes and the socket. For `bind`, an index
+//! finds the ports in use. It has sets of 512 ports at an address, with an entry of 112 bytes for
+//! each set, and a count for each port of several sockets. Connections from ports of 32,768 or
+//! more, and from a range of ephemeral ports or above it, are in one more set for each remote
+//! socket.
 //!
 //! A search for a free port looks up each of the sets that are in the way once for 512 ports, if
 //! need be all. Lookups of the longest search among the 28,232 ports from 32,768 on, which examines
 //! 56 blocks, and one of them twice:
 //!
-//! | what is in the way | lookups |
+//! | sockets in the way | lookups |
 //! |---|--:|
 //! | connections to one remote socket | 57 |
 //! | these, and sockets bound to the address, to any of its version, and to any | 228 |

@@ -27,7 +27,7 @@ pub enum Name {
     Queued {
         /// The connection, as in [`Name::Connected`].
         key: FlowKey,
-        /// As that of a bound socket.
+        /// Distinguishes the sockets queued there. Unique in a table, and never reused.
         id: u64,
     },
 }

@@ -15,11 +15,11 @@
 //! | `Remote` | connections | their local address and their remote socket |
 //!
 //! - **P1** No block is empty, and no count is zero. A port with a count is in its block.
-//! - **P2** All uses but `Remote` have a port as often as there are such sockets: of connections
-//!   those of the maps and those that are queued. A connection's port at an address is once more at
-//!   any address of that version. A count of `recent` belongs to a port that is in a block.
-//! - **P3** Each port of `Remote` is that of a connection of the maps. The other way round, a
-//!   connection has its port there if that is 32,768 or more, or was in the range of
+//! - **P2** All uses but `Remote` have a port as often as there are such sockets. The connections
+//!   of the maps and the queued connections both count. A connection's port at an address is once
+//!   more at any address of that version. A count of `recent` belongs to a port that is in a block.
+//! - **P3** Each port of `Remote` is the local port of a connection in the maps. The other way
+//!   round, a connection has its port there if that is 32,768 or more, or was in the range of
 //!   [`Ports::track`], and there was memory; or since a search came across it.
 
 use alloc::vec::Vec;
@@ -377,7 +377,7 @@ impl<S: BuildHasher, A: Allocator + Clone> Ports<S, A> {
         local.scopes_of_connections().any(contains)
     }
 
-    /// The ports of a block, that of the port of `local`, that connections have at its address.
+    /// The ports that connections have at the address of `local`, in the block of its port.
     #[inline]
     fn connected(&self, local: &Local) -> Block {
         let at = |scope| {
@@ -386,13 +386,13 @@ impl<S: BuildHasher, A: Allocator + Clone> Ports<S, A> {
         local.scopes_of_connections().fold(Block::EMPTY, |block, scope| block | at(scope))
     }
 
-    /// The ports of a block, that of the port of `local`, that no new socket can be bound to.
+    /// The ports that no new socket can be bound to, in the block of the port of `local`.
     #[inline]
     pub(super) fn taken(&self, local: &Local) -> Block {
         self.taken_by_bound(local) | self.connected(local)
     }
 
-    /// The ports of a block, that of the port of `local`, that bound sockets have at its address.
+    /// The ports that bound sockets have at the address of `local`, in the block of its port.
     #[inline]
     pub(super) fn taken_by_bound(&self, local: &Local) -> Block {
         let bound = |scope| self.block_of(Use::Bound, local, scope);
@@ -405,8 +405,8 @@ impl<S: BuildHasher, A: Allocator + Clone> Ports<S, A> {
             }
     }
 
-    /// The local ports of a block, that of the port of `key`, that connections to its remote socket
-    /// are known to have.
+    /// The local ports that connections to the remote socket of `key` are known to have, in the
+    /// block of its local port.
     #[inline]
     pub(super) fn taken_to(&self, key: &FlowKey) -> Block {
         self.block(PortKey::to_remote(key))

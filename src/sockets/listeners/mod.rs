@@ -10,12 +10,12 @@
 //!     queues     (connection) ─▸ ■ ⇄ □
 //! ```
 //!
-//! The sockets of a port are one list, in which those of one local address are neighbours, in the
-//! order in which they were bound: a *part* has several if they are a group.
+//! The sockets of a port are one list. A *part* of the list is the run of sockets of one local
+//! address, in the order in which they were bound: one socket, or a group.
 //!
 //! A lookup probes `ports`, and `addressed` if sockets are bound to several single addresses at the
-//! port. So the number of bound sockets does not matter. If there are sockets of all ports, what is
-//! not found is looked up again in the same way.
+//! port. So the number of bound sockets does not matter. If the table has sockets of all ports, a
+//! packet that matches no socket of its port takes a second lookup of the same kind.
 //!
 //! - **L1** Each socket is in the part of its place, and in no other; no part is empty. The links
 //!   of a list are inverse to each other.
