@@ -61,7 +61,7 @@
 //! - A [`Prehashed`] key, with a hash that is known already, is accepted wherever a
 //!   borrowed key is.
 //! - A structure with a bound needs its capacity, so it has no `Default`. It returns the entries
-//!   that it evicts, and refuses what it cannot store.
+//!   that it evicts, and refuses the entries that it cannot store.
 //! - Structures that threads share are used through a pin, such as [`ConcurrentMap::pin`].
 //! - Errors implement [`core::error::Error`]. An error that returns a value has the field
 //!   `refused`.
@@ -85,7 +85,7 @@
 //! - **Binding needs the ports in use.** A [`SocketTable`] takes 1.3 to 1.6 times as long as a map
 //!   to open and close a connection; lookups take as long.
 //! - **An index from the packet is a hint.** Flows with the same index in a [`SourceHashCache`]
-//!   evict each other, and a flow with two indices has two entries: use it for what can be
+//!   evict each other, and a flow with two indices has two entries: use it for state that can be
 //!   recomputed.
 //! - **Ephemeral state cannot be kept.** A full [`EphemeralStore`] refuses new bindings until old
 //!   ones expire or are removed. Creation takes a third to two thirds of the time of a hash table

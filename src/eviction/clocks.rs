@@ -143,8 +143,8 @@ impl<const N: usize, A: Allocator + Clone> Clocks<N, A> {
         }
     }
 
-    /// Changes the upper levels after a slot of a word has left a set, which may be empty in that
-    /// word, and is in another one, which may have been.
+    /// Changes the upper levels after a slot of a word has moved from the set `before` to `set`. In
+    /// that word, `before` may be empty now, and `set` may have been empty.
     #[inline(never)]
     fn change_above(
         &mut self,

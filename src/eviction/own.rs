@@ -42,7 +42,7 @@ pub trait OwnPolicy {
     fn for_upcoming(&mut self, most: usize, each: impl FnMut(usize, u32));
 }
 
-/// No policy: the type for those of callers.
+/// No policy: the type that stands for policies of callers.
 #[derive(Debug)]
 pub(super) enum Foreign {}
 

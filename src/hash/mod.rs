@@ -75,7 +75,7 @@ impl DefaultHashBuilder {
         Self(RandomState::with_seeds(a, b, c, d))
     }
 
-    /// A seed that is as hard to guess as the hash of a key, and as what [`Self::new`] draws, which
+    /// A seed that is as hard to guess as the hash of a key, and as a seed of [`Self::new`], which
     /// without an operating system is not hard. For tables that replace the hash of their caller,
     /// whose hasher is given keys only: it may refuse all else.
     pub(crate) fn derived(hash_of_a_key: u64) -> Self {

@@ -21,9 +21,9 @@
 //!
 //! A method that takes an owned key, such as `insert` and `entry`, takes exactly a `K`, as in
 //! `std`. A generic parameter there would break `insert("a".into(), 1)` and conversions such as
-//! that of `&String` to `&str`. With a hash at hand, an insertion starts from the borrowed key,
-//! which is cloned only if it is new: [`TrashMap::entry_ref`](crate::TrashMap::entry_ref), and the
-//! methods of other structures that look a key up and insert it if it is absent.
+//! `&String` to `&str`. With a hash at hand, an insertion starts from the borrowed key, which is
+//! cloned only if it is new: [`TrashMap::entry_ref`](crate::TrashMap::entry_ref), and the methods
+//! of other structures that look a key up and insert it if it is absent.
 
 use core::hash::{BuildHasher, Hash};
 
@@ -31,8 +31,8 @@ use equivalent::Equivalent;
 
 /// A key with its hash by the hasher of the structure that it is for.
 ///
-/// The hash is that of `hash_of` of the structure or of its `hasher()`. With another hash the key
-/// is not found, and an insertion may have it twice. All 64 bits count: see
+/// The hash is the result of `hash_of` of the structure, or of its `hasher()`. With another hash
+/// the key is not found, and an insertion may have it twice. All 64 bits count: see
 /// [`trash`](crate::trash#hashes). To use the hash that a network card delivers, give the structure
 /// the hasher [`Rss`](crate::hash::Rss).
 ///

@@ -22,7 +22,7 @@ use core::str::FromStr;
 
 use crate::key::prefix::{Prefix, PrefixError};
 
-/// An address prefix of IPv4 or IPv6. Those of IPv4 come first in order.
+/// An address prefix of IPv4 or IPv6. Prefixes of IPv4 sort before prefixes of IPv6.
 ///
 /// # Example
 ///

@@ -62,8 +62,8 @@ impl Direction {
 /// `key.reversed().normalized()` equals `key.normalized()` but for the direction, which is
 /// opposite, and `key.reversed().reversed()` equals `key`. If the direction is forward, the
 /// normalised key equals `key`, otherwise `key.reversed()`: so a key can be told from both. If an
-/// implementation violates this, or the contract of `Eq` and `Hash`, a packet may find no flow or
-/// another one; nothing worse.
+/// implementation violates this, or the contract of `Eq` and `Hash`, a packet may find no flow, or
+/// the flow of a different key; nothing worse.
 ///
 /// # Example
 ///
@@ -99,7 +99,7 @@ pub trait FlowName: Clone + Eq + Hash {
         self.clone()
     }
 
-    /// Whether this key, of a record, is equal to that of a packet: in as few loads as possible.
+    /// Whether this key, of a record, is equal to the key of a packet: in as few loads as possible.
     #[doc(hidden)]
     #[inline]
     fn is_same(&self, key: &Self) -> bool {

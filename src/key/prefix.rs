@@ -208,7 +208,7 @@ impl<A: Address> Prefix<A> {
 
     /// Returns the next prefix of the same length, if `top` covers it.
     fn next_below(&self, top: &Self) -> Option<Self> {
-        // Adds one to the bits after those of `top`: the last zero becomes a one.
+        // Adds one to the bits after the bits of `top`: the last zero becomes a one.
         let mut len = self.len();
         while len > top.len() && self.address.window(len - 1) >> 63 != 0 {
             len -= 1;

@@ -23,9 +23,9 @@
 //!
 //! `n.slen` is the maximum of `K::BITS - n.end` and of the longest suffixes of its children. The
 //! former is the longest suffix that stays within a slot: `slen` never falls below it, so
-//! insertions and removals of leaves that span one slot only do not update the nodes above. This
-//! lower bound of a node is less than that of its parent, so only leaves count for the parent,
-//! however the nodes in between are resized.
+//! insertions and removals of leaves that span one slot only do not update the nodes above. A node
+//! has a smaller lower bound than its parent, so only leaves count for the parent, however the
+//! nodes in between are resized.
 //!
 //! # Cost
 //!
@@ -33,7 +33,7 @@
 //! each node that had its `slen` from the removed leaf scans its slots for the second longest. A
 //! suffix that is `s` bits longer than a slot is in a slot whose index is a multiple of `2^s`, so
 //! the stride of the scan grows with the longest suffix found. At worst it reads half of the slots,
-//! those of the root included; a leaf that is not the longest of its node needs no scan at all.
+//! also in the root; a leaf that is not the longest of its node needs no scan at all.
 //!
 //! After Linux, `net/ipv4/fib_trie.c`, `node_push_suffix` and `node_pull_suffix`. Difference: the
 //! kernel pulls while the removed leaf is still in its slot, finds it again, and leaves `slen` as

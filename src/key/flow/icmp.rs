@@ -8,8 +8,8 @@
 //! ```
 //!
 //! So a query and its answer are one flow, and each error, redirect or advertisement belongs to a
-//! flow of its type and code. A `dport` of `type * 256 + code` is what NetFlow, nfdump and
-//! softflowd have; the identifier keeps sessions of queries apart, as RFC 5508 and Linux do.
+//! flow of its type and code. NetFlow, nfdump and softflowd also write `type * 256 + code` as the
+//! `dport`; the identifier keeps sessions of queries apart, as RFC 5508 and Linux do.
 
 use core::net::IpAddr;
 

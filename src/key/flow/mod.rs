@@ -211,7 +211,7 @@ impl<A: BitString> Hash for FourTuple<A> {
 
 /// A pair of sockets and their protocol, which identify one direction of a flow.
 ///
-/// Ports are 0 where the protocol has none; those of ICMP are from [`FlowKey::icmp`].
+/// Ports are 0 if the protocol has no ports; ICMP messages have the ports of [`FlowKey::icmp`].
 ///
 /// # Example
 ///
@@ -230,7 +230,7 @@ impl<A: BitString> Hash for FourTuple<A> {
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-// That of IPv4 is accessed in words.
+// A tuple of IPv4 is accessed in words.
 #[repr(C)]
 pub struct FiveTuple<A> {
     /// Source address.
@@ -304,7 +304,7 @@ impl<A: BitString> Hash for FiveTuple<A> {
         if A::BITS != 32 {
             return hash_words(self, None, state);
         }
-        // The same, with the ports as they are compared.
+        // As `hash_words`, with the ports as they are compared.
         let rest = u64::from(ports(self).rotate_left(16)) << 32 | u64::from(self.protocol) << 24;
         let addresses = match A::OCTETS {
             Some(octets) => octets.addresses(self),
@@ -442,7 +442,7 @@ impl PartialEq for FlowKey {
     }
 }
 
-/// One bit for the version, then the five-tuple; that of IPv4 is padded with zeros.
+/// One bit for the version, then the five-tuple; a tuple of IPv4 is padded with zeros.
 impl BitString for FlowKey {
     const BITS: u32 = Version::BITS + FiveTuple::<Ipv6Addr>::BITS;
 

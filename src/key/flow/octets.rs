@@ -39,7 +39,7 @@ impl<A: Copy> Octets<A> {
         unsafe { bytes.wrapping_add(8).cast::<u32>().read_unaligned() }
     }
 
-    /// Whether a tuple in memory is equal to another one, which is in registers.
+    /// Whether a tuple in memory is equal to a tuple in registers.
     #[inline(always)]
     pub(super) fn are_equal(self, stored: &FiveTuple<A>, tuple: &FiveTuple<A>) -> bool {
         self.word(stored) == self.word(tuple)

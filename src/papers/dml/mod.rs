@@ -3,8 +3,8 @@
 //! A stack locates these ranges one layer after the other: the IP header contains the end of IP, so
 //! TCP is parsed only then, and so on up to the application. Each layer sums, decrypts or copies
 //! its own bytes, and they pass through the CPU once for each. If the packet lists up front which
-//! bytes are checksummed, where the application data is and what its destination is, one loop can
-//! do all of it: *integrated layer processing*.
+//! bytes are checksummed, where the application data is and where it goes, one loop can do all of
+//! it: *integrated layer processing*.
 //!
 //! # How regions move
 //!
@@ -67,8 +67,8 @@
 //! - Whatever headers are pushed, a region contains the bytes that its layer added.
 //! - A region of a `DmlHeader` ends within the packet it was parsed with. Offsets and lengths are
 //!   added in 64 bits.
-//! - Regions may be empty, be in any order, and overlap, even those of one kind: nested layers sum
-//!   some bytes twice. Only [`Receiver::receive`] rejects overlapping data, which it would copy
+//! - Regions may be empty, be in any order, and overlap, even regions of one kind: nested layers
+//!   sum some bytes twice. Only [`Receiver::receive`] rejects overlapping data, which it would copy
 //!   twice.
 //! - A failed operation changes nothing: no region is added or moved, no byte is written.
 //!

@@ -109,7 +109,7 @@ impl Scheduler {
     /// Creates a scheduler with the maximum number of threads, the `whole` that shares are parts
     /// of, the cost of a switch, and the policy.
     ///
-    /// The cost of a switch is for the [account](Self::account); thresholds use that of the
+    /// The cost of a switch is for the [account](Self::account); thresholds use the cost of the
     /// throttle, which should be equal.
     ///
     /// # Errors

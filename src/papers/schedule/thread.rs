@@ -92,8 +92,8 @@ impl ThreadConfig {
 
     /// Makes the thread one that polls: the length of its input queue is not known, so only its
     /// timeout makes it active, and no threshold. The timeout is the time between the end of a poll
-    /// and the next poll, even if the thread had no output slots in between; it is zero until it
-    /// is [set](super::Scheduler::set_timeout). It replaces that of
+    /// and the next poll, even if the thread had no output slots in between; it is zero until it is
+    /// [set](super::Scheduler::set_timeout). It replaces the timeout of
     /// [`with_timeout`](Self::with_timeout).
     ///
     /// Paper: Qie et al., sections 3.2 and 4.2: the estimator of an input queue determines the

@@ -250,8 +250,8 @@ impl<K: BitString, V> LcTrieMap<K, V> {
 
     /// Retains the entries for which `keep` returns true, in the order of the keys.
     ///
-    /// Allocates 4 bytes for each removed key meanwhile. If `keep` panics, no key is removed; if
-    /// the drop of a value does, some that it has rejected stay.
+    /// Allocates 4 bytes for each removed key until it returns. If `keep` panics, no key is
+    /// removed; if the drop of a value does, some that it has rejected stay.
     ///
     /// # Example
     ///
@@ -328,7 +328,7 @@ impl<K: BitString, V> LcTrieMap<K, V> {
     }
 
     /// Iterates over the keys within `range` and their values, in order. A range whose start is
-    /// above its end is empty; that of a `BTreeMap` panics.
+    /// above its end is empty; a `BTreeMap` panics for such a range.
     ///
     /// # Example
     ///
@@ -369,7 +369,7 @@ impl<K: BitString, V> LcTrieMap<K, V> {
     }
 
     /// Frees the memory of removed keys and unused capacity. The shape of the trie stays. O(slots);
-    /// allocates 4 bytes per slot of the slabs meanwhile, free ones included.
+    /// allocates 4 bytes per slot of the slabs, used or free, until it returns.
     ///
     /// # Example
     ///

@@ -12,18 +12,18 @@
 //! the nodes that keep it short.
 //!
 //! [`LcRouteTable`] is the reference structure: safe, small, and written to be read. It serves to
-//! study the structure, or as a reference model for another one; [`RouteTable`](crate::RouteTable)
-//! is the one for production.
+//! study the structure, or as a reference model in tests of other route tables;
+//! [`RouteTable`](crate::RouteTable) is the table for production.
 //!
 //! # Cost
 //!
 //! On the Internet's routes of 2025, 900 thousand IPv4 routes at 840 thousand addresses, a lookup
-//! of an address within a route visits 2.4 nodes and one leaf; that of a random address, which may
-//! backtrack several times, visits 5.9 nodes and 1.6 leaves. With 160 thousand IPv6 routes, whose
-//! first bits are all alike, it visits 5.7 nodes. Each address has a list, which is an allocation,
-//! though most have a single route. Occasionally an update doubles or halves the root, and then
-//! reads every leaf and its list: a tenth of a second and more on such a table. This pause is the
-//! paper's; `RouteTable` has none.
+//! of an address within a route visits 2.4 nodes and one leaf; a lookup of a random address, which
+//! may backtrack several times, visits 5.9 nodes and 1.6 leaves. With 160 thousand IPv6 routes,
+//! whose first bits are all alike, it visits 5.7 nodes. Each address has a list, which is an
+//! allocation, though most have a single route. Occasionally an update doubles or halves the root,
+//! and then reads every leaf and its list: a tenth of a second and more on such a table. This pause
+//! is the paper's; `RouteTable` has none.
 //!
 //! # Papers
 //!
@@ -79,7 +79,7 @@ impl<V> Suffixes<Aliases<V>> for Slen {
 /// | `iter` | a step in the list, or to the next leaf |
 /// | `len` | O(1) |
 ///
-/// Paper: Olsson and Nilsson, *TRASH*, section 2, for the trie; matching is that of Linux.
+/// Paper: Olsson and Nilsson, *TRASH*, section 2, for the trie; routes match as in Linux.
 ///
 /// # Example
 ///

@@ -100,7 +100,7 @@ pub struct Path {
 
 impl Path {
     /// Creates the configuration of a path with this thread and this capacity of both queues, which
-    /// leads nowhere: its function consumes all packets. The capacities replace those of
+    /// leads nowhere: its function consumes all packets. The capacities replace the capacities of
     /// [`with_buffers`](ThreadConfig::with_buffers).
     #[must_use]
     pub const fn new(thread: ThreadConfig, capacity: usize) -> Self {

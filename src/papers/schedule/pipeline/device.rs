@@ -53,8 +53,8 @@ pub trait Device {
     fn length(&self, packet: &Self::Packet) -> u64;
 
     /// Called after a poll that has found no packet. Returns the time to charge the thread in
-    /// addition to that which has passed: zero, or that of the switch, which no packet needed. Its
-    /// share is charged, and not the account.
+    /// addition to the time that has passed: zero, or the time of the switch, which no packet
+    /// needed. The time is charged to the share of the thread, and not to the account.
     fn empty_poll(&mut self, input: usize) -> Duration {
         let _ = input;
         Duration::ZERO

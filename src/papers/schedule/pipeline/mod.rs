@@ -12,8 +12,8 @@
 //!                                           used; measures it, and updates all occupancies
 //! ```
 //!
-//! The [`Pipeline`] owns the queues and the scheduler. The [`Device`] of the caller has what they
-//! work on: cards, functions, links and the clock, which may be simulated.
+//! The [`Pipeline`] owns the queues and the scheduler. The [`Device`] of the caller has the cards,
+//! functions, links and the clock, which may be simulated.
 //!
 //! # Guarantees
 //!
