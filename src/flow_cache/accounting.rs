@@ -28,8 +28,8 @@ pub(super) struct Accounting<P, A: Allocator + Clone> {
     pub(super) evictions: u32,
     /// Flows that were examined for evictions since some were prefetched.
     pub(super) examined: u32,
-    /// The number of flows from which on a new flow evicts another one, and no other limit has to
-    /// be tested: [`usize::MAX`] with a limit of memory or an emergency.
+    /// With this number of flows, each new flow evicts a flow, and no other limit has to be
+    /// tested. [`usize::MAX`] with a limit of memory or an emergency.
     pub(super) full_at: usize,
     /// Whether flows are due when they are idle only: there are neither reports of active ones nor
     /// emergencies.
@@ -41,7 +41,7 @@ pub(super) struct Accounting<P, A: Allocator + Clone> {
 }
 
 impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
-    /// The accounts of no flows, whose memory will be from `memory`, but for that of the policy.
+    /// Accounts without flows. They allocate from `memory`; the policy has its own allocator.
     pub(super) fn new_in(policy: P, tick: u64, config: &Config, memory: A) -> Self {
         let emergency = config.emergency.map_or(NEVER, |emergency| emergency.idle);
         Self {
@@ -137,8 +137,9 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
     ) {
         self.metrics.count_removed(EndReason::Resources, before.class());
         if before.is_of_kind(marks) {
-            // In a flood, most flows replace one of their kind. The timer is armed for the deadline
-            // of the evicted flow or before, which is not after that of a newer flow of its kind.
+            // In a flood, most flows replace one of their kind. The timer is armed for the
+            // deadline of the evicted flow or before, and a newer flow of its kind has no earlier
+            // deadline.
             self.replace_rank(slot, marks.class(), marks.class());
         } else {
             self.replace_kind(slot, before, marks, (config, now));
@@ -273,7 +274,7 @@ fn deadline(state: FlowState, config: &Config, now: u64) -> u64 {
         None => deadline,
         Some(emergency) => match state.emergency_deadline(emergency) {
             None => deadline,
-            // An emergency may have begun by then; if not, the timer is armed again.
+            // The timer allows for an emergency at the deadline. Without one, it is armed again.
             Some(early) if early > now => deadline.min(early),
             Some(_) => deadline.min(now.saturating_add(emergency.idle)),
         },

@@ -85,8 +85,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         Seen::first(&mut self.store.flows[slot], slot, new.direction)
     }
 
-    /// Ends the flow in a slot, and inserts another one there, with its name. Returns the packet in
-    /// it, or the value without memory: then nothing has changed.
+    /// Replaces the flow in a slot by a new flow, and its name by the new name. Returns the packet
+    /// of the new flow. Without memory, returns `value` and changes nothing.
     ///
     /// The addresses of the flow and of its cold part are computed once.
     fn replace_flow(
@@ -148,7 +148,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             && self.accounting.policy.own().is_some()
     }
 
-    /// Evicts a flow, and inserts another one in its slot, if that is [all](Self::only_replaces).
+    /// Evicts a flow, and inserts a new flow in its slot. The packet requires
+    /// [no other change](Self::only_replaces).
     #[inline(always)]
     pub(super) fn replace_victim(
         &mut self,
@@ -239,8 +240,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         seen.map_err(|refused| RefusedFlow { refused, why: Refused::Memory })
     }
 
-    /// Makes room for a name with this hash instead of those of a flow, and then removes what only
-    /// some flows have of it. Changes nothing and returns `None` without memory.
+    /// Reserves an index place for `hash`, as if the primary key of the flow were gone; then
+    /// removes the aliases and the own timeout of the flow. Without memory, changes nothing and
+    /// returns `None`.
     #[cold]
     #[inline(never)]
     fn reserve_without_extra(&mut self, slot: u32, hash: u32) -> Option<()> {
@@ -510,7 +512,7 @@ enum Place {
     None(Refused),
 }
 
-/// The state of a new flow, besides its name and value.
+/// The state of a new flow, without its name and value.
 struct New {
     marks: Marks,
     hash: u32,

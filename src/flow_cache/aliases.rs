@@ -45,7 +45,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     }
 
     /// Returns the flow of a packet that is quoted by an error of ICMP: `quoted` is the key of the
-    /// quoted packet, as that was sent. The direction is that of the error, the opposite one. O(1).
+    /// quoted packet, as the sender wrote it. The returned direction is the direction of the error,
+    /// opposite to the quoted packet. O(1).
     ///
     /// An error is no packet of the flow: it neither extends the timeout nor changes the class.
     /// Where the flow has been translated, [`name`](FlowMatch::name) is the number of the key that
@@ -158,8 +159,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// Removes a key of a flow: an alias, or the primary key, which the oldest alias replaces.
     /// O(aliases of the flow).
     ///
-    /// The new primary key has the number 0, and its former number is free. Its directions are
-    /// those of the flow. A flow that is [removed](super::RemovedFlow) has its last primary key.
+    /// The new primary key has the number 0, and its former number is free. Directions stay
+    /// relative to the initiator of the flow. A flow that is [removed](super::RemovedFlow) has its
+    /// last primary key.
     ///
     /// # Errors
     ///

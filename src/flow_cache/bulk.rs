@@ -41,8 +41,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     ///
     /// To clear an address, a tenant or an interface without a pause: the cursor goes through all
     /// flows in steps, between which packets may be processed. A flow that exists from the first
-    /// step to the last is visited exactly once; one that is created meanwhile may be visited or
-    /// not, so the caller stops creating such flows first. A cursor
+    /// step to the last is visited exactly once. The steps may miss a flow that is created between
+    /// steps, so the caller stops creating such flows first. A cursor
     /// [of changes](Cursor::changed_since) visits those that have changed.
     ///
     /// # Example
@@ -160,8 +160,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         })
     }
 
-    /// Drops all flows unreported, and releases all memory except that of the policy, of the shares
-    /// of tenants and, a few KiB, of the timer wheel. O(slots). If the drop of a key or a value
+    /// Drops all flows unreported, and releases their memory. The policy and the shares of tenants
+    /// keep their memory, and the timer wheel a few KiB. O(slots). If the drop of a key or a value
     /// panics, the flows in later slots stay.
     ///
     /// # Example

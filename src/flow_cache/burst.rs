@@ -97,7 +97,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             let mut burst = Burst::new();
             let mut slots = [STALE; BURST];
             let count = self.prefetch_burst(&mut packets, &mut burst, &mut slots);
-            // The time of the last packet, and that of the cache for it.
+            // The time of the last packet, and the cache time that follows from it.
             let (mut time, mut next) = (None, self.clock.now());
             for (number, slot) in slots[..count].iter().enumerate() {
                 // SAFETY: the first `count` places are written, and this one was not taken.

@@ -52,8 +52,8 @@ struct Chunk {
     below: u32,
 }
 
-/// The top of a list: the place after that of the last slot. The first place of [`NONE`] if the
-/// list is empty.
+/// The top of a list: the first place behind its last slot. An empty list has the first place of
+/// chunk [`NONE`] as its top.
 #[derive(Clone, Copy, Debug)]
 struct Top(u32);
 
@@ -168,7 +168,7 @@ impl<A: Allocator + Clone> ChunkLists<A> {
         true
     }
 
-    /// Returns a chunk that is put on top of another one, if there is memory for it.
+    /// Returns a free chunk, linked to the chunk `below`, if there is memory for it.
     #[inline(never)]
     fn take_chunk(&mut self, below: u32) -> Option<u32> {
         let chunk = self.free;

@@ -98,7 +98,7 @@ impl Config {
         self.close_rule
     }
 
-    /// Returns what assures flows of other protocols than TCP.
+    /// Returns the rule that assures flows of other protocols than TCP.
     #[must_use]
     pub const fn assurance(&self) -> Assurance {
         self.assurance
@@ -137,9 +137,10 @@ impl Config {
         Duration::from_nanos(self.tick)
     }
 
-    /// Sets a limit on allocated memory, without what keys and values own: a new flow that would
-    /// exceed it evicts another one. The first flow needs some 180 KiB, as memory is allocated for
-    /// 1024 flows at once, the worst case of the lists of the timer wheel included.
+    /// Sets a limit on allocated memory. Memory that keys and values own does not count. A new
+    /// flow that would exceed the limit evicts a flow. The first flow needs some 180 KiB, as memory
+    /// is allocated for 1024 flows at once, the worst case of the lists of the timer wheel
+    /// included.
     ///
     /// # Errors
     ///
@@ -178,7 +179,7 @@ impl Config {
         Self { close_rule, ..self }
     }
 
-    /// Sets what assures flows of other protocols than TCP.
+    /// Sets the rule that assures flows of other protocols than TCP.
     #[must_use]
     pub const fn with_assurance(self, assurance: Assurance) -> Self {
         Self { assurance, ..self }

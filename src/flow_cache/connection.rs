@@ -91,8 +91,8 @@ const HANDSHAKES: [u16; 128] = {
     changes
 };
 
-/// The protocols by five bits of the state, in which those of protocols are; the one between them
-/// and the higher ones of TCP are any.
+/// The protocol by bits 2 to 6 of the state. The bit `REPLIED` selects no protocol; TCP also
+/// ignores the two bits of closed sides.
 const PROTOCOLS: [Protocol; 32] = {
     let mut protocols = [Protocol::Tcp; 32];
     let mut number = 1;
@@ -112,7 +112,7 @@ impl ConnectionState {
     /// The bits of the sides that have closed, of TCP.
     const CLOSED: u16 = 3 << 5;
 
-    /// The bits of the class and of the protocol, and those of the sides that have closed.
+    /// The bits of the class, of the protocol, and of the sides that have closed.
     pub(crate) const KIND: u16 = 3 | Self::NOT_TCP | Self::CLOSED;
 
     /// The bit of flows of which both sides have sent.
@@ -124,8 +124,9 @@ impl ConnectionState {
     /// The bits of which one is set if the protocol is not TCP.
     const NOT_TCP: u16 = 3 << 2;
 
-    /// Packs the state: two bits of class, two of protocol, three flags, and three of progress.
-    /// The FINs of sides are those of TCP; of other protocols, their bits are of the protocol.
+    /// Packs the state: two bits of class, two of protocol, three flags, and three of progress. In
+    /// TCP, two of the flags are the FINs of both sides. Other protocols use these two bits for
+    /// their number.
     #[inline]
     pub(crate) const fn bits(self) -> u16 {
         let closed = match self.protocol {
@@ -203,9 +204,9 @@ impl ConnectionState {
         is_established && (rule == CloseRule::BothSides || is_open())
     }
 
-    /// The mask of bits by which states that plain packets leave unchanged are known by one test:
-    /// those of which it leaves the bits of the class `Established` only. With
-    /// [`CloseRule::FirstAck`] there are others, of some protocols.
+    /// The mask of a test for steady states. A state is *steady* if a plain packet does not change
+    /// it. `bits & steady_mask(rule) == Established` implies a steady state. With
+    /// [`CloseRule::FirstAck`], some protocols have steady states that fail this test.
     pub(crate) const fn steady_mask(rule: CloseRule) -> u16 {
         match rule {
             CloseRule::BothSides => 3,

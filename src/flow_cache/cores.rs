@@ -9,12 +9,12 @@
 //!
 //! A network card with a symmetric key
 //! ([`Toeplitz::SYMMETRIC`](crate::hash::source_index::Toeplitz::SYMMETRIC)) puts both directions
-//! of a flow into one queue, so a flow has one worker, which shares nothing with the others.
-//! Records are the same as those of one cache, with any number of workers, if all packets have
-//! times of one clock that does not go back: each cache has a latest time of its own. Each has a
-//! part of the capacity, and evicts when that is used up. Queues are those of a card with 128
-//! entries in its indirection table, so more workers than that have no packets, and the shares of
-//! a hundred differ by a factor of two.
+//! of a flow into one queue, so a flow has one worker, which shares nothing with the others. Any
+//! number of workers exports the records that one cache exports, if all packets have times of one
+//! clock that does not go back: each cache has a latest time of its own. Each cache has a part of
+//! the capacity, and evicts when its part is full. The queues model a card with 128 entries in its
+//! indirection table, so at most 128 workers receive packets, and the shares of a hundred differ
+//! by a factor of two.
 //!
 //! An address translation breaks the symmetry: answers come by another tuple, the alias, which may
 //! be of another queue. Two remedies:
@@ -24,7 +24,7 @@
 //! 2. *Redirect*: the worker of the flow announces the alias to the one of its queue, whose
 //!    [`Steering`] maps such packets to the worker of the flow. When the flow ends, the alias is
 //!    removed from it: keep the aliases in the value of the flow, as the event of its end has the
-//!    key only. The other worker processes what is passed to it, without steering it again.
+//!    key only. The worker of the flow processes redirected packets without steering them again.
 //!
 //! # Example
 //!
@@ -138,8 +138,8 @@ pub struct Steering<K, F> {
 }
 
 impl<K: FlowName, F: Fn(&K) -> u32> Steering<K, F> {
-    /// Creates a steering for `workers` queues, given the hash of the card: the same for both
-    /// directions, or else that of the normalised key counts.
+    /// Creates a steering for `workers` queues, given the hash of the card. If the hash differs
+    /// between the directions of a flow, the steering uses the hash of the normalised key.
     #[must_use]
     pub fn new(workers: NonZero<usize>, hash: F) -> Self {
         Self { workers, hash, elsewhere: TrashMap::new() }
@@ -153,7 +153,7 @@ impl<K: FlowName, F: Fn(&K) -> u32> Steering<K, F> {
         (hash % INDIRECTION) as usize % self.workers
     }
 
-    /// Returns the worker of a packet: that of its queue, unless its name was
+    /// Returns the worker of a packet: the worker of its queue, unless its name was
     /// [redirected](Self::redirect). O(1).
     #[must_use]
     pub fn worker(&self, key: &K) -> usize {

@@ -28,7 +28,7 @@ use crate::timestamp::Timestamp;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RemovedFlow<K, V> {
-    /// The former handle, which finds nothing; its ID is still that of the flow.
+    /// The former handle. It finds nothing, but still has the ID of the flow.
     pub handle: Handle,
     /// The key, in the direction of the initiator.
     pub key: K,
@@ -89,7 +89,7 @@ pub struct Report<'a, K, V> {
     pub handle: Handle,
     /// The key, in the direction of the initiator.
     pub key: K,
-    /// The value: take from it what is new since the last report.
+    /// The value: take the changes since the last report from it.
     pub value: &'a mut V,
     /// The class.
     pub class: Class,

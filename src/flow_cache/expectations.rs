@@ -51,7 +51,7 @@ impl Source {
     }
 }
 
-/// A flow that is expected by another one: see [`Expectations`], which has an example.
+/// A flow that its parent flow expects: see the example of [`Expectations`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected<K> {
     key: K,
@@ -61,16 +61,16 @@ pub struct Expected<K> {
 }
 
 impl<K> Expected<K> {
-    /// Creates an expected flow: `key` is that of its first packet, which arrives within five
-    /// minutes. It outlives its parent.
+    /// Creates an expected flow: its first packet has the key `key`, and arrives within five
+    /// minutes. The flow outlives its parent.
     #[must_use]
     pub const fn new(key: K) -> Self {
         let within = Duration::from_secs(300);
         Self { key, source: Source::Exact, ends_with_parent: false, within }
     }
 
-    /// Sets from which sources the first packet may come. The source of the key is ignored as far
-    /// as it may be another one.
+    /// Sets from which sources the first packet may come. The flow ignores the parts of the key's
+    /// source that `source` leaves open.
     #[must_use]
     pub fn from_source(self, source: Source) -> Self {
         Self { source, ..self }
@@ -111,7 +111,7 @@ pub struct Related {
 ///
 /// # Example
 ///
-/// A firewall that admits what the signalling of FTP has announced.
+/// A firewall that admits the data connections that the signalling of FTP has announced.
 ///
 /// ```
 /// use core::time::Duration;
@@ -266,7 +266,7 @@ impl<K: FlowName> Expectations<K> {
         Some(related)
     }
 
-    /// Ends a flow: what it has expected is not expected any more. Returns the flows that end with
+    /// Ends a flow, and removes the flows that it still expects. Returns the flows that end with
     /// it.
     pub fn end(&mut self, flow: Handle) -> Vec<Handle> {
         let Some(family) = self.families.remove(&flow) else { return Vec::new() };

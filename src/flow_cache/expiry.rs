@@ -19,7 +19,7 @@ use crate::memory::Allocator;
 use crate::table::lines::Lines;
 use crate::timestamp::Timestamp;
 
-/// Flows that are examined together, while those of the next group are prefetched.
+/// Flows that are examined together, while the next group is prefetched.
 const GROUP: usize = 15;
 
 /// The deadline of flows that have to be [examined](FlowCache::examine).

@@ -1,7 +1,7 @@
 //! Handles of flows, and versions of a cache.
 //!
 //! A [`Handle`] is a slot and the ID of its flow. IDs are never reused, so the handle of a flow
-//! that has ended never finds another one.
+//! that has ended never finds a later flow.
 
 /// A stable reference to a flow, of 16 bytes, without its key.
 ///

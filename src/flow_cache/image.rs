@@ -90,7 +90,7 @@ struct SavedAlias<K> {
 }
 
 impl<K: FlowName> Saved<K, ()> {
-    /// Returns what is saved of a flow besides its value.
+    /// Returns the saved form of a flow, without its value.
     fn without_value<V, A: Allocator + Clone>(flow: &Resident<'_, K, V, A>) -> Self {
         let (marks, now) = (flow.flow.marks, flow.clock.now());
         let age = |time: u64| (now - time).min(OLDEST);
@@ -319,7 +319,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             return Err(ImageError::TooMany { flows: image.len(), capacity });
         }
         self.check_shares(image)?;
-        // In the memory of the program, as the image is: that of the cache is for its flows.
+        // Allocated by the program's allocator, as the image is: the cache's allocator serves its
+        // flows.
         let mut names = TrashMap::new();
         for (flow, saved) in image.flows.iter().enumerate() {
             if saved.silent.max(saved.unreported) > saved.age || saved.age > OLDEST {

@@ -47,13 +47,13 @@ impl<K: FlowName, V, A: Allocator + Clone> FlowCache<K, V, ByClass<A>, DefaultHa
 }
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCache<K, V, P, S, A> {
-    /// Creates an empty cache as
-    /// [`with_policy_and_hasher`](FlowCache::with_policy_and_hasher), whose memory is from
-    /// `memory`, but for that of the policy, which may be.
+    /// Creates an empty cache that allocates from `memory`, otherwise as
+    /// [`with_policy_and_hasher`](FlowCache::with_policy_and_hasher). The policy has its own
+    /// allocator, which may be the same.
     ///
-    /// A new flow for which the allocator has no memory evicts another one, or is
-    /// [refused](super::Refused::Memory) if there is none. Memory is for 1024 flows at a time, or
-    /// for all of the configured ones if these are fewer: so for a small area the
+    /// A new flow for which the allocator has no memory evicts a flow, or is
+    /// [refused](super::Refused::Memory) if there is none to evict. Memory is for 1024 flows at a
+    /// time, or for all of the configured ones if these are fewer: so for a small area the
     /// [configured number](Config::new) is one that fits, or there is no memory for the first flow.
     /// A flow takes about 85 bytes and its value, and the first one 4 KiB more.
     ///

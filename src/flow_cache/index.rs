@@ -81,7 +81,7 @@ impl<S, A: Allocator + Clone> Index<S, A> {
         self.lines.prefetch(hash);
     }
 
-    /// The home line of a hash. Numbers in it are those of targets.
+    /// The home line of a hash. Its numbers identify targets.
     #[inline(always)]
     pub(super) fn home_line(&self, hash: u32) -> HomeLine<'_> {
         self.lines.home_line(hash)
@@ -241,8 +241,8 @@ impl<S, A: Allocator + Clone> Index<S, A> {
         }
     }
 
-    /// An upper bound of the bytes that an insertion allocates, if there are `removed` names less
-    /// by then.
+    /// An upper bound of the bytes that an insertion allocates, after the removal of `removed`
+    /// names.
     pub(super) fn growth(&self, removed: usize) -> usize {
         self.lines.growth(removed)
     }
@@ -262,8 +262,8 @@ impl<S, A: Allocator + Clone> Index<S, A> {
 }
 
 impl<S: BuildHasher, A: Allocator + Clone> Index<S, A> {
-    /// The first hash of a name: that of the hasher, which is the present one unless the index was
-    /// reseeded. The caller may give another one.
+    /// The first hash of a name, computed by the hasher. It is the present hash of the name unless
+    /// the index was reseeded. The caller may give its own first hash.
     #[inline(always)]
     pub(super) fn first_hash<K: Hash>(&self, name: &K) -> u32 {
         fold(self.hasher.hash_one(name))

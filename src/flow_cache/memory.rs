@@ -3,8 +3,8 @@
 //! Flows are allocated in chunks of slots, each with its part of the wheel, the policy and the
 //! queues of tenants. The first two are allocated with the chunk, but for the entries of the wheel:
 //! these depend on the deadlines of flows, and the allocations of a policy on changes of classes,
-//! so their worst cases are *reserved* with the chunk. Aliases are allocated one by one. What the
-//! index needs for another name is computed exactly.
+//! so their worst cases are *reserved* with the chunk. Aliases are allocated one by one. The
+//! growth of the index by a name is computed exactly.
 
 use core::hash::BuildHasher;
 

@@ -133,7 +133,7 @@ impl Metrics {
         self.count_removed(reason, class);
     }
 
-    /// Counts a flow that is removed, and replaced by another one.
+    /// Counts a removed flow, without a change of the flows by class.
     #[inline]
     pub(super) fn count_removed(&mut self, reason: EndReason, class: Class) {
         self.removed[reason as usize][class as usize] += 1;

@@ -22,7 +22,7 @@
 //!   creates the flow. [`observe_batch`](FlowCache::observe_batch) processes a burst, whose cache
 //!   misses overlap. [`try_observe_with`](FlowCache::try_observe_with) and
 //!   [`observe_at`](FlowCache::observe_at) are for callers that decide which packets create flows.
-//!   A key may come with its hash, that of a network card for example:
+//!   A key may come with its hash, such as the hash of a network card:
 //!   [`Prehashed`](crate::Prehashed).
 //! - **Aliases**: an [alias](FlowCache::add_name), such as a translated tuple or another connection
 //!   ID, refers to the same flow, and is removed with it. It replaces the primary key when that is
@@ -33,15 +33,15 @@
 //! - **Expiry is exact**: a flow whose idle timeout has passed is not found, and takes no packets,
 //!   whether or not a call has ended it. Until then it is in memory, in
 //!   [`len`](FlowCache::len), [`metrics`](FlowCache::metrics) and iterations.
-//! - **Eviction**: in a full cache, a new flow evicts another one, which a policy selects in O(1):
-//!   see [`crate::eviction`]. The default evicts closing flows first, then half-open, then
-//!   unreplied ones, and established ones when there are hardly any others: see [`ByClass`].
+//! - **Eviction**: in a full cache, a new flow evicts a flow that a policy selects in O(1): see
+//!   [`crate::eviction`]. The default evicts closing flows first, then half-open, then unreplied
+//!   ones, and established ones when there are hardly any others: see [`ByClass`].
 //!   [Pinned](FlowCache::set_pinned) flows are not evicted; a tenant at its
 //!   [share](FlowCache::set_share) evicts a flow of its own.
 //! - **Nothing is lost silently**: a removed flow is returned, with its value and the reason.
 //!   [`metrics`](FlowCache::metrics) counts all events.
-//! - **Expected flows**, as those of FTP and SIP, are in a table beside the cache:
-//!   [`Expectations`].
+//! - **Expected flows**, such as the data connections of FTP and the media of SIP, are in a table
+//!   beside the cache: [`Expectations`].
 //! - **Routes**: a decision that a flow has is checked by one load: see [`crate::routes::stamped`].
 //! - **Cores**: one cache for each, by the hash of the network card: see [`cores`].
 //! - **Handles**: a [`Handle`] finds a flow without its key, for its lifetime, and never another.
@@ -58,15 +58,15 @@
 //! # Hostile packets
 //!
 //! Keys are hashed with a seed. Floods, answered or not, evict no [assured](state) flows while
-//! these are less than seven eighths of the flows that are not pinned; at a
-//! [share](FlowCache::set_share), of those of the tenant. A flood of complete handshakes, or of
-//! answered datagrams that are enough for an [`Assurance`], makes established flows and evicts
-//! those first that were idle for longest. So does a sender that forges the packets of both sides:
-//! three of TCP for each flow, six of other protocols. A share bounds the flows of a tenant. Where
-//! interfaces are known, drop packets first whose sources do not belong to their interface. The
-//! costliest packet creates a flow: a removal, an insertion, and some links; the first one with a
-//! [`Tenant`] also allocates 4 bytes for each place that has been used. Sequence numbers are not
-//! checked.
+//! these are less than seven eighths of the flows that are not pinned. At a
+//! [share](FlowCache::set_share), only the flows of the tenant count. A flood of complete
+//! handshakes, or of answered datagrams that are enough for an [`Assurance`], makes established
+//! flows and evicts those first that were idle for longest. So does a sender that forges the
+//! packets of both sides: three of TCP for each flow, six of other protocols. A share bounds the
+//! flows of a tenant. Where interfaces are known, drop packets first whose sources do not belong to
+//! their interface. The costliest packet creates a flow: a removal, an insertion, and some links;
+//! the first one with a [`Tenant`] also allocates 4 bytes for each place that has been used.
+//! Sequence numbers are not checked.
 //!
 //! # Cost
 //!
@@ -174,7 +174,7 @@ pub use timeouts::{TimeoutError, Timeouts};
 /// | method | cost |
 /// |---|---|
 /// | `observe`, `observe_with`, `try_observe_with` of a flow | two cache lines, one after the other |
-/// | of a new flow | an index line and a record; in a full cache also those of the evicted flow |
+/// | of a new flow | an index line and a record; in a full cache also the line and record of the evicted flow |
 /// | `observe_at`, `get`, `get_mut`, `resident`, `remove`, `set_pinned`, `set_timeout` | O(1): the record, without a search |
 /// | `observe_batch`, `try_observe_batch` | as many packets, the cache misses of 32 overlapped |
 /// | `find`, `find_quoted` | O(1) |

@@ -20,16 +20,17 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     ///
     /// A new flow has this key and the default value. Its initiator is the sender of the packet, or
     /// the receiver of a SYN with an ACK, which is an answer: [`direction`](Observed::direction) is
-    /// reverse then. In a full cache a new flow evicts another one. If `now` is earlier than the
-    /// time of the cache, the latter counts. A flow whose idle timeout has passed by then ends, is
-    /// [returned](Observed::removed) with that reason, and gives its place to the new flow.
+    /// reverse then. In a full cache a new flow evicts a flow. If `now` is earlier than the time
+    /// of the cache, the latter counts. If the idle timeout of the flow has passed at that time,
+    /// the flow ends, is [returned](Observed::removed) with that reason, and gives its place to a
+    /// new flow.
     ///
     /// With a [`Prehashed`](crate::Prehashed) key, the hash may be any function of the normalised
-    /// key, as long as it is the same one in all calls: that of a network card, if it is symmetric,
-    /// or one that a dispatcher has computed. Keys without a hash are hashed by the hasher of the
-    /// cache, and so are those of [`restore`](Self::restore) and `==`: a cache is used with one of
-    /// both, unless its hasher computes the given hashes, as [`Rss`](crate::hash::Rss) computes
-    /// those of a card.
+    /// key, as long as all calls use the same function: the hash of a network card, if it is
+    /// symmetric, or a hash that a dispatcher has computed. The hasher of the cache hashes keys
+    /// without a hash, and all keys in [`restore`](Self::restore) and `==`. A cache is used either
+    /// with given hashes or with its hasher, unless the hasher computes the given hashes, as
+    /// [`Rss`](crate::hash::Rss) computes the hash of a card.
     ///
     /// # Errors
     ///
@@ -143,9 +144,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     }
 
     /// Processes a packet of a flow that is known by its handle, without a lookup: `direction` is
-    /// that of the packet relative to the initiator. Returns `None` if the flow has ended, or if
-    /// the packet is a SYN between the sockets of a closing flow. The result has the number of the
-    /// primary key as its [`name`](Observed::name), also for a packet with an alias. O(1).
+    /// the direction of the packet relative to the initiator. Returns `None` if the flow has ended,
+    /// or if the packet is a SYN between the sockets of a closing flow. The result has the number
+    /// of the primary key as its [`name`](Observed::name), also for a packet with an alias. O(1).
     ///
     /// # Example
     ///

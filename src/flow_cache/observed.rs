@@ -34,7 +34,7 @@ use crate::memory::{Allocator, Global};
 pub struct Observed<'a, K, V, A: Allocator + Clone = Global> {
     /// The value of the flow.
     pub flow: &'a mut V,
-    /// The direction of the packet; forward is that of the initiator.
+    /// The direction of the packet; the initiator sends forward.
     pub direction: Direction,
     /// The name that the packet carries: 0 is the key of the flow, other numbers are aliases.
     pub name: u8,
@@ -99,7 +99,7 @@ impl<V> Seen<V> {
         Self::new(flow, hit, direction, true)
     }
 
-    /// The first packet of a flow with these marks, for which another one was removed.
+    /// The first packet of a flow with these marks; a flow was removed to make room for it.
     #[inline(always)]
     pub(super) fn created(value: &mut V, hit: Hit, marks: Marks, arrival: Direction) -> Self {
         let bits = u64::from(hit.slot)

@@ -51,11 +51,11 @@ pub enum Protocol {
     /// A protocol of the caller's choice, by number or by port: DNS, for example, apart from other
     /// flows of UDP.
     Custom1,
-    /// Another one.
+    /// A further protocol of the caller's choice.
     Custom2,
-    /// Another one.
+    /// A further protocol of the caller's choice.
     Custom3,
-    /// Another one.
+    /// A further protocol of the caller's choice.
     Custom4,
 }
 
@@ -190,8 +190,8 @@ impl Packet {
         Self::new(Protocol::Tcp, flags)
     }
 
-    /// Sets the tenant. A flow belongs to the tenant of its first packet, or to that of the closing
-    /// flow whose sockets it reuses.
+    /// Sets the tenant. A flow belongs to the tenant of its first packet. A flow that reuses the
+    /// sockets of a closing flow belongs to the tenant of the closing flow.
     #[inline]
     #[must_use]
     pub const fn from_tenant(self, tenant: Tenant) -> Self {

@@ -191,7 +191,7 @@ impl Marks {
         ConnectionState::protocol_of(self.bits())
     }
 
-    /// The marks without those of the eviction policy and of storage.
+    /// The marks of the flow itself, without the marks of the eviction policy and of storage.
     pub(super) const fn of_flow(self) -> u16 {
         self.bits() & !(Self::USED | Self::TIMEOUT)
     }
@@ -201,7 +201,7 @@ impl Marks {
     }
 }
 
-/// The part of a flow that each packet reads and writes. Times are those of the cache.
+/// The part of a flow that each packet reads and writes. Times are cache times.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(super) struct Flow<K, V> {

@@ -2,7 +2,8 @@
 //!
 //! A flow never moves, so a cursor is a slot index: slots before it were visited, slots after it
 //! will be. A flow that exists from the beginning of a scan to its end is visited exactly once,
-//! even if the cache grows. A flow that is created or removed meanwhile may be visited or not.
+//! even if the cache grows. A scan may visit or miss a flow that is created or removed during the
+//! scan.
 
 use core::fmt;
 use core::hash::BuildHasher;

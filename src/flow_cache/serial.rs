@@ -5,8 +5,8 @@
 //!         "active": null, "idle": {"Tcp": {"closing": {"secs": 120, "nanos": 0}, …}, …}}}
 //! ```
 //!
-//! What is absent is that of [`Config::new`] and, for each protocol and class, of
-//! [`Timeouts::CONNTRACK`]. `null` is no timeout.
+//! Absent fields get their values from [`Config::new`]; absent timeouts of a protocol and class
+//! get them from [`Timeouts::CONNTRACK`]. `null` is no timeout.
 
 use alloc::collections::BTreeMap;
 use core::time::Duration;

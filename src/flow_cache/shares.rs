@@ -18,8 +18,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// in O(slots), so set shares at the beginning. A tenant above its share loses one flow for
     /// each new one until timeouts have removed the rest. Shares may add up to more than the
     /// capacity; a full cache then evicts flows of any tenant. The flows of a tenant without a
-    /// share are counted until the last of them has ended; then the memory of its account is used
-    /// for the share of another one.
+    /// share are counted until the last of them has ended; then the next new share reuses the
+    /// memory of its account.
     ///
     /// # Panics
     ///

@@ -39,7 +39,7 @@
 //! over several connections, [`Config::with_socket_reuse`](super::Config::with_socket_reuse) turns
 //! that off: then the SYN makes the flow new again.
 //!
-//! Keys without a direction, and those of sockets connected to themselves, have no reverse
+//! Keys without a direction, and keys of sockets connected to themselves, have no reverse
 //! direction: their flows stay new or unreplied. Callers with other information use
 //! [`FlowCache::set_class`](crate::FlowCache::set_class).
 //!

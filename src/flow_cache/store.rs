@@ -63,7 +63,7 @@ impl Target {
         Self(bits)
     }
 
-    /// The slot if the name is that of a flow, and not an alias.
+    /// The slot of the flow, if the target is a primary key and not an alias.
     #[inline]
     pub(super) const fn primary(self) -> Option<u32> {
         if self.is_alias() { None } else { Some(self.0) }
@@ -96,7 +96,7 @@ impl Hit {
     }
 }
 
-/// The data, besides the flow, by which a packet is a hit that changes times only, or not.
+/// The parameters of the test whether a packet is a hit that changes times only.
 #[derive(Clone, Copy, Debug)]
 struct HitTest {
     /// **S1** The number of slots of `flows`.
@@ -135,7 +135,7 @@ pub(super) struct Rest<K, V, A: Allocator + Clone> {
     pub(super) last_id: u64,
 }
 
-/// The flow in a slot, and what else is written when another one takes its slot.
+/// The flow in a slot, and the other fields that a replacement of the flow writes.
 pub(super) struct Parts<'a, K, V, A: Allocator + Clone> {
     pub(super) flow: &'a mut Flow<K, V>,
     pub(super) cold: &'a mut Cold,
@@ -345,7 +345,7 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
         }
     }
 
-    /// Prefetches what a packet needs of the record of a target.
+    /// Prefetches the part of a target's record that a packet accesses.
     #[inline]
     pub(super) fn prefetch(&self, target: Target) {
         // Numbers of aliases are beyond all slots.

@@ -1,8 +1,8 @@
 //! Tenants: their flows are counted, and queued by class, so that each evicts its own.
 //!
 //! A tenant has an account while it has a share, and until its last flow ends after the share was
-//! removed. The next account takes the place of a removed one, with its queues, so the memory is
-//! that of the most accounts at a time.
+//! removed. The next account takes the place of a removed one, with its queues, so the memory
+//! suffices for the largest number of accounts at a time, and no more.
 
 use alloc::format;
 use core::alloc::Layout;

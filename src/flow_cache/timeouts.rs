@@ -11,7 +11,7 @@ use super::state::{Class, SECOND};
 ///
 /// With the feature `serde`, a table such as
 /// `{"idle": {"Udp": {"unreplied": {"secs": 10, "nanos": 0}}}, "active": null}` is deserialized:
-/// what is absent is that of [`CONNTRACK`](Self::CONNTRACK), and `null` is no timeout.
+/// an absent timeout gets its value from [`CONNTRACK`](Self::CONNTRACK), and `null` is no timeout.
 ///
 /// # Example
 ///
@@ -54,7 +54,7 @@ impl Timeouts {
     /// | others | 60 s | 60 s | 60 s | 600 s |
     ///
     /// and no active timeout. The established ones are the least that RFC 5382 (TCP), RFC 4787
-    /// (UDP) and RFC 5508 (ICMP) allow; the others are about those of Linux.
+    /// (UDP) and RFC 5508 (ICMP) allow; the others are about the timeouts of Linux.
     pub const CONNTRACK: Self = Self {
         idle: by_protocol([
             [120 * SECOND, 60 * SECOND, 300 * SECOND, 7440 * SECOND],
@@ -164,7 +164,7 @@ impl Timeouts {
         self.idle[protocol as usize][class as usize]
     }
 
-    /// Whether a flow of any protocol has a shorter timeout in this class than in another one.
+    /// Whether this class has a shorter timeout than another class, for any protocol.
     pub(super) fn is_shortened_by(&self, class: Class) -> bool {
         self.idle.iter().any(|idle| idle.iter().any(|other| idle[class as usize] < *other))
     }
@@ -184,7 +184,7 @@ impl Timeouts {
     }
 }
 
-/// Completes the rows of the first protocols by those of [`Protocol::Other`].
+/// Completes the rows of the first protocols: the rest get the row of [`Protocol::Other`].
 const fn by_protocol(first: [[u64; 4]; 6]) -> [[u64; 4]; Protocol::COUNT] {
     let mut rows = [first[Protocol::Other as usize]; Protocol::COUNT];
     let mut row = 0;

@@ -36,9 +36,9 @@
 //! per slot, and 64 for each list in use.
 //!
 //! After Varghese and Lauck, *Hashed and hierarchical timing wheels* (1987), scheme 7. The
-//! differences: they store deadlines and move entries down when a list begins. Levels that overlap,
-//! so that lists are short relative to the period, are those of Linux since 2016; there an entry is
-//! due late.
+//! differences: they store deadlines and move entries down when a list begins. The levels overlap,
+//! so that lists are short relative to the period, as in Linux since 2016; there an entry is due
+//! late.
 
 use super::chunk_lists::ChunkLists;
 use super::waiting::Waiting;
@@ -246,7 +246,7 @@ impl<A: Allocator + Clone> Wheel<A> {
         0
     }
 
-    /// Moves to a tick, if no slot is due by then. Returns whether that is so.
+    /// Moves to the tick `now`, if no slot is due at `now`. Returns whether it has moved.
     #[inline]
     pub(crate) fn advance(&mut self, now: u64) -> bool {
         let begin = self.next_list();
@@ -336,7 +336,7 @@ impl<A: Allocator + Clone> Wheel<A> {
         (here.saturating_add(ahead) << shift).min(NEVER - 1)
     }
 
-    /// Prefetches what arming and disarming a slot access.
+    /// Prefetches the memory that arming and disarming a slot access.
     #[inline]
     pub(crate) fn prefetch(&self, slot: u32) {
         self.lists_of.prefetch(slot);

@@ -1,4 +1,4 @@
-//! The stages of a burst: the misses of one lookup overlap with those of the others.
+//! The stages of a burst: the cache misses of all its lookups overlap.
 //!
 //! ```text
 //! hash 0    prefetch tags             match, prefetch entry           visit

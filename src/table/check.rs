@@ -97,8 +97,8 @@ impl<T, A: Allocator + Clone> Table<T, A> {
         Ok(len)
     }
 
-    /// Counts the entries by how many groups they are from home; those of the last place and
-    /// further together.
+    /// Counts the entries by their distance from home, in groups. The last place of `distances`
+    /// counts all greater distances too, and the stash.
     pub(crate) fn count_distances(&self, distances: &mut [usize], hasher: &impl Fn(&T) -> u64) {
         let last = distances.len() - 1;
         for (_, segment) in self.directory.numbers(self.mask) {

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The number of entries is a power of two. Because the *low* bits are the index, doubling appends
-//! a copy of what is there. A segment of depth *d* is at every index with the same lowest *d* bits;
+//! a copy of the directory. A segment of depth *d* is at every index with the same lowest *d* bits;
 //! the lowest of them is its *number*.
 #![allow(unsafe_code)]
 
@@ -21,7 +21,8 @@ use crate::memory::Allocator;
 
 /// Pointers to segments. It does not free its block: the table does, with its allocator.
 pub(crate) struct Directory<T> {
-    /// **D1** Points to `mask + 1` segments; to that of [`NOWHERE`] if nothing is allocated.
+    /// **D1** Points to `mask + 1` segments; to the one segment of [`NOWHERE`] if nothing is
+    /// allocated.
     segments: NonNull<Segment<T>>,
     mask: usize,
 }

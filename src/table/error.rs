@@ -27,8 +27,8 @@ impl TryReserveError {
         Self { layout: Some(layout) }
     }
 
-    /// Bytes that could not be allocated, unless their number is beyond what an allocation may
-    /// have.
+    /// The number of bytes that could not be allocated. `None` if the number exceeds the limit of
+    /// an allocation.
     #[must_use]
     pub fn bytes(&self) -> Option<usize> {
         self.layout.map(|layout| layout.size())

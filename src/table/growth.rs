@@ -52,7 +52,8 @@ impl Plan {
     }
 }
 
-/// Frees a segment whose entries are in another one, too, if user code panics.
+/// Frees an unfinished copy of a segment if user code panics. The old segment still has the
+/// entries.
 struct Unfinished<'m, T, A: Allocator>(Segment<T>, usize, &'m A);
 
 impl<T, A: Allocator> Drop for Unfinished<'_, T, A> {
@@ -139,7 +140,7 @@ impl<T, A: Allocator + Clone> Table<T, A> {
         self.split(number, hasher).map(|()| true)
     }
 
-    /// Whether the tags of a segment differ as those of random hashes do.
+    /// Whether the tags of a segment are as varied as tags of random hashes.
     fn is_varied(&self, segment: Segment<T>) -> bool {
         let mut slots = segment.slots(self.mask).map(|(_, slot)| segment.tag(slot));
         let Some(first) = slots.next() else { return true };
@@ -161,7 +162,7 @@ impl<T, A: Allocator + Clone> Table<T, A> {
             let hash = hasher(old.get(slot));
             let to = new.claim(mask, (hash >> 28) as usize & mask);
             old.copy(slot, new, to);
-            // The tag stays that of the insertion if the hasher is inconsistent.
+            // The entry keeps its tag from the insertion, even if the hasher is inconsistent.
             new.set_tag(to, old.tag(slot));
         }
         if !self.directory.is_allocated() {
@@ -332,8 +333,8 @@ impl<T, A: Allocator + Clone> Table<T, A> {
         }
     }
 
-    /// Halves the only segment, or merges the segment at an index with its other half, and what
-    /// comes of it again. Returns whether anything has become smaller.
+    /// Halves the only segment, or merges the segment at an index with its buddy, as often as that
+    /// is due. Returns whether the table has become smaller.
     fn shrink_step(
         &mut self,
         index: usize,
@@ -452,7 +453,8 @@ impl<T, A: Allocator + Clone> Table<T, A> {
         hasher: &impl Fn(&T) -> u64,
     ) -> Result<(), TryReserveError> {
         let wanted = self.len.checked_add(additional).ok_or(TryReserveError::OVERFLOW)?;
-        // Of several segments some may not have split yet: their share is twice that of others.
+        // Of several segments some may not have split yet: such a segment receives twice the
+        // entries of a segment that has split.
         let sure = if self.segments > 1 { self.capacity() / 2 } else { self.capacity() };
         if wanted <= sure || wanted == 0 {
             return Ok(());
@@ -471,7 +473,7 @@ impl<T, A: Allocator + Clone> Table<T, A> {
         let depth = policy::depth_for(wanted).max(1);
         let mut number = 0;
         while number < self.directory.len() {
-            // What has been split is split again, and its upper halves come later.
+            // A segment splits until its depth suffices. The loop reaches its upper halves later.
             while self.directory.segment(number as u64).header(self.mask).depth < depth {
                 self.split(self.number(number), hasher)?;
             }

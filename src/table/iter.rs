@@ -138,7 +138,7 @@ impl<T> fmt::Debug for IterMut<'_, T> {
 
 /// An owning iterator over the entries of a table; it drops the rest when dropped.
 pub struct IntoIter<T, A: Allocator + Clone = Global> {
-    /// It is not used as a table any more, but for its memory and what is left in it.
+    /// No longer used as a table: it owns the memory and the remaining entries.
     table: Table<T, A>,
     index: usize,
     slots: Slots<T>,
@@ -391,7 +391,7 @@ unsafe impl<T: Send, A: Allocator + Clone + Send> Send for Table<T, A> {}
 // SAFETY: a shared table gives shared references only.
 unsafe impl<T: Sync, A: Allocator + Clone + Sync> Sync for Table<T, A> {}
 #[allow(unsafe_code)]
-// SAFETY: it owns what is left.
+// SAFETY: the iterator owns the remaining entries.
 unsafe impl<T: Send, A: Allocator + Clone + Send> Send for IntoIter<T, A> {}
 #[allow(unsafe_code)]
 // SAFETY: a shared one gives nothing.

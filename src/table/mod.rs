@@ -25,8 +25,8 @@
 //!
 //! # Invariants
 //!
-//! - **T1** One tag of a segment at least is that of a free slot: segments with fewer slots than a
-//!   group have tags to spare, others are never full ([`policy::most`]).
+//! - **T1** A segment has at least one tag of a free slot: segments with fewer slots than a group
+//!   have tags to spare, others are never full ([`policy::most`]).
 //! - **T2** The groups from the home of an entry up to the one before its own are full. An entry is
 //!   marked as displaced if and only if it has another home group. (With an inconsistent hasher,
 //!   marks may be wrong, also of free slots: entries can be lost then, and nothing else happens.)
@@ -105,13 +105,13 @@ pub(crate) struct Table<T, A: Allocator + Clone = Global> {
     directory: Directory<T>,
     /// The offset of the last group of a segment.
     mask: usize,
-    /// The parts that exist besides the segments: [`STASHED`], [`FLOODED`], [`OTHER_TABLES`].
+    /// Flags of the states that need a slow path: [`STASHED`], [`FLOODED`], [`OTHER_TABLES`].
     extras: u8,
-    /// Entries, with those of the stash.
+    /// The number of entries, in segments and in the stash.
     len: usize,
     /// Segments that are allocated.
     segments: usize,
-    /// Segments do not merge below what as many entries need.
+    /// The number of entries for which memory is reserved: segments do not merge below their need.
     reserved: usize,
     /// Entries, with their hashes, for which there is no slot that a lookup would reach. It has the
     /// allocator of the table.
@@ -137,7 +137,7 @@ impl<T, A: Allocator + Clone> Table<T, A> {
         self.stash.allocator()
     }
 
-    /// Takes what is in the table, and leaves an empty one.
+    /// Returns the table, and leaves an empty table in its place.
     pub(crate) fn replace_by_empty(&mut self) -> Self {
         let empty = Self::new_in(self.allocator().clone());
         core::mem::replace(self, empty)
@@ -159,9 +159,8 @@ impl<T, A: Allocator + Clone> Table<T, A> {
         self.extras &= !FLOODED;
     }
 
-    /// Whether there are entries besides those in the segments, or hashes that are not random. If
-    /// not, what a lookup does not find in the segments is not there, and insertions and removals
-    /// have nothing else to regard.
+    /// Whether the stash or other tables have entries, or hashes are not random. If not, the
+    /// segments have all entries, and lookups, insertions and removals access the segments only.
     #[inline(always)]
     pub(crate) const fn has_extras(&self) -> bool {
         self.extras != 0

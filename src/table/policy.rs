@@ -104,8 +104,8 @@ pub(crate) const fn can_split(len: usize, depth: u32) -> bool {
     depth < 28 && len >> depth >= SLOTS / 8
 }
 
-/// Whether tags that differ in these bits only are those of random hashes, in a segment of at least
-/// four groups.
+/// Whether tags that differ in these bits only are varied enough for random hashes, in a segment
+/// of at least four groups.
 pub(crate) const fn is_varied(different: u8) -> bool {
     different.count_ones() >= 4
 }
@@ -120,9 +120,10 @@ mod tests {
             let limit = limit(SLOTS, number);
             assert!((SPLIT_FROM..SPLIT_FROM + SPREAD).contains(&limit));
             assert!(limit < FULLEST && FULLEST < most(SLOTS));
-            // What has split has about half of it twice: 100 entries must leave before a merge.
+            // The halves of a split segment share its entries: 100 entries must leave before a
+            // merge.
             assert!(!should_merge(limit - 100, number));
-            // What has merged has room for 50 entries before it splits.
+            // A merged segment has room for 50 entries before it splits.
             let merged = (0..=SLOTS).rev().find(|&entries| should_merge(entries, number));
             assert!(merged.is_some_and(|merged| merged + 50 < limit && merged < 2 * EXAMINE_BELOW));
         }

@@ -71,7 +71,7 @@ impl<T, A: Allocator + Clone> Table<T, A> {
         Some(self.vacate(segment, at.slot, is_at_home, hasher))
     }
 
-    /// Takes the entry out of a slot, which has one.
+    /// Removes the entry from an occupied slot, and returns it.
     #[inline(always)]
     fn vacate(
         &mut self,
@@ -168,7 +168,7 @@ impl<T, A: Allocator + Clone> Table<T, A> {
         self.free_stash();
     }
 
-    /// Whether a tag is that of a free slot: for tests of the invariants.
+    /// Whether a slot is free by its tag: for tests of the invariants.
     pub(super) fn is_free(segment: Segment<T>, slot: usize) -> bool {
         segment.tag(slot) == FREE
     }

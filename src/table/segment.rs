@@ -16,8 +16,8 @@
 //! - **M3** A slot has an entry if and only if its tag is not [`FREE`]; only the lowest `slots`
 //!   slots have.
 //! - **M4** References to entries live no longer than a borrow of the table.
-//! - **M5** The allocator that a method receives is that of the table, or a clone of it: blocks and
-//!   boxes are freed by the allocator that they are from.
+//! - **M5** The allocator that a method receives is the allocator of the table, or a clone of it:
+//!   blocks and boxes are freed by the allocator that they are from.
 #![allow(unsafe_code)]
 
 use core::alloc::Layout;
@@ -48,7 +48,8 @@ pub(crate) fn uninit_box<T, A: Allocator + Clone>(
     Ok(unsafe { Box::from_raw_in(block.cast().as_ptr(), memory.clone()) })
 }
 
-/// An entry in a box, without its allocator, which is that of the table: M5. Not freed by itself.
+/// An entry in a box, without the allocator, which the table has: M5. The box is not freed on
+/// drop.
 pub(crate) struct Boxed<T>(NonNull<T>);
 
 impl<T> Boxed<T> {
@@ -61,7 +62,7 @@ impl<T> Boxed<T> {
     /// Frees the box.
     #[inline]
     pub(crate) fn into_entry(self, memory: &(impl Allocator + Clone)) -> T {
-        // SAFETY: the pointer is that of a box; M5.
+        // SAFETY: the pointer comes from a box; M5.
         let boxed = unsafe { Box::from_raw_in(self.0.as_ptr(), memory.clone()) };
         Box::into_inner(boxed)
     }
@@ -91,7 +92,7 @@ impl<T> DerefMut for Boxed<T> {
 pub(crate) struct Header {
     /// Entries.
     pub(crate) len: u32,
-    /// Entries at which the segment grows or splits before another one is inserted.
+    /// The number of entries at which the segment grows or splits before the next insertion.
     pub(crate) limit: u32,
     /// Slots that entries may be in.
     pub(crate) slots: u32,
@@ -263,7 +264,7 @@ impl<T> Segment<T> {
         unsafe { self.tags.cast::<Boxed<T>>().sub(slot + 1) }.cast()
     }
 
-    /// The entry in a slot, which has one.
+    /// The entry in an occupied slot.
     #[inline(always)]
     pub(crate) fn entry(self, slot: usize) -> NonNull<T> {
         let place = self.slot(slot);
@@ -274,21 +275,21 @@ impl<T> Segment<T> {
         unsafe { place.cast::<NonNull<T>>().read() }
     }
 
-    /// A reference to the entry in a slot, which has one.
+    /// Returns a shared reference to the entry in an occupied slot.
     #[inline(always)]
     pub(crate) fn get<'t>(self, slot: usize) -> &'t T {
         // SAFETY: M3; M4.
         unsafe { self.entry(slot).as_ref() }
     }
 
-    /// A mutable reference to the entry in a slot, which has one.
+    /// Returns a mutable reference to the entry in an occupied slot.
     #[inline(always)]
     pub(crate) fn get_mut<'t>(self, slot: usize) -> &'t mut T {
         // SAFETY: M3; M4: the table is borrowed mutably, and no slot is visited twice in a borrow.
         unsafe { self.entry(slot).as_mut() }
     }
 
-    /// Writes an entry to a slot, which has none, and its tag.
+    /// Writes an entry and its tag to a free slot.
     #[inline(always)]
     pub(crate) fn write<A: Allocator>(
         self,
@@ -309,7 +310,7 @@ impl<T> Segment<T> {
         self.set_tag(slot, tag);
     }
 
-    /// Writes an entry that is in a box to a slot, which has none. Takes no memory.
+    /// Writes a boxed entry and its tag to a free slot. Allocates nothing.
     pub(crate) fn write_boxed<A: Allocator + Clone>(
         self,
         slot: usize,
@@ -326,7 +327,7 @@ impl<T> Segment<T> {
         self.set_tag(slot, tag);
     }
 
-    /// Takes the entry out of a slot, which has one.
+    /// Removes the entry from an occupied slot, and returns it.
     #[inline]
     pub(crate) fn take(self, slot: usize, memory: &(impl Allocator + Clone)) -> T {
         let entry = self.entry(slot);
@@ -339,15 +340,15 @@ impl<T> Segment<T> {
         Boxed(entry).into_entry(memory)
     }
 
-    /// Moves an entry and its tag to a slot, which has none.
+    /// Moves an entry and its tag to a free slot.
     #[inline(always)]
     pub(crate) fn relocate(self, slot: usize, target: Self, to: usize) {
         self.copy(slot, target, to);
         self.set_tag(slot, FREE);
     }
 
-    /// Copies an entry and its tag to a slot, which has none. Only one of both may be used from
-    /// then on.
+    /// Copies an entry and its tag to a free slot. The caller uses only one of both copies
+    /// afterwards.
     #[inline(always)]
     pub(crate) fn copy(self, slot: usize, target: Self, to: usize) {
         let (from, place) = (self.slot(slot), target.slot(to));
@@ -516,7 +517,7 @@ impl<T> Segment<T> {
         Slots { segment: self, next: 0, end: mask + GROUP, bits: Mask::NONE }
     }
 
-    /// Drops the entry in a slot, which has one.
+    /// Drops the entry in an occupied slot.
     pub(crate) fn drop_entry(self, slot: usize, memory: &(impl Allocator + Clone)) {
         if !Self::IS_INLINE {
             drop(self.take(slot, memory));

@@ -17,7 +17,7 @@ pub(crate) const GROUP: usize = 16;
 /// The tag of a free slot.
 pub(crate) const FREE: u8 = 0;
 
-/// The tag of an entry: the highest byte of its hash, but never that of a free slot.
+/// The tag of an entry: the highest byte of its hash, or `FREE + 1` if that byte is [`FREE`].
 #[inline(always)]
 pub(crate) fn tag(hash: u64) -> u8 {
     ((hash >> 56) as u8).max(FREE + 1)
@@ -159,8 +159,8 @@ mod sse2 {
             self.equal(Self(unsafe { _mm_set1_epi8(tag as i8) }))
         }
 
-        /// The slots with the tag of this hash. Without a register besides those of vectors, and
-        /// with fewer instructions than a tag takes.
+        /// The slots with the tag of this hash. The comparison uses vector registers only, and
+        /// fewer instructions than the computation of a tag.
         #[inline(always)]
         pub(crate) fn matches_hash(self, hash: u64) -> Bits<0> {
             // SAFETY: the instruction is part of SSE2.
@@ -177,7 +177,7 @@ mod sse2 {
             self.equal(Self(unsafe { _mm_max_epu8(bytes, lowest) }))
         }
 
-        /// The slots whose tags are those of another group.
+        /// The slots whose tags equal the tags of `other` in the same slots.
         #[inline(always)]
         pub(crate) fn equal(self, other: Self) -> Bits<0> {
             // SAFETY: the instruction is part of SSE2.
@@ -243,7 +243,7 @@ mod neon {
             self.equal(Self(unsafe { vdupq_n_u8(tag) }))
         }
 
-        /// The slots whose tags are those of another group.
+        /// The slots whose tags equal the tags of `other` in the same slots.
         #[inline(always)]
         pub(crate) fn equal(self, other: Self) -> Bits<2> {
             // SAFETY: the instruction is part of NEON.
@@ -310,7 +310,7 @@ mod words {
             self.equal(Self([LOWEST * u64::from(tag); 2]))
         }
 
-        /// The slots whose tags are those of another group.
+        /// The slots whose tags equal the tags of `other` in the same slots.
         #[inline(always)]
         pub(crate) fn equal(self, other: Self) -> Bits<{ Self::SHIFT }> {
             let equal = |word: usize| {

@@ -1,6 +1,6 @@
-//! Bursts: lookups in stages, so that the misses of one overlap with those of the others.
+//! Bursts: lookups in stages, so that their cache misses overlap.
 //!
-//! The stages are those of the engine. Two drivers take queries through them, 32 at a time: one
+//! The engine defines the stages. Two drivers take queries through them, 32 at a time: one
 //! compares all entries at the end, the other, for mutable references, looks each key up again,
 //! since the closure may change the map. The few keys whose entry is not the first with its tag in
 //! its home group are looked up again by themselves at the end.

@@ -53,7 +53,8 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         table.reserve(additional, &hasher)
     }
 
-    /// Frees the memory that is reserved, and what is free beyond the load of growth. O(slots).
+    /// Cancels the reserved capacity, and shrinks the table as far as its entries stay below the
+    /// load of growth. O(slots).
     pub fn shrink_to_fit(&mut self) {
         self.shrink_to(0);
     }

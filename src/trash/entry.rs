@@ -14,7 +14,8 @@ use crate::table::error::TryReserveError;
 
 /// The entry of one key, occupied or vacant. Its methods do not search again.
 ///
-/// They are O(1), but for what `insert` and `remove` of the map cost besides their lookup.
+/// Methods that insert or remove an entry cost as much as `insert` and `remove` of the map without
+/// their lookup; the others are O(1).
 ///
 /// # Example
 ///

@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::table::error::TryReserveError;
 
-/// The error of an insertion without memory: what was refused, and why.
+/// The error of an insertion without memory: the refused entry, and the reason.
 ///
 /// # Example
 ///
@@ -23,7 +23,7 @@ pub struct TryInsertError<T> {
     pub error: TryReserveError,
 }
 
-/// Without what was refused, so that `unwrap` and `?` need no `Debug` of it.
+/// Omits the refused entry, so that `unwrap` and `?` need no `Debug` of it.
 impl<T> fmt::Debug for TryInsertError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TryInsertError").field("error", &self.error).finish_non_exhaustive()

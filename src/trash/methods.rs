@@ -79,8 +79,8 @@ impl<K, V, S, A: Allocator + Clone> TrashMap<K, V, S, A> {
         self.current().capacity().max(self.len())
     }
 
-    /// Returns the bytes that the map has allocated, free slots included; without what keys and
-    /// values own. O(1).
+    /// Returns the bytes that the map has allocated, free slots included. Memory that keys and
+    /// values own does not count. O(1).
     #[must_use]
     pub fn allocation_size(&self) -> usize {
         let reseeded = if self.reseeded.is_some() { size_of::<Reseeded<K, V, A>>() } else { 0 };
@@ -128,8 +128,8 @@ impl<K, V, S, A: Allocator + Clone> TrashMap<K, V, S, A> {
         }
     }
 
-    /// Removes all entries and frees their memory. Hashes are those of the hasher again. If the
-    /// drop of an entry panics, the map is empty, and the others are dropped.
+    /// Removes all entries and frees their memory. The map hashes with its hasher again, after a
+    /// reseed too. If the drop of an entry panics, the map is empty, and the others are dropped.
     pub fn clear(&mut self) {
         // The map is empty before an entry is dropped, which may panic.
         let reseeded = self.reseeded.take();
@@ -150,7 +150,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
 }
 
 impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A> {
-    /// Returns the hash of `key` by the map's hasher: that of a [`Prehashed`](crate::Prehashed).
+    /// Returns the hash of `key` by the map's hasher, for a [`Prehashed`](crate::Prehashed).
     #[inline]
     pub fn hash_of<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
         self.hasher.hash_one(key)
@@ -195,7 +195,8 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         self.find(key.hash_with(&self.hasher), key.key()).is_some()
     }
 
-    /// Returns the value of `key`, and counts what the lookup touches: a group is a node.
+    /// Returns the value of `key`, and counts the groups (as nodes) and entries that the lookup
+    /// touches.
     ///
     /// # Example
     ///
@@ -405,7 +406,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
     }
 
     /// Removes all entries and returns an iterator over them, which drops the rest. It owns the
-    /// memory and frees it: unlike that of `std`, it does not borrow the map.
+    /// memory and frees it. Unlike the `Drain` of `std`, it does not borrow the map.
     pub fn drain(&mut self) -> IntoIter<K, V, A> {
         let (current, old) = self.take_tables();
         IntoIter::new(current, old)

@@ -61,8 +61,9 @@
 //!
 //! Olsson and Nilsson, *TRASH: a dynamic LC-trie and hash data structure* (2006), for the idea.
 //! Segments that split are extendible hashing (Fagin et al. 1979). Tags compared at once and groups
-//! of 16 are from Swiss tables (Kulukundis 2017); to record what a full group has displaced,
-//! instead of leaving tombstones, is after Bronson and Shi's F14 (2019), which counts it.
+//! of 16 are from Swiss tables (Kulukundis 2017); to record the entries that a full group has
+//! displaced, instead of leaving tombstones, is after Bronson and Shi's F14 (2019), which counts
+//! them.
 //!
 //! [`with_hasher`]: TrashMap::with_hasher
 
@@ -102,14 +103,14 @@ pub use table::TrashTable;
 
 /// A map from keys to values that never pauses: the state of a packet's flow by the flow's key.
 ///
-/// The interface is that of
+/// It has the interface of
 /// [`std::collections::HashMap`](https://doc.rust-lang.org/std/collections/struct.HashMap.html),
 /// with bursts. Where it takes a borrowed key it takes a [`Prehashed`](crate::Prehashed) as well, a
 /// key with the hash that the caller already has.
 ///
 /// | method | cost |
 /// |---|---|
-/// | `get`, `get_mut`, `get_key_value`, `get_observed`, `contains_key`, `entry`, `entry_ref`, `try_entry` | O(1): the cache line of the tags, and that of the entry |
+/// | `get`, `get_mut`, `get_key_value`, `get_observed`, `contains_key`, `entry`, `entry_ref`, `try_entry` | O(1): the cache lines of the tags and of the entry |
 /// | `insert`, `try_insert` | a lookup, and one step of at most two segments, about 1000 entries |
 /// | `remove`, `remove_entry` | a lookup; a removal from a full group hashes the displaced keys of the next one |
 /// | `get_batch`, `get_batch_mut`, `get_disjoint_mut`, `insert_batch` | a lookup or insertion a key, the cache misses of 32 overlapped |

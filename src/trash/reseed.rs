@@ -61,7 +61,7 @@ pub(super) struct Old<K, V, A: Allocator + Clone> {
     cursor: Cursor,
 }
 
-/// The hash of `key`: that of the seed, if there is one.
+/// The hash of `key`, by the seed if there is one, else by the hasher.
 #[inline]
 pub(super) fn hash<Q: Hash + ?Sized>(
     hasher: &impl BuildHasher,
@@ -74,8 +74,8 @@ pub(super) fn hash<Q: Hash + ?Sized>(
     }
 }
 
-/// Returns the function that hashes entries: by the seed, if there is one. All callers have that of
-/// one type, for each of which the growth of a table is compiled.
+/// Returns the function that hashes entries: by the seed, if there is one. All callers receive a
+/// function of one type, as the growth of a table is compiled for each type of function.
 #[inline(always)]
 pub(super) fn entry_hasher<'m, K: Hash, V, S: BuildHasher>(
     hasher: &'m S,
@@ -84,7 +84,7 @@ pub(super) fn entry_hasher<'m, K: Hash, V, S: BuildHasher>(
     move |(key, _)| hash(hasher, seed, key)
 }
 
-/// Inserts an entry, whose value replaces that of its key.
+/// Inserts an entry, or replaces the value of its key.
 #[inline(always)]
 pub(super) fn insert<K: Eq, V, A: Allocator + Clone>(
     table: &mut Table<(K, V), A>,
@@ -125,7 +125,7 @@ impl<K, V, S, A: Allocator + Clone> TrashMap<K, V, S, A> {
 }
 
 impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A> {
-    /// The hash of `key` in the current table, given that of the hasher.
+    /// The hash of `key` in the current table, given its hash by the hasher.
     pub(super) fn current_hash<Q: Hash + ?Sized>(&self, hash: u64, key: &Q) -> u64 {
         self.reseeded.as_ref().map_or(hash, |reseeded| reseeded.seed.hash_one(key))
     }

@@ -22,7 +22,7 @@ const NO_CHUNKS: &[&Line; 1] = &[&Line::EMPTY];
 /// An array of lines.
 #[derive(Debug)]
 pub(super) struct Chunks<A: Allocator> {
-    /// **C2** The elements of `chunks`, or those of [`NO_CHUNKS`] if there are none.
+    /// **C2** Points to the elements of `chunks`, or to [`NO_CHUNKS`] if `chunks` is empty.
     list: NonNull<NonNull<Line>>,
     /// **C1** Each points to its own block of [`CHUNK`] initialised lines; the first one to
     /// `first` lines.

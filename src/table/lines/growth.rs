@@ -6,9 +6,9 @@
 //!     split    │ a   c │ d   f │ b     │ e     │
 //! ```
 //!
-//! The entries of the segments concerned are collected with their hashes, and inserted again: those
-//! of the stash, too, so it becomes empty when hashes separate the entries. All hashes are computed
-//! before anything changes.
+//! A step collects the entries of the segments concerned and of the stash, with their hashes, and
+//! inserts them again. So the stash becomes empty when hashes separate the entries. All hashes are
+//! computed before anything changes.
 
 use core::ops::Range;
 
@@ -103,8 +103,9 @@ impl<A: Allocator + Clone> Lines<A> {
         if is_full { self.reserve_further(home, instead) } else { Ok(()) }
     }
 
-    /// Makes room in the stash, unless a line has a free slot after this one, which is full, or
-    /// will have: that of the entry with the hash `instead`.
+    /// Reserves a place in the stash, unless another line of the segment has a free slot. The line
+    /// `home` is full. An entry with the hash `instead` in this segment also counts as a free slot,
+    /// as its removal precedes the insertion.
     #[inline(never)]
     fn reserve_further(
         &mut self,
@@ -138,7 +139,7 @@ impl<A: Allocator + Clone> Lines<A> {
         if self.is_growth_due(1) { self.grow(hash_of) } else { Ok(()) }
     }
 
-    /// Gives a number another hash: that of the entry whose place it takes is the former one.
+    /// Moves `number` from the hash `before` to `hash`.
     ///
     /// # Errors
     ///
@@ -219,7 +220,7 @@ impl<A: Allocator + Clone> Lines<A> {
         *self = Self::new_in(self.allocator().clone());
     }
 
-    /// Whether the next insertion grows the table, if there are `removed` entries less by then.
+    /// Whether an insertion grows the table after the removal of `removed` entries.
     #[inline(always)]
     pub(super) fn is_growth_due(&self, removed: usize) -> bool {
         self.len.saturating_sub(removed) >= self.places.limit()
@@ -273,8 +274,8 @@ impl<A: Allocator + Clone> Lines<A> {
         true
     }
 
-    /// The first line of the segment that splits into what is there and the last of `lines`, or
-    /// that the last segment merges with.
+    /// The first line of the segment whose split creates the last segment of `more` lines. The
+    /// last segment merges with this segment.
     fn partner(more: usize) -> usize {
         if more <= SEGMENT { 0 } else { (more - SEGMENT) - (1 << (more - SEGMENT).ilog2()) }
     }
@@ -326,8 +327,8 @@ impl<A: Allocator + Clone> Lines<A> {
         }
     }
 
-    /// An upper bound of the bytes that an insertion allocates before it frees any, if there are
-    /// `removed` entries less by then.
+    /// An upper bound of the bytes that an insertion allocates before it frees any, after the
+    /// removal of `removed` entries.
     pub(crate) fn growth(&self, removed: usize) -> usize {
         let count = self.places.count();
         let is_due = self.is_growth_due(removed);

@@ -40,8 +40,8 @@
 //!   empty. `count` is 0, a power of two up to 64, or a multiple of 64.
 //! - **L2** Each entry has the tag of its hash, in a line of the segment of its home line; or it is
 //!   in the *stash*, if all lines of the segment were full.
-//! - **L3** The overflow count of a line is the number of entries that have passed it: those of the
-//!   stash have passed all lines of the segment. A count of 255 is not decremented any more.
+//! - **L3** The overflow count of a line is the number of entries that have passed it. An entry in
+//!   the stash has passed all lines of its segment. A count of 255 is not decremented any more.
 //! - **L4** `len` is the number of entries in lines and in the stash.
 //!
 //! # Hashes that are not random
@@ -96,7 +96,7 @@ pub(crate) fn fold(hash: u64) -> u32 {
     (product >> 64) as u32 ^ product as u32
 }
 
-/// The tag of an entry: the upper eight bits of its hash, but not that of a free slot.
+/// The tag of an entry: the upper eight bits of its hash, or 1 if they are the tag of a free slot.
 #[inline(always)]
 fn tag(hash: u32) -> u8 {
     ((hash >> 24) as u8).max(1)

@@ -36,7 +36,8 @@ pub(crate) trait Places {
     fn validate(&self) -> Result<(), InvariantError>;
 }
 
-/// The number of lines, and what of a hash is the home line: each is one operand of a lookup.
+/// The number of lines, and the masks that select a home line from a hash. A lookup loads each of
+/// them as one operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Size {
     lines: u32,
@@ -169,14 +170,14 @@ impl<A: Allocator> Places for Fixed<A> {
     #[inline(always)]
     fn line(&self, line: usize) -> &Line {
         debug_assert!(line < self.0.len(), "L1");
-        // SAFETY: L1: lines in use are those of the array.
+        // SAFETY: L1: a line in use is a line of the array.
         unsafe { self.0.get_unchecked(line) }
     }
 
     #[inline(always)]
     fn line_mut(&mut self, line: usize) -> &mut Line {
         debug_assert!(line < self.0.len(), "L1");
-        // SAFETY: L1: lines in use are those of the array.
+        // SAFETY: L1: a line in use is a line of the array.
         unsafe { self.0.get_unchecked_mut(line) }
     }
 

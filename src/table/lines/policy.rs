@@ -71,7 +71,7 @@ mod tests {
             // Lines that have not split have the most entries.
             let unsplit = 1 << next.ilog2();
             assert!(limit(next) <= 10 * unsplit && limit(next) >= 9 * unsplit, "{next} lines");
-            // What grows does not merge soon, nor does what has merged grow.
+            // A table that grows does not merge soon, nor does a table that has merged grow soon.
             assert!(lines == 0 || !should_merge(limit(lines) * 3 / 4, next), "{next} lines");
             assert!(lines == 0 || 3 * next < limit(lines), "{next} lines");
             lines = next;

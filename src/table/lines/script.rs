@@ -11,7 +11,7 @@ enum Op {
     Remove(u32),
     Find(u32),
     BringHome(u32),
-    /// Removes a number, and inserts another one in its place.
+    /// Replaces a number by a new number.
     Replace(u32),
     /// Inserts that many numbers more.
     Fill(u32),

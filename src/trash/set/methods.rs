@@ -1,4 +1,4 @@
-//! The methods of `TrashSet` that refer to those of `TrashMap`.
+//! The methods of `TrashSet` that refer to methods of `TrashMap`.
 
 use core::hash::{BuildHasher, Hash};
 use core::iter::FusedIterator;
@@ -142,7 +142,7 @@ impl<T, S, A: Allocator + Clone> TrashSet<T, S, A> {
         self.map.capacity()
     }
 
-    /// Returns the bytes allocated, free slots included; without what values own.
+    /// Returns the bytes allocated, free slots included. Memory that values own does not count.
     ///
     /// # Example
     ///
@@ -221,8 +221,7 @@ impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> TrashSet<T, S, A> {
         Self { map: TrashMap::with_capacity_and_hasher_in(capacity, hasher, memory) }
     }
 
-    /// Returns the hash of a value by the set's hasher: that of a
-    /// [`Prehashed`](crate::Prehashed).
+    /// Returns the hash of a value by the set's hasher, for a [`Prehashed`](crate::Prehashed).
     #[inline]
     pub fn hash_of<Q: Hash + ?Sized>(&self, value: &Q) -> u64 {
         self.map.hash_of(value)
@@ -246,7 +245,8 @@ impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> TrashSet<T, S, A> {
         self.map.try_reserve(additional)
     }
 
-    /// Frees the memory that is reserved, and what is free beyond the load of growth.
+    /// Cancels the reserved capacity, and shrinks the table as far as its entries stay below the
+    /// load of growth.
     pub fn shrink_to_fit(&mut self) {
         self.map.shrink_to_fit();
     }

@@ -21,13 +21,13 @@ pub use ops::{Difference, Intersection, SymmetricDifference, Union};
 
 /// A set of values without pauses: a [`TrashMap`] without values.
 ///
-/// Its methods are those of
+/// It has the methods of
 /// [`std::collections::HashSet`](https://doc.rust-lang.org/std/collections/struct.HashSet.html) and
-/// of [`TrashMap`], and their costs those of the map:
+/// of [`TrashMap`]. They cost as much as the methods of the map:
 ///
 /// | method | cost |
 /// |---|---|
-/// | `contains`, `get` | O(1): the cache line of the tags, and that of the value |
+/// | `contains`, `get` | O(1): the cache lines of the tags and of the value |
 /// | `insert`, `replace` | a lookup, and one step of at most two segments, about 1000 values |
 /// | `remove`, `take` | a lookup; from a full group, the hashes of the displaced values of the next one |
 /// | `contains_batch` | a lookup each, the cache misses of 32 overlapped |

@@ -94,7 +94,7 @@ impl<T, A: Allocator + Clone> TrashTable<T, A> {
         self.table.capacity().max(self.len())
     }
 
-    /// Returns the bytes allocated, free slots included; without what entries own.
+    /// Returns the bytes allocated, free slots included. Memory that entries own does not count.
     #[must_use]
     pub fn allocation_size(&self) -> usize {
         self.table.allocation_size()
@@ -384,7 +384,8 @@ impl<T, A: Allocator + Clone> TrashTable<T, A> {
         self.table.shrink_to_at_most(capacity, &hasher);
     }
 
-    /// Frees the memory that is reserved, and what is free beyond the load of growth.
+    /// Cancels the reserved capacity, and shrinks the table as far as its entries stay below the
+    /// load of growth.
     pub fn shrink_to_fit(&mut self, hasher: impl Fn(&T) -> u64) {
         self.shrink_to(0, hasher);
     }

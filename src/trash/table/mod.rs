@@ -1,6 +1,7 @@
 //! `TrashTable`: the table of [`TrashMap`](crate::TrashMap), with hashes and comparisons given.
 //!
-//! A table has entries, and neither keys nor a hasher. Each method takes what it needs:
+//! A table has entries, and neither keys nor a hasher. Each method takes the hashes and functions
+//! that it needs:
 //!
 //! ```text
 //!     find(hash, eq)                    the hash of the entry, and whether an entry is the one
@@ -8,8 +9,8 @@
 //! ```
 //!
 //! So entries can have their key in an array elsewhere, or several keys, or be borrowed; and a hash
-//! can be stored in the entry, as one that a packet has brought. Growth is that of the map: a
-//! segment at a time, without pauses.
+//! can be stored in the entry, as one that a packet has brought. The table grows as the map does:
+//! a segment at a time, without pauses.
 //!
 //! # Contract
 //!
@@ -49,7 +50,7 @@ pub use extract::ExtractIf;
 ///
 /// | method | cost |
 /// |---|---|
-/// | `find`, `find_mut`, `find_entry`, `iter_hash`, `iter_hash_mut` | O(1): a line of tags, that of the entry |
+/// | `find`, `find_mut`, `find_entry`, `iter_hash`, `iter_hash_mut` | O(1): the cache lines of the tags and of the entry |
 /// | `entry`, `insert_unique`, `try_entry`, `try_insert_unique`, `remove` | a lookup, and one step of at most two segments, about 1000 entries |
 /// | `find_batch`, `get_disjoint_mut` | a lookup a hash, the cache misses of 32 overlapped |
 /// | `iter`, `retain`, `extract_if`, `drain`, `clear`, `clone`, `drop`, `reserve`, `shrink_to`, `shape` | O(slots) |
