@@ -54,8 +54,8 @@ mod chosen {
         COLLECTOR.register()
     }
 
-    /// Pins the participant of the thread, or if the thread is ending and has unregistered it,
-    /// another one. It stays in its epoch, if it is pinned already.
+    /// Pins the participant of the thread, or its substitute if the thread is ending and has
+    /// unregistered it. A participant that is pinned already stays in its epoch.
     #[inline]
     pub(crate) fn pin() -> Guard {
         PARTICIPANT.try_with(pin_of).unwrap_or_else(|_| pin_other())

@@ -24,9 +24,9 @@ pub enum Refused {
     /// Readers delay the reclamation of more garbage than the limit allows. A thread that receives
     /// this error and holds a pin should repin it before it tries again.
     Garbage {
-        /// Bytes that are retired and not freed yet: those of the structure, or of a shard.
+        /// Bytes that are retired and not freed yet, in the structure or in a shard.
         retired: usize,
-        /// The limit, in bytes: that of the structure, or an eighth of it for a shard of a
+        /// The limit of the structure, in bytes, or an eighth of it for a shard of a
         /// [`ConcurrentMap`](crate::ConcurrentMap).
         limit: usize,
     },

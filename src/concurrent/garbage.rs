@@ -1,4 +1,4 @@
-//! Garbage: what is retired and not freed yet, counted, with a limit.
+//! Garbage: memory that is retired and not freed yet, counted, with a limit.
 //!
 //! Retired memory is counted and deferred to the collector, which calls back when all earlier pins
 //! have ended; then it is freed and subtracted. The collector does not bound garbage: the count
@@ -63,7 +63,7 @@ impl Garbage {
     }
 
     /// Defers `free`, which frees `bytes` bytes and does not panic, until all earlier pins have
-    /// ended; helps the collector with what is deferred already. That runs code of users:
+    /// ended; helps the collector to free garbage deferred before. That runs code of users:
     /// destructors of garbage.
     ///
     /// # Safety
@@ -126,9 +126,10 @@ impl Garbage {
     }
 }
 
-/// Helps the collector to free garbage that no pin protects any more. Not within a destructor that
-/// runs for that reason: if it removed entries, that would run further destructors, recursively.
-/// What it retires is [appended](append_retired) to the queue after it.
+/// Helps the collector to free garbage that no pin protects any more. It does not help within a
+/// destructor that the collector runs: if the destructor removed entries, further destructors would
+/// run, recursively. The garbage of that destructor is [appended](append_retired) to the queue
+/// after it.
 pub(super) fn help(pin: &Guard) {
     if is_freeing() {
         set_freeing(Freeing::HasRetired);
@@ -137,8 +138,8 @@ pub(super) fn help(pin: &Guard) {
     }
 }
 
-/// Appends what destructors have retired to the queue of the collector. It would otherwise stay
-/// with this thread, which may be a reader that retires nothing more.
+/// Appends the garbage that destructors have retired to the queue of the collector. It would
+/// otherwise stay with this thread, which may be a reader that retires nothing more.
 ///
 /// Not by a flush, which would run other destructors.
 fn append_retired() {

@@ -10,9 +10,9 @@
 //!              pin() ──→ one of the pool              epoch 7      repin ──→ epoch 8
 //! ```
 //!
-//! The collector frees what was retired in an epoch when all participants have left it. Of which
-//! thread a participant is makes no difference to that, so the arguments for one pin per thread
-//! hold for each guard.
+//! The collector frees the garbage of an epoch when all participants have left that epoch. The
+//! thread of a participant makes no difference to the collector, so the arguments for one pin per
+//! thread hold for each guard.
 
 use alloc::vec::Vec;
 use core::cell::RefCell;
@@ -59,7 +59,7 @@ pub struct Guard {
     _participant: Participant,
 }
 
-/// The participant of a guard. `None`: that of the thread.
+/// The participant of a guard. `None` stands for the participant of the thread.
 struct Participant(Option<LocalHandle>);
 
 impl Drop for Participant {
@@ -98,8 +98,8 @@ impl Drop for Participant {
 /// ```
 #[inline]
 pub fn pin() -> Guard {
-    // The pins of destructors are short, and what they retire is appended to the queue of the
-    // collector by the thread's own participant: it would be left in one of the pool.
+    // The pins of destructors are short, and the thread's own participant appends the garbage of
+    // destructors to the queue of the collector. A participant of the pool would keep that garbage.
     if collector::is_pinned() == Some(false) || is_freeing() {
         return Guard { epoch: collector::pin(), _participant: Participant(None) };
     }
@@ -115,7 +115,7 @@ fn pin_again() -> Guard {
 }
 
 impl Guard {
-    /// Ends the pin and begins another one, which allows the collector to proceed. What was read
+    /// Ends the pin and begins a new pin, which allows the collector to proceed. Data that was read
     /// before must be read again. Other guards of the thread stay as they are.
     ///
     /// # Example
@@ -138,8 +138,8 @@ impl Guard {
         self.epoch.repin_after(collector::begin_pin);
     }
 
-    /// Helps the collector to free what no guard protects any more, as writers do. This guard
-    /// protects what it may have observed.
+    /// Helps the collector to free garbage that no guard protects any more, as writers do. This
+    /// guard protects garbage that it may have observed.
     ///
     /// The last few entries that were removed from a `ConcurrentMap` wait for more in the map: the
     /// [`flush`](super::Pinned::flush) of its pins includes them.

@@ -1,9 +1,9 @@
 //! A mutex that cannot deadlock: a thread holds at most one at a time.
 //!
-//! Code of callers runs under a lock: methods of their keys, [`Hash`](core::hash::Hash) and
-//! [`Eq`], or those of an address. If it takes the lock of a structure, it could deadlock: on the
-//! lock of its own thread, or on that of a thread that waits for it. So acquiring a second lock
-//! panics. (Locks of the caller are the caller's responsibility.)
+//! Code of callers runs under a lock: methods of their keys, [`Hash`](core::hash::Hash) and [`Eq`],
+//! or methods of an address. If that code takes the lock of a structure, it could deadlock: on a
+//! lock that its own thread holds, or on a lock of a thread that waits for its own thread. So
+//! acquiring a second lock panics. (Locks of the caller are the caller's responsibility.)
 
 use core::ops::{Deref, DerefMut};
 use std::sync::PoisonError;

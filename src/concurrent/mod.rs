@@ -72,18 +72,19 @@
 //!
 //! # Values that packets change
 //!
-//! A value is read through a shared reference, so what packets change in it is in one of these:
+//! A value is read through a shared reference, so data that packets change is stored in one of
+//! these places:
 //!
-//! | what changes | where | cost of a change |
+//! | changed data | place | cost of a change |
 //! |---|---|---|
 //! | counters, timestamps, flags | atomics in the value | one atomic operation |
 //! | plain data of any size | [`ConcurrentTable`]: `fetch_add`, `update` | the lock of a shard of 64 |
 //! | anything else | a `Mutex` in the value | its lock |
 //! | rarely, and as a whole | `update`, `compute` | a new entry |
 //!
-//! A lock or an atomic outlives its entry: *a thread may change a value that another has removed
-//! meanwhile*. For counters that is a packet counted too late. A state that must not be lost has a
-//! mark in the value, under its lock, which the thread that removes it sets first:
+//! A lock or an atomic outlives its entry: *a thread may change a value whose entry another thread
+//! has already removed*. For counters that is a packet counted too late. A state that must not be
+//! lost has a mark in the value, under its lock, which the thread that removes it sets first:
 //!
 //! ```
 //! use std::sync::Mutex;
@@ -139,9 +140,9 @@
 //! *The collector is shared by these structures in the whole process*: a pin of any of them delays
 //! the reclamation of garbage of all of them. The pins of other users of `crossbeam-epoch` do not:
 //! the collector is one of this crate. It does not bound garbage; these structures do: above a
-//! limit, writers help the collector, and then return what they were to insert, with
-//! [`Refusal`] or [`Refused`]. So the reason of such an error is a guard of this crate,
-//! or one that has just ended: each call frees some of the garbage that it left.
+//! limit, writers help the collector, and then return the data that they were to insert, with
+//! [`Refusal`] or [`Refused`]. So the reason of such an error is a guard of this crate, or one that
+//! has just ended: each call frees some of the garbage that it left.
 //!
 //! Lookups are wait-free. A pin is nearly always; now and then it helps the collector, and then
 //! runs destructors of some of the garbage.

@@ -47,7 +47,7 @@ impl<'t, T> Pinned<'t, T> {
         Self { of, guard: pin() }
     }
 
-    /// Ends the pin and begins another one, at a lower cost, which allows the collector to proceed.
+    /// Ends the pin and begins a new pin, at a lower cost, which allows the collector to proceed.
     /// References of the former pin are invalid. Other pins of the thread stay as they are.
     ///
     /// # Example

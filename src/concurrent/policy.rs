@@ -17,8 +17,8 @@ pub(super) const SHARDS: usize = match (IS_CHECKED, cfg!(miri)) {
     _ => 64,
 };
 
-/// The greatest depth of a directory, in bits: those of the notes of segments, and less than the
-/// upper half of a mixed hash.
+/// The greatest depth of a directory, in bits: as many bits as a note of a segment has, and fewer
+/// than the upper half of a mixed hash.
 pub(super) const DEEPEST: u32 = 16;
 
 /// The maximum difference of a segment's depth to the usual one: keys with colliding hashes would
@@ -66,8 +66,8 @@ pub(super) fn limit(slots: usize, seed: u64) -> usize {
     if slots <= 16 { slots - slots.div_ceil(5) } else { slots * (lowest + random) / 64 }
 }
 
-/// Returns what distinguishes the limits of segments: prefix and depth in the directory, and the
-/// number of the shard.
+/// Returns the seed of the limit of a segment, different for each: prefix and depth in the
+/// directory, and the number of the shard.
 pub(super) fn seed(mixed: u64, depth: u32, shard: usize) -> u64 {
     let prefix = mixed.checked_shr(64 - depth).unwrap_or(0);
     (prefix << 5 | u64::from(depth)) << 6 | shard as u64

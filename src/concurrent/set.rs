@@ -61,8 +61,8 @@ impl<K, S> ConcurrentSet<K, S> {
         Self { map: ConcurrentMap::with_hasher(hasher) }
     }
 
-    /// Returns the map from keys to nothing, for what the set has no method: its limit on garbage,
-    /// its hasher, its size.
+    /// Returns the map from keys to nothing. It has methods that the set lacks, for the limit on
+    /// garbage, the hasher and the size.
     ///
     /// # Example
     ///

@@ -10,8 +10,8 @@
 //! Three passes over a binary trie of the routes:
 //!
 //! 1. Each leaf has the value of its longest route.
-//! 2. From the leaves up, each node gets a set of values: those that its children have in common,
-//!    or, if there are none, those of either.
+//! 2. From the leaves up, each node gets a set of values: the values that its children have in
+//!    common, or, if there are none, the values of both children.
 //! 3. From the root down, a node needs a route only if the value above it is not in its set. Any
 //!    value of the set is the one.
 //!
@@ -50,7 +50,7 @@ impl<A: Address> Node<A> {
     }
 }
 
-/// Returns the values that two sets have in common, or those of either.
+/// Returns the values that two sets have in common, or if there are none, the union of the sets.
 fn combined(one: &[u32], other: &[u32]) -> Vec<u32> {
     if one.contains(&NO_ROUTE) || other.contains(&NO_ROUTE) {
         return [NO_ROUTE].into();

@@ -117,7 +117,7 @@ impl AnyPrefixSet {
         }
     }
 
-    /// Returns an iterator over the prefixes in order: those of IPv4, then those of IPv6.
+    /// Returns an iterator over the prefixes in order: IPv4 before IPv6.
     pub fn iter(&self) -> impl Iterator<Item = AnyPrefix> {
         self.v4.iter().map(AnyPrefix::V4).chain(self.v6.iter().map(AnyPrefix::V6))
     }
@@ -141,7 +141,7 @@ impl fmt::Debug for AnyPrefixSet {
     }
 }
 
-/// The prefixes in order: those of IPv4, then those of IPv6.
+/// The prefixes in order: IPv4 before IPv6.
 impl IntoIterator for AnyPrefixSet {
     type Item = AnyPrefix;
     type IntoIter = alloc::vec::IntoIter<AnyPrefix>;

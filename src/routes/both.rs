@@ -29,7 +29,7 @@ use crate::raw::prefetch::BURST;
 
 /// A routing table for IPv4 and IPv6: a [`RouteTable`] of each.
 ///
-/// Methods cost what they cost in the [`RouteTable`] of the family, and a branch. [`v4`](Self::v4)
+/// A method costs as much as in the [`RouteTable`] of the family, and a branch. [`v4`](Self::v4)
 /// and [`v6`](Self::v6) have all other methods.
 ///
 /// | method | cost |
@@ -186,8 +186,8 @@ impl<V, M: Allocator + Clone> Routes<V, M> {
 
     /// Calls `found` with the index of each address and the longest route that contains it.
     ///
-    /// Of each 32 addresses, those of IPv4 come first. Those of one family are looked up like a
-    /// [batch](RouteTable::lookup_batch) of its table, with overlapping cache misses.
+    /// Of each 32 addresses, the IPv4 addresses come first. The addresses of one family are looked
+    /// up like a [batch](RouteTable::lookup_batch) of its table, with overlapping cache misses.
     ///
     /// # Example
     ///
@@ -224,7 +224,7 @@ impl<V, M: Allocator + Clone> Routes<V, M> {
         }
     }
 
-    /// Returns an iterator over all routes in order: those of IPv4, then those of IPv6.
+    /// Returns an iterator over all routes in order: IPv4 before IPv6.
     #[must_use]
     pub fn iter(&self) -> Both<Iter<'_, Ipv4Addr, V, M>, Iter<'_, Ipv6Addr, V, M>> {
         Both { v4: self.v4.iter(), v6: self.v6.iter() }
@@ -345,7 +345,7 @@ impl<A: Address> Family<A> {
     }
 }
 
-/// An iterator over routes of both families: those of IPv4, then those of IPv6.
+/// An iterator over routes of both families: IPv4 before IPv6.
 ///
 /// Created by [`Routes::iter`], [`Routes::iter_mut`] and `into_iter` of a [`Routes`].
 #[derive(Clone, Debug)]

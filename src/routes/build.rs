@@ -6,9 +6,10 @@
 //!                             └──────── node at 12 ────────┘                the bits of a node
 //! ```
 //!
-//! Insertions in any order descend the trie for each route, and move the values and the children
-//! of a node each time it outgrows its block. Of sorted routes, those of a node and those of each
-//! child are consecutive: so the blocks of a node are allocated once, in their final size.
+//! Insertions in any order descend the trie for each route, and move the values and the children of
+//! a node each time it outgrows its block. If routes are sorted, the routes of a node and the
+//! routes of each child are consecutive: so the blocks of a node are allocated once, in their final
+//! size.
 //!
 //! The bits of an address are read once, when the routes are sorted. So an inconsistent address
 //! type cannot affect the structure of the nodes. Routes of more than 64 bits are inserted

@@ -53,8 +53,8 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         self.retain_covered(&Prefix::default_route(), keep);
     }
 
-    /// Retains those of the routes that `prefix` covers for which `keep` returns true; all other
-    /// routes remain. O(routes that it covers).
+    /// Removes the routes that `prefix` covers and for which `keep` returns false; all other routes
+    /// remain. O(routes that it covers).
     ///
     /// # Example
     ///
@@ -143,8 +143,8 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         self.shortcuts = Shortcuts::without(counts).computed(&self.store.nodes, self.len);
     }
 
-    /// Returns the bytes that the table has allocated, free ones included; without what values own.
-    /// O(chunks of memory).
+    /// Returns the bytes that the table has allocated, free units included; without memory that
+    /// values own. O(chunks of memory).
     #[must_use]
     pub fn allocation_size(&self) -> usize {
         let (nodes, values) = self.store.allocation_size();

@@ -80,8 +80,7 @@ impl<M: Allocator + Clone> Nodes<M> {
     }
 
     /// Returns the node for routes of `len` bits of `key`; creates it and the path to it if
-    /// necessary. If there is no memory, [`remove_path`](Self::remove_path) undoes what has
-    /// changed.
+    /// necessary. If there is no memory, [`remove_path`](Self::remove_path) undoes the changes.
     pub(super) fn ensure_path<A: Address>(
         &mut self,
         start: Start,
@@ -226,7 +225,7 @@ impl<M: Allocator + Clone> Nodes<M> {
         Ok(block + at)
     }
 
-    /// Frees the nodes below one that is not in the trie, each of which has one child at most.
+    /// Frees the nodes below a node that is not in the trie. Each node has at most one child.
     fn free_chain(&mut self, mut node: Node) {
         while let Some(child) = node.only_child() {
             node = self.remove(child, 1, 0).0;

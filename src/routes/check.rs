@@ -60,7 +60,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
 }
 
 impl Tally {
-    /// Visits all nodes, and checks each one. Returns what it has counted.
+    /// Visits all nodes, and checks each one. Returns the counts.
     fn of<A: Address, M: Allocator + Clone>(nodes: &Nodes<M>) -> Result<Self, InvariantError> {
         let mut tally = Self { by_first: vec![0; SLOTS as usize], ..Self::default() };
         if nodes.is_empty() {

@@ -16,8 +16,8 @@
 //! nodes remain: updates change them, and the slots are computed from them.
 //!
 //! Bit 0 of `inner` is set if the slot is complete: there is nothing below the node at bit 18. Bit
-//! 1 is set if there is. An index of a value counts the ones up to its bit, that of the flag
-//! included, which `values` compensates for.
+//! 1 is set if there is. An index of a value counts the ones up to its bit, including the bit of
+//! the flag; `values` compensates for the flag.
 //!
 //! A table of 128 KiB is made when there are [`MAKE_AT`] routes below its six bits, and released
 //! when there are fewer than [`DROP_BELOW`]. That takes some ten microseconds: most of its slots
@@ -170,8 +170,8 @@ impl<M: Allocator + Clone> Direct<M> {
         }
     }
 
-    /// Updates what depends on the routes of `len` bits in a node, after the change of one.
-    /// `is_found` if there is no other node than before.
+    /// Updates the slots and tables that depend on the routes of `len` bits in a node, after the
+    /// change of a route. `is_found` if there is no other node than before.
     #[inline(always)]
     pub(super) fn update<A: Address>(
         &mut self,

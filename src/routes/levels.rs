@@ -65,7 +65,7 @@ const MERGE_BELOW: usize = SLOTS * 3 / 8;
 /// Entries of a segment that is about to split.
 const FULL: usize = SLOTS * 3 / 4;
 
-/// Limit of the bits of the directory: the bits of a hash above those of the bucket.
+/// Limit of the bits of the directory: the bits of a hash above the bits of the bucket.
 const MAX_DEPTH: u32 = 26;
 
 /// Segments may be emptier than usual by this factor, as a power of two, before levels are given
@@ -183,7 +183,7 @@ impl<M: Allocator + Clone> Levels<M> {
         self.insert(hash, entry)
     }
 
-    /// Inserts entries of different keys, which are new. Prefetches what they read.
+    /// Inserts entries of different keys, which are new. Prefetches their pilots and slots.
     pub(super) fn insert_batch(&mut self, entries: &[Entry]) -> Result<(), Exhausted> {
         let hashes = || entries.iter().map(|entry| hash(entry.key));
         hashes().for_each(|hash| self.segment(hash).prefetch_pilot(hash));

@@ -90,8 +90,8 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// If there is no memory for a new route, or if there are nearly 2^32 nodes or values. The
     /// routes remain as they were, and the error has the value.
     ///
-    /// It is no error if there is no memory for what only makes lookups faster: direct tables and
-    /// levels. Lookups take longer then, which [`shape`](Self::shape) shows. The next insertion
+    /// It is no error if there is no memory for direct tables and levels, which only make lookups
+    /// faster. Lookups take longer then, which [`shape`](Self::shape) shows. The next insertion
     /// below the first six bits of a direct table makes that again;
     /// [`shrink_to_fit`](Self::shrink_to_fit) makes all of them.
     ///
@@ -137,7 +137,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     }
 
     /// Inserts the route of `len` bits of `key` into its node, which has these routes, but does not
-    /// update the shortcuts. `index` is that of the route.
+    /// update the shortcuts. `index` is the index of the route.
     #[inline(always)]
     pub(super) fn insert_in_node(
         &mut self,

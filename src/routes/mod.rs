@@ -27,13 +27,14 @@
 //! (`change.rs`). *Level compression*: where a part of the trie is dense, its first three levels
 //! are one table of 4096 slots. A slot is a copy of the routes of the node at bit 18, with the
 //! longest route above it (`direct.rs`). Routes are pushed to the slots, as in flat tables; but
-//! only those of 7 to 18 bits, so that an update changes 4096 slots at most, and a default route
+//! only routes of 7 to 18 bits, so that an update changes 4096 slots at most, and a default route
 //! none. *Levels by hash*: nodes of wide addresses at bits 24, 30, 36 and 42 are copied to a hash
 //! table, and the last three are read at the same time (`levels.rs`).
 //!
 //! Lookups use the copies, most other methods the trie. An update finds its node by the copy, too,
-//! which has its index: a slot has that of the node at bit 18. The index in an entry may be stale,
-//! and is verified by the routes. Copies are made when there are some hundred routes (`update.rs`).
+//! which has the index of the node: a slot has the index of the node at bit 18. The index in an
+//! entry may be stale, and is verified by the routes. Copies are made when there are some hundred
+//! routes (`update.rs`).
 //!
 //! Nodes and copies do not depend on the type of the values: their functions are methods of `Nodes`
 //! and `Shortcuts`, which are compiled once for all types of values (`store.rs`, `update.rs`).
@@ -61,9 +62,9 @@
 //! | of 7 to 12 bits | and up to 4096 slots | as IPv4 |
 //! | bytes per route, small values | 15.6 | 40.4 |
 //!
-//! Misses and bytes are those of the Internet's routes. A table of chunks lies between an index and
-//! its value, and a directory before a level; both are small enough for L2. A table without routes
-//! has allocated nothing, one with a few routes and small values two kilobytes.
+//! Misses and bytes are for the Internet's routes. A table of chunks lies between an index and its
+//! value, and a directory before a level; both are small enough for L2. A table without routes has
+//! allocated nothing, one with a few routes and small values two kilobytes.
 //!
 //! Up to 4096 routes with the same first six bits have no direct table, which would take more
 //! memory than they do. There a lookup reads a node for each six bits: with up to 4096 routes on

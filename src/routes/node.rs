@@ -205,7 +205,7 @@ impl Node {
 
     /// Returns the longest of the shorter routes that cover a prefix. Must not be called on a path.
     pub(super) fn longest_above(&self, index: PrefixIndex) -> Option<NodeMatch> {
-        // The prefixes that cover another one have lower indices.
+        // A prefix has a lower index than the prefixes that it covers.
         let lower = 1_u64.checked_shl(index.get()).unwrap_or(0).wrapping_sub(1);
         let above = self.inner & COVERS[index.first_slot() as usize] & lower;
         (above != 0).then(|| {

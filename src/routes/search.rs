@@ -69,7 +69,7 @@ pub(crate) unsafe fn search<const FAST: bool, const LEN: bool, const POS: u32>(
     let covering = inner & tables.covers[slot as usize];
     // SAFETY: by the contract of this function; and so for the calls below.
     let zeros = unsafe { leading_zeros::<FAST>(covering) };
-    // SAFETY: as above. The ones up to that of the longest route.
+    // SAFETY: as above. Leaves the bits up to the bit of the longest route.
     let up_to = unsafe { shift_left::<FAST>(inner, zeros) };
     // SAFETY: as above.
     let below = unsafe { ones::<FAST>(up_to) };
@@ -77,7 +77,8 @@ pub(crate) unsafe fn search<const FAST: bool, const LEN: bool, const POS: u32>(
     let up_to = unsafe { shift_left::<FAST>(outer, u64::from(slot ^ (SLOTS - 1))) };
     // SAFETY: as above.
     let before = unsafe { ones::<FAST>(up_to) };
-    // In 64 bits, the upper half of which is the length. What is not selected may overflow.
+    // In 64 bits, the upper half of which is the length. A result that is not selected may
+    // overflow.
     let values = u64::from(values) | if LEN { u64::from(pos) << 32 } else { 0 };
     let mut left = values.wrapping_sub(below);
     let mut constant = 0_u64.wrapping_sub(u64::from(flags) + 1);
@@ -107,7 +108,7 @@ impl Tables {
         let mut at = 0;
         while at < covers.len() {
             covers[at] &= !3;
-            // Bit 0 is not that of a prefix.
+            // Bit 0 belongs to no prefix.
             if at < covers.len() - 1 {
                 lengths[at] = ((pos + (63 - at).ilog2()) as u64) << 32;
             }

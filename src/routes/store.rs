@@ -40,7 +40,7 @@ impl<V, M: Allocator + Clone> Values<V, M> {
     ///
     /// # Safety
     ///
-    /// `index` is that of a route of a node.
+    /// `index` belongs to a route of a node.
     #[inline]
     pub(super) unsafe fn get(&self, index: u32) -> &V {
         // SAFETY: the unit is in a block (S2).
@@ -81,7 +81,8 @@ impl<V, M: Allocator + Clone> Values<V, M> {
     }
 }
 
-/// The nodes of a table. What does not need the values is compiled once for all their types.
+/// The nodes of a table. Their methods do not need the values, so they are compiled once for all
+/// types of values.
 pub(super) type Nodes<M> = Pool<Node, M>;
 
 impl<M: Allocator + Clone> Nodes<M> {

@@ -106,7 +106,7 @@ impl PrefixIndex {
         self.0.checked_sub(SLOTS)
     }
 
-    /// Returns its bits after those of the node, left-aligned in a word.
+    /// Returns the bits of the prefix after the bits of the node, left-aligned in a word.
     pub(crate) const fn bits(self) -> u64 {
         // The leading one is shifted out.
         (self.0 as u64) << (63 - self.level()) << 1

@@ -1,4 +1,4 @@
-//! Updates of what is computed from the nodes: direct tables and levels.
+//! Updates of the direct tables and levels, which are computed from the nodes.
 //!
 //! They have indices of values. An update changes them as soon as it has changed a node, before it
 //! reads more of the address, which may panic.
@@ -288,7 +288,7 @@ impl<M: Allocator + Clone> Nodes<M> {
         Entry::new((key_of(word, pos), id), node.routes(), deeper)
     }
 
-    /// Returns the entry for what is at [`LAST`] and below, given the first bits.
+    /// Returns the entry for the routes at [`LAST`] and below, given the first bits.
     pub(super) fn last_entry(&self, word: u64) -> Entry {
         let entry = |deeper| Entry::new((key_of(word, LAST), NO_NODE), (0, 0, 0), deeper);
         let (mut id, mut pos) = (ROOT, 0);

@@ -106,8 +106,8 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         MatchesMut::along(&mut self.store, *address)
     }
 
-    /// Returns an iterator over the routes from a bound on, in order: the next page of a list is
-    /// what follows the last prefix of this one. Takes the path, and the routes that are read.
+    /// Returns an iterator over the routes from a bound on, in order: the next page of a list
+    /// begins after the last prefix of this page. Takes the path, and the routes that are read.
     ///
     /// # Example
     ///

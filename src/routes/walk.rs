@@ -126,7 +126,7 @@ impl<A: Address, M: Allocator + Clone> Walk<A, M> {
         }
     }
 
-    /// Allocates what any walk needs: a prefix has at most 65,535 bits.
+    /// Allocates the ancestors that any walk needs: a prefix has at most 65,535 bits.
     pub(super) fn reserve(&mut self) {
         self.ancestors.reserve(A::BITS.min(u16::MAX.into()));
     }
@@ -197,7 +197,7 @@ impl<M: Allocator + Clone> Ancestors<M> {
         Self { inline: [empty; INLINE], len: 0, rest: Vec::new_in(memory) }
     }
 
-    /// Allocates what addresses of that many bits need.
+    /// Allocates the ancestors that addresses of `bits` bits need.
     fn reserve(&mut self, bits: u32) {
         self.rest.reserve_exact(((node_pos(bits) / STRIDE) as usize).saturating_sub(INLINE));
     }

@@ -13,7 +13,7 @@ use crate::invariant::{InvariantError, ensure};
 
 impl<C: Storage> Engine<C> {
     /// Checks all invariants; `hash_of` returns the hash of the entry in a slot of a shard, or
-    /// `None` if its slot or its shard is not that of this hash.
+    /// `None` if the hash belongs to another slot or to another shard.
     pub(in crate::concurrent) fn validate(
         &self,
         hash_of: impl Fn(usize, Slot<'_, C>) -> Option<u64>,

@@ -32,7 +32,8 @@ use crate::concurrent::sync::{AtomicU64, Ordering};
 use crate::raw::prefetch::{CACHE_LINE, prefetch};
 use crate::table::tags::{FREE, Group as Tags, Mask};
 
-/// The tag of a dead slot. Then that of an occupied one has the highest bit set.
+/// The tag of a dead slot. Where slots can be dead, the tag of an occupied slot has the highest bit
+/// set.
 const DEAD: u8 = 1;
 
 /// The position of the overflow count in the last word of a header.
@@ -145,7 +146,7 @@ impl<'p, C: Storage> Group<'p, C> {
         }
     }
 
-    /// Drops the atomics of a group, which those of a checker require.
+    /// Drops the atomics of a group: the atomics of a model checker have destructors.
     ///
     /// # Safety
     ///
@@ -307,7 +308,8 @@ impl<'p, C: Storage> Group<'p, C> {
     pub(super) fn replace(self, slot: usize, words: impl Fn(usize) -> u64) {
         debug_assert!(C::VALUE <= 1);
         for index in C::KEY..Shape::<C>::ENTRY {
-            // Release: pairs with the Acquire in `value`: what the value refers to is visible.
+            // Release: pairs with the Acquire in `value`, which makes the target of the value
+            // visible.
             self.atom(slot, index).store(words(index), Ordering::Release);
         }
     }

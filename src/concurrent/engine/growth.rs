@@ -89,7 +89,8 @@ impl<C: Storage> Writer<'_, C> {
     }
 
     /// Makes the segment of a mixed hash large enough for its share of `entries` entries in this
-    /// shard, by one step of growth. Returns what is replaced, or `None` if it is large enough.
+    /// shard, by one step of growth. Returns the replaced memory, or `None` if the segment is large
+    /// enough.
     pub(super) fn reserve(
         &self,
         mixed: u64,
@@ -167,9 +168,9 @@ impl<C: Storage> Writer<'_, C> {
         Ok(retired)
     }
 
-    /// Makes the segment of a mixed hash smaller, or merges it with its sibling. Returns what is
-    /// replaced; nothing if there is nothing to do, or no memory. With `smallest`, the segment is
-    /// as small as possible afterwards.
+    /// Makes the segment of a mixed hash smaller, or merges it with its sibling. Returns the
+    /// replaced memory: none if there is nothing to do, or if an allocation fails. With `smallest`,
+    /// the segment is as small as possible afterwards.
     pub(super) fn shrink(
         &self,
         mixed: u64,

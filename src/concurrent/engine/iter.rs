@@ -16,7 +16,7 @@ use super::storage::Storage;
 use crate::concurrent::policy::SHARDS;
 
 impl<'p, C: Storage> Writer<'p, C> {
-    /// Returns the first mixed hash after those of the segment of `mixed`, with its low bits
+    /// Returns the first mixed hash after the range of the segment of `mixed`, with its low bits
     /// cleared; `None` if the segment is the last one.
     pub(super) fn end(&self, mixed: u64) -> Option<u64> {
         let segment = self.segment(mixed);
@@ -34,7 +34,8 @@ impl<'p, C: Storage> Writer<'p, C> {
         hash_of: impl Fn(Slot<'_, C>) -> u64,
     ) {
         let segment = self.segment(mixed);
-        // The bits of a prefix after that of the segment: set if it began before `mixed`.
+        // The bits of `first` after the prefix of the segment: not zero if the segment begins
+        // before it.
         let first = mixed & !(SHARDS as u64 - 1);
         let rest = first & u64::MAX.checked_shr(segment.depth()).unwrap_or(0);
         let is_left = |&slot: &_| rest == 0 || C::mix(hash_of(slot)) >= first;

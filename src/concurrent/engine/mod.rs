@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Readers are wait-free; writers take the lock of a shard (`shard.rs`). Growth copies one segment
-//! at a time (`growth.rs`, `plan.rs`), as do traversals (`iter.rs`); what was replaced is retired
+//! at a time (`growth.rs`, `plan.rs`), as do traversals (`iter.rs`); replaced memory is retired
 //! (`retired.rs`).
 //!
 //! | | words of an entry | ids |
@@ -36,7 +36,7 @@
 //! | directory entry | Release, `Directory::set` | Acquire, `Directory::at` | the groups of the segment |
 //! | word of a header | Release, `Group::set` | Acquire, `Group::header` | the words of the entry, and the entries that the overflow count counts |
 //! | words of a key | Relaxed, `Group::write` | Relaxed, `Group::key_word` | nothing: ordered by the header |
-//! | value of one word | Release in `Group::replace`, and in `Group::write` of an id; else Relaxed | Acquire, `Group::value` | the entry of an id; what a replaced value refers to |
+//! | value of one word | Release in `Group::replace`, and in `Group::write` of an id; else Relaxed | Acquire, `Group::value` | the entry of an id; the target of the new value |
 //! | value of several words | Relaxed, `Group::write` | Relaxed, `Group::value` | nothing: ordered by the header |
 //! | notes and counts | Relaxed | Relaxed | nothing: for lock holders, ordered by the lock |
 //! | statistics of a shard | Relaxed | Relaxed | nothing |
@@ -193,7 +193,7 @@ impl<C: Storage> Engine<C> {
         Writer::new(self, shard_of(mixed), pin)
     }
 
-    /// Defers to the collector what was replaced. No lock is held.
+    /// Defers replaced memory to the collector. No lock is held.
     #[allow(unsafe_code)]
     fn retire(&self, retired: Retired<C>, pin: &Guard) {
         // SAFETY: replaced under this pin.

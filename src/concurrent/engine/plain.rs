@@ -46,7 +46,7 @@ pub(in crate::concurrent) unsafe fn assemble<T: NoUninit>(load: impl Fn(usize) -
         // SAFETY: there are that many bytes in the value, and in the word.
         unsafe { bytes.copy_from_nonoverlapping(word.as_ptr(), len) };
     }
-    // SAFETY: all bytes are those of a value of this type, by the contract.
+    // SAFETY: the bytes form a value of this type, by the contract.
     unsafe { value.assume_init() }
 }
 

@@ -1,4 +1,4 @@
-//! Segments: arrays of groups with some hundred entries, and what the lock holder counts and notes.
+//! Segments: arrays of groups with some hundred entries, and the counts and notes of writers.
 //!
 //! ```text
 //!     segment ──→ ┌───────┬───────┬───────┬─────┬ ─ ─ ─ ┬───────────────────────────┐
@@ -13,7 +13,7 @@
 //! group while that count is not zero.
 //!
 //! - **S1** A slot is free, then occupied by one entry; then dead as long as the segment exists, or
-//!   free again if what it stores is one atomic that refers to a key. While it is occupied, neither
+//!   free again if the slot stores one atomic that refers to a key. While it is occupied, neither
 //!   its tag nor its key changes. So a probe of consecutive groups cannot miss an entry that stays.
 //! - **S2** An insertion publishes the slot first and increments the overflow counts then; a
 //!   removal clears the slot first and decrements then. So while no writer works, a count is never
@@ -70,7 +70,7 @@ impl SegmentPtr {
     ///
     /// # Safety
     ///
-    /// The pointer is that of a segment of this storage, which is not freed during `'p`.
+    /// The pointer refers to a segment of this storage, which is not freed during `'p`.
     #[inline(always)]
     pub(super) unsafe fn segment<'p, C>(self) -> Segment<'p, C> {
         Segment { ptr: self, shape: PhantomData }
@@ -317,7 +317,7 @@ impl<'p, C: Storage> Segment<'p, C> {
         unsafe { &*counts }
     }
 
-    /// Prefetches what an insertion reads and writes.
+    /// Prefetches the cache lines that an insertion reads and writes.
     pub(super) fn prefetch_for_write(self, mixed: u64) {
         let home = self.home_index(mixed);
         self.group(home).prefetch();

@@ -1,4 +1,4 @@
-//! What a slot stores: the words of an entry itself, or the id of an entry that is elsewhere.
+//! Storages: a slot stores the words of an entry itself, or the id of an entry stored elsewhere.
 #![allow(unsafe_code)]
 
 use bytemuck::NoUninit;
@@ -42,10 +42,11 @@ pub(in crate::concurrent) trait Storage {
     /// Returns the home of a mixed hash, given the code of the number of groups.
     fn home(mixed: u64, code: usize) -> usize;
 
-    /// Returns the tag of a hash in a slot, not zero: that of a free slot.
+    /// Returns the tag of a hash in a slot. It differs from zero, the tag of a free slot.
     fn tag(hash: u64, slot: usize) -> u8;
 
-    /// Returns the slots that have the tag of a hash, and perhaps slots beyond those of a group.
+    /// Returns the slots that have the tag of a hash, and perhaps slots beyond the last slot of a
+    /// group.
     fn matches(header: [u64; 2], hash: u64) -> Mask;
 }
 

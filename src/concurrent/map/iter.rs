@@ -9,9 +9,9 @@ use crate::concurrent::engine::{Slot, Walk};
 use crate::concurrent::pinned::{Pinned, Protect};
 
 impl<'t, K, V, S, G> Pinned<'t, ConcurrentMap<K, V, S>, G> {
-    /// Iterates over all entries, in no order. An entry that is inserted or removed meanwhile is
-    /// visited at most once, one that stays exactly once. Waits for writers: the ids of one segment
-    /// at a time are copied under the lock of its shard.
+    /// Iterates over all entries, in no order. An entry that is inserted or removed during the
+    /// iteration is visited at most once, an entry that stays exactly once. Waits for writers: the
+    /// ids of one segment at a time are copied under the lock of its shard.
     ///
     /// # Example
     ///

@@ -23,7 +23,7 @@
 //!
 //! - **A lookup** loads one word for the directory and one directory entry for the segment,
 //!   compares the twelve tags of a group at once, and then the key of the entry. Two cache lines
-//!   are not in L1 or L2; `get_batch` prefetches those of 32 keys at a time.
+//!   are not in L1 or L2; `get_batch` prefetches the lines of 32 keys at a time.
 //! - **A write** takes the lock of one shard of 64. It writes the entry to the store and then its
 //!   id and its tag to a group: one store instruction publishes it. So does the replacement of a
 //!   value.
@@ -34,17 +34,17 @@
 //!
 //! # Guarantees
 //!
-//! They hold for a [`ConcurrentTable`](super::ConcurrentTable), too, except for what is marked.
-//! *Read*: a lookup of one key. *Traversal*: `iter`, `keys`, `values`, `retain`. *Write*: any
-//! change. Each guarantee has a test of its name in `tests/concurrent/`.
+//! They hold for a [`ConcurrentTable`](super::ConcurrentTable), too, except for clauses marked
+//! *map*. *Read*: a lookup of one key. *Traversal*: `iter`, `keys`, `values`, `retain`. *Write*:
+//! any change. Each guarantee has a test of its name in `tests/concurrent/`.
 //!
 //! Reads:
 //!
 //! - **A1** A read that begins after a write has returned observes that write, or a later one of
 //!   the same key. *After* is the happens-before relation: the same thread, or one that has
 //!   synchronised with it.
-//! - **A2** A read observes a value that was written completely, and that of its key, whatever the
-//!   number of its words.
+//! - **A2** A read observes a complete value, which one write has stored for its key, whatever the
+//!   number of words of the value.
 //! - **A3** A key that is present throughout a read is found, during growth, shrinking,
 //!   replacements of its value, and removals of other keys.
 //! - **A4** Reads of a key are monotonic: a thread never observes an older state after a newer one,
@@ -74,14 +74,14 @@
 //!
 //! Memory:
 //!
-//! - **D1** What is removed or replaced is freed when all pins have ended that may have observed
-//!   it: an entry of a *map* is dropped once, a segment is freed. All memory is freed with the
+//! - **D1** Removed or replaced memory is freed when all pins have ended that may have observed it:
+//!   an entry of a *map* is dropped once, a segment is freed. All memory is freed with the
 //!   structure, but for retired memory that other pins delay.
 //! - **D2** A write is refused while more than the limit is retired, if it has to copy a segment,
 //!   or if it adds an entry to a *map*; there also above an eighth of the limit in its shard. So
-//!   what is retired is at most the limit, two segments and a directory for each writer, and in a
-//!   map what was removed above the limit, and for each shard the last 4 KiB; and its shard has
-//!   slots for its maximum number of entries, and an eighth of the limit. What keys and values own
+//!   garbage is at most the limit, two segments and a directory for each writer, and in a map the
+//!   entries removed above the limit, and for each shard the last 4 KiB. A shard of a map has slots
+//!   for its maximum number of entries, and an eighth of the limit. Memory that keys and values own
 //!   is not counted.
 //! - **D3** (*map*) A destructor that panics keeps no other from running. During reclamation the
 //!   panic is caught, as it has no caller; when the map is dropped it is resumed after all others
@@ -103,7 +103,7 @@
 //!   allocates a chunk for entries, of 32 KiB at most, or of one entry, and may double the list of
 //!   chunks.
 //!
-//! # What does not compile
+//! # Misuse that does not compile
 //!
 //! A reference that is used after `repin`, or after its pin; a pin that is sent to another thread;
 //! values that borrow, or are not `Send`, as another thread may drop them at any later time:
@@ -174,7 +174,7 @@
 //! whose segments are split one by one. A cache line of tags and numbers of entries, which are
 //! stored apart, is as in the hash library of DPDK.
 //!
-//! # What was tried
+//! # Tried and dropped
 //!
 //! With 16-byte keys, 8-byte values and a million entries, medians in one process:
 //!
@@ -184,8 +184,8 @@
 //! - A box for each entry and its pointer in the line, seven to a cache line: single lookups took
 //!   1.1 times as long, nine reads and a write 1.06 times; 4 bytes more for an entry, and the
 //!   overhead of the allocator.
-//! - Twenty tags and ids of two bytes in a line: single lookups took 1.7 times as long, as more
-//!   tags are those of other keys.
+//! - Twenty tags and ids of two bytes in a line: single lookups took 1.7 times as long, as the tags
+//!   of more other keys match.
 //! - Writers without prefetches before they take the lock: half of the insertions took 310 ns
 //!   instead of 220, most of it for the notes of the segment.
 //! - Words with an id and 32 bits of the hash, seven to a cache line: single lookups took 1.1 times
@@ -234,8 +234,8 @@ pub use outcome::{Compute, Computed, TryInsert};
 ///
 /// | method of a pin | cost |
 /// |---|---|
-/// | `get`, `get_key_value`, `contains_key` | the cache line of the index and those of an entry; no store to shared memory |
-/// | `get_batch` | those of `get`, with the misses of 32 keys overlapping |
+/// | `get`, `get_key_value`, `contains_key` | the cache line of the index and the cache lines of an entry; no store to shared memory |
+/// | `get_batch` | the cache lines of `get`, with the misses of 32 keys overlapping |
 /// | `insert`, `try_insert`, `get_or_insert`, `remove`, `update`, `compute` and their variants | the lock of one shard of 64, the cache lines of `get`, and at most one copy of a segment of 330 entries |
 /// | `iter`, `keys`, `values`, `retain`, `clear`, `reserve` | O(slots) |
 /// | `len`, `is_empty`, `allocation_size` | a sum over 64 shards |
@@ -403,8 +403,9 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
         self.engine.garbage.limit
     }
 
-    /// Returns the bytes that are retired and not freed yet, without what keys and values own.
-    /// Garbage of a shard since its last full batch, at most 4 KiB and a segment, is not counted.
+    /// Returns the bytes that are retired and not freed yet, without memory that keys and values
+    /// own. Garbage of a shard since its last full batch, at most 4 KiB and a segment, is not
+    /// counted.
     ///
     /// # Example
     ///
@@ -457,7 +458,7 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
     }
 
     /// Returns the bytes allocated for entries and segments, without retired segments, and without
-    /// what keys and values own.
+    /// memory that keys and values own.
     #[must_use]
     pub fn allocation_size(&self) -> usize {
         self.engine.allocation_size() + self.store.allocation_size()
@@ -503,8 +504,8 @@ where
     V: Send + 'static,
     S: BuildHasher,
 {
-    /// Pins the map: returns a view with the methods of a map. Entries removed meanwhile stay valid
-    /// for it.
+    /// Pins the map: returns a view with the methods of a map. Entries that are removed during the
+    /// pin stay valid for the view.
     ///
     /// A pin costs about as much as a lookup that hits the cache: hold one for a burst of packets,
     /// and [`repin`](Pinned::repin) it before the next. A thread may hold several, each of which

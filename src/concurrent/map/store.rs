@@ -65,7 +65,7 @@ pub(super) struct Store<T> {
     entries: Arc<Entries<T>>,
 }
 
-/// The entries of a store, for writers and for those that free what is retired.
+/// The entries of a store, for writers and for threads that free retired entries.
 pub(super) struct Entries<T> {
     /// As in the store.
     table: AtomicPtr<Chunk<T>>,
@@ -175,8 +175,8 @@ impl<T> Store<T> {
     /// segment or has allocated it.
     #[inline(always)]
     unsafe fn address(table: &AtomicPtr<Chunk<T>>, id: u32) -> *mut T {
-        // Acquire: pairs with the Release in `add_table`: the table may be a later one than that of
-        // the id.
+        // Acquire: pairs with the Release in `add_table`: the table may be later than the table in
+        // which the id was allocated.
         let table = table.load(Ordering::Acquire);
         // SAFETY: the table has this element, or the id would not be allocated (E2).
         let chunk = unsafe { table.add((id >> Self::BITS) as usize) };
@@ -395,7 +395,7 @@ impl<T> Drop for Entries<T> {
 
 #[cfg(all(test, not(any(crossbeam_loom, shuttle))))]
 impl<T> Store<T> {
-    /// Makes all ids allocated, but for those of the runs that the shards have begun.
+    /// Makes all ids allocated, except the ids of the runs that the shards have begun.
     pub(super) fn exhaust(&self) {
         locked(&self.entries.growth).next = MAX_ENTRIES;
     }

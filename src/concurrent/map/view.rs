@@ -1,4 +1,4 @@
-//! Views: a map under a pin, with what the methods of a pinned map have in common.
+//! Views: a map under a pin, with the helpers that the methods of a pinned map share.
 #![allow(unsafe_code)]
 
 use core::hash::{BuildHasher, Hash};
@@ -104,7 +104,7 @@ impl<'p, K, V, S> View<'p, K, V, S> {
 
 /// The result of an insertion.
 pub(super) enum Insertion<'p, K, V> {
-    /// The entry was inserted, or has replaced another one.
+    /// The entry was inserted, or has replaced the old entry.
     Done { old: Option<Entry<'p, K, V>>, new: Entry<'p, K, V> },
     /// The precondition was false: this is the present entry, and that which was not inserted.
     Unexpected(Option<Entry<'p, K, V>>, (K, V)),
@@ -180,7 +180,7 @@ where
         removed.ok().map(|id| self.entry(id))
     }
 
-    /// Returns whether a slot is that of an entry for whose key `is` returns true.
+    /// Returns a predicate of slots: true if `is` returns true for the key of the entry.
     fn is(self, is: impl Fn(&K) -> bool) -> impl Fn(Group<'p, Ids>, usize) -> bool {
         move |group, slot| is(self.entry(group.value(slot)).key())
     }
@@ -202,9 +202,9 @@ where
         self.excess(shard).map_or(Ok(()), Err)
     }
 
-    /// Returns the refusal if the garbage of the map is above its limit, or that of a shard. Slots
-    /// of entries are reused by the same shard only: one after the other, each shard could allocate
-    /// slots for the limit.
+    /// Returns the refusal if the garbage of the map exceeds the limit, or the garbage of a shard
+    /// its share of the limit. Slots of entries are reused by the same shard only: one after the
+    /// other, each shard could allocate slots for the limit.
     fn excess(self, shard: usize) -> Option<Refused> {
         let Garbage { limit, .. } = self.map.engine.garbage;
         let of_map = (self.map.garbage(), limit);

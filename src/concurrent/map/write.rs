@@ -188,7 +188,8 @@ where
 
     /// Removes `key`, and returns its value.
     ///
-    /// A removal is never refused: it needs no memory, and what it retires was live before.
+    /// A removal is never refused: it needs no memory, and it retires only an entry that was live
+    /// before.
     ///
     /// # Example
     ///
@@ -473,8 +474,8 @@ where
         self.of.reserve(additional, self.view().pin)
     }
 
-    /// Defers all garbage to the collector, and helps it to free what no pin protects any more.
-    /// This pin protects what it may have observed.
+    /// Defers all garbage to the collector, and helps it to free garbage that no pin protects any
+    /// more. This pin protects garbage that it may have observed.
     ///
     /// Without a flush, the last few removed entries of a shard wait for more. Takes all locks, one
     /// after the other.

@@ -8,10 +8,10 @@
 //!                              ↑ a pointer to a block, to the header of 32 bytes
 //! ```
 //!
-//! The bitmaps are those of a node of a [`RouteTable`](crate::RouteTable). The values are on both
+//! A block has the bitmaps of a node of a [`RouteTable`](crate::RouteTable). The values are on both
 //! sides of them, so that a lookup often reads one cache line, and that it finds the value by one
-//! count of ones: those of inner routes from right to left in the order of their bits, those of
-//! outer ones from left to right. Most blocks of IPv4 have no children.
+//! count of ones: values of inner routes lie from right to left in the order of their bits, values
+//! of outer routes from left to right. Most blocks of IPv4 have no children.
 //!
 //! The *inherited* word points to the value of the longest route above the block. That value is in
 //! the *shared* block of its route, which has no other value; the inherited word of a shared block
@@ -92,7 +92,7 @@ impl<'p, V> Block<'p, V> {
         (_, value) => value,
     };
 
-    /// Offset of the values of outer routes, and of that of a shared block.
+    /// Offset of the values of outer routes, and of the value of a shared block.
     const VALUES: usize = size_of::<Header>().next_multiple_of(align_of::<V>());
 
     /// Offset from the value of a shared block to the length of the route.
@@ -452,8 +452,8 @@ impl<V> NewBlock<V> {
     ///
     /// # Safety
     ///
-    /// It is allocated, and not used any more, except by this. `memory` is that of its pool, and
-    /// has an owner that is dropped later than this.
+    /// The block is allocated, and not used any more, except by this. `memory` belongs to the pool
+    /// of the block, and has an owner that is dropped later than this.
     pub(super) unsafe fn from_block(block: Block<'_, V>, memory: &Freed) -> Self {
         let (header, filled) = (block.header, block.values());
         Self { header, filled, memory: NonNull::from(memory), value: PhantomData }
@@ -530,7 +530,8 @@ impl<V> Drop for NewBlock<V> {
         // SAFETY: the offset of the header in its allocation.
         let base = unsafe { self.header.cast::<u8>().sub(offset) };
         // SAFETY: allocated with this layout, and not used any more. A new block is dropped or
-        // published while its pool exists, and another one while there is an owner of the memory.
+        // published while its pool exists, and a retired block is dropped while the memory has an
+        // owner.
         unsafe { pool::free(self.memory, base, layout) };
     }
 }

@@ -100,7 +100,7 @@ impl<'t, V> Editor<'t, V> {
     /// # Safety
     ///
     /// The lock of the writers of the slots is held during `'t`, or this is the only reference; and
-    /// the state is that of the slots.
+    /// the state belongs to the slots.
     pub(super) const unsafe fn new(slots: &'t Slots<V>, state: &'t mut State<V>) -> Self {
         Self { slots, state }
     }

@@ -21,8 +21,8 @@ use crate::routes::stride::{COVERS, SLOTS, STRIDE};
 /// Where the length of outer routes is in a table of lengths.
 const OUTER: usize = 65;
 
-/// The lengths of the routes of a block at `pos`: of an inner route by the zeros before its bit,
-/// and then that of outer ones.
+/// The lengths of the routes of a block at `pos`: the length of an inner route by the zeros before
+/// its bit, and then the length of outer routes.
 const fn lengths(pos: u32) -> [u32; OUTER + 1] {
     let mut lengths = [pos + STRIDE; OUTER + 1];
     let mut zeros = 0;
@@ -59,7 +59,7 @@ impl<'p, V> Block<'p, V> {
         let covering = bits.inner & COVERS[slot as usize];
         // SAFETY: by the contract of this function; and so for the calls below.
         let zeros = unsafe { leading_zeros::<FAST>(covering) };
-        // SAFETY: as above. The ones up to that of the longest route.
+        // SAFETY: as above. Leaves the bits up to the bit of the longest route.
         let up_to = unsafe { shift_left::<FAST>(bits.inner, zeros) };
         // SAFETY: as above.
         let below = unsafe { ones::<FAST>(up_to) } as usize;
@@ -78,13 +78,13 @@ impl<'p, V> Block<'p, V> {
         let inherited = (inherited, Self::inherited_len(inherited));
         let found = select_ptrs(covering, inner, inherited);
         let (value, len) = select_ptrs_by_sign(up_to, outer, found);
-        // SAFETY: it is that of a route of the block, or of the inherited one, whose shared block
-        // is freed no earlier than this one, or null.
+        // SAFETY: the pointer is null, or refers to the value of a route of the block, or to the
+        // inherited value, whose shared block is freed no earlier than this block.
         let value: &'p V = unsafe { value.as_ref() }?;
         if !LEN {
             return Some((0, value));
         }
-        // SAFETY: the length is that of the same route, in a table or in the shared block.
+        // SAFETY: the length belongs to the same route, in a table or in the shared block.
         let len = unsafe { len.read() };
         let above = if DEEP { select(covering | up_to >> 63, pos.into(), 0) as u32 } else { 0 };
         Some((above + len, value))

@@ -71,15 +71,15 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
         self.garbage.limit
     }
 
-    /// Returns the bytes of garbage: blocks that are retired and not freed yet, with what the
-    /// collector needs for them, and without what values own.
+    /// Returns the bytes of garbage: blocks that are retired and not freed yet, with the memory
+    /// that the collector needs for them, and without memory that values own.
     pub fn garbage(&self) -> usize {
         self.garbage.retired()
     }
 
     /// Pins the table for lookups.
     ///
-    /// What is retired while there is a pin is not freed.
+    /// Blocks that are retired during a pin are freed after it.
     ///
     /// # Example
     ///
@@ -150,9 +150,9 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
         self.len() == 0
     }
 
-    /// Returns the bytes allocated, without garbage and what values own. Waits for a writer. O(1),
-    /// and one step for each chunk of memory of the short routes, and for each block that was freed
-    /// since the last update.
+    /// Returns the bytes allocated, without garbage and memory that values own. Waits for a writer.
+    /// O(1), and one step for each chunk of memory of the short routes, and for each block that was
+    /// freed since the last update.
     ///
     /// # Example
     ///

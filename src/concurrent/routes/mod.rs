@@ -19,10 +19,10 @@
 //! A route of up to 18 bits is *inherited* by all slots for which it is the longest one, which are
 //! published one by one. Slots without longer routes share the block that has its value; the block
 //! of another slot has a word with the pointer to the value, and the length. That word changes in
-//! place, as long as the block is that of the slot: then a load of it has the routes of its time,
-//! and in a block that was replaced it is as when that happened, which is after the lookup has
-//! begun. The slots are 64 parts, by the first six bits; a part without routes of more than six
-//! bits is one word (`slots.rs`).
+//! place, as long as the slot refers to the block: then a load of the word observes the routes of
+//! its time. In a replaced block the word stays as it was at the replacement, which is after the
+//! lookup has begun. The slots are 64 parts, by the first six bits; a part without routes of more
+//! than six bits is one word (`slots.rs`).
 //!
 //! Old blocks are retired, and freed when all earlier pins have ended: read-copy-update. Blocks of
 //! one size lie side by side, in chunks of 16 KiB, and new ones take the place of freed ones
@@ -56,9 +56,9 @@
 //!   waits for other writers only; it yields to readers a bounded number of times, and only above
 //!   the limit. A thread that holds a pin and writes never hangs.
 //! - **R8, code of the caller.** Clones of values and methods of addresses run under the lock. If
-//!   one panics, so does the call, and the update is not made; the clones made by then are dropped
-//!   under the lock. Other values are dropped after the lock is released, those that readers may
-//!   access by a thread that helps the collector.
+//!   one panics, so does the call, and the update is not made; the clones made before the panic are
+//!   dropped under the lock. Other values are dropped after the lock is released, those that
+//!   readers may access by a thread that helps the collector.
 //!
 //! # Cost
 //!
@@ -73,12 +73,12 @@
 //! has 32 KiB of slots, so a table of few routes takes up to 2 MiB; and blocks of each size have
 //! 16 KiB.
 //!
-//! Lookups of IPv4 take as many instructions as those of a `RouteTable`, and as long where the
-//! memory is in the CPU's caches and TLB. A block is one more cache line to read. The pool keeps
-//! the blocks on few pages: with those of the Internet on a fifth fewer than a heap, also after
-//! millions of updates. So single lookups take up to 1.3 times as long, those in bursts up to 1.2
-//! times. Lookups of IPv6 take about twice as long: a `RouteTable` reads three hashed levels at
-//! once.
+//! Lookups of IPv4 take as many instructions as in a `RouteTable`, and as long where the memory is
+//! in the CPU's caches and TLB. A block is one more cache line to read. The pool keeps the blocks
+//! on few pages: the blocks of the Internet's routes are on a fifth fewer pages than in a heap,
+//! also after millions of updates. So single lookups take up to 1.3 times as long, lookups in
+//! bursts up to 1.2 times. Lookups of IPv6 take about twice as long: a `RouteTable` reads three
+//! hashed levels at once.
 //!
 //! An update of the default route reads the blocks of all slots, and changes a word for each: up to
 //! 24 ms with the 900,000 IPv4 routes of the Internet, for which other writers wait, but no reader.

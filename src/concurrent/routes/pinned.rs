@@ -64,8 +64,8 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
     }
 
     /// Calls `found` with the index of each address, and the longest route that contains it with
-    /// its value. The results are those of [`lookup`](Self::lookup), but the cache misses of 32
-    /// addresses overlap.
+    /// its value. The results are the same as from [`lookup`](Self::lookup), but the cache misses
+    /// of 32 addresses overlap.
     ///
     /// # Example
     ///
@@ -116,7 +116,7 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
 }
 
 impl<A: Address, V> PinnedRoutes<'_, A, V> {
-    /// Ends the pin and begins another one, at a lower cost. Call it between two bursts of lookups:
+    /// Ends the pin and begins a new pin, at a lower cost. Call it between two bursts of lookups:
     /// it lets garbage be freed. Other pins of the thread stay as they are.
     ///
     /// # Example

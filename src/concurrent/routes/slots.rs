@@ -14,8 +14,9 @@
 //!
 //! A group that is made has the block of the part in all of its slots, and one whose slots have all
 //! the same block is replaced by that: neither changes any answer. A group that has been replaced
-//! is not changed any more, so a reader that still loads from it finds what there was at that time,
-//! which is later than that at which it has loaded the word of the part.
+//! is not changed any more, so a reader that still loads from it finds the blocks at the
+//! replacement of the group. The replacement is later than the reader's load of the word of the
+//! part.
 #![allow(unsafe_code)]
 
 use alloc::alloc::handle_alloc_error;
@@ -114,8 +115,9 @@ impl Part {
 ///
 /// # Invariant
 ///
-/// The blocks have values of type `V`, and each word is that of a block or of a group. What a word
-/// has named is freed when all pins have ended that existed then, or when the slots are dropped.
+/// The blocks have values of type `V`, and each word refers to a block or to a group. A block or
+/// group to which a word has referred is freed when all pins have ended that existed then, or when
+/// the slots are dropped.
 pub(super) struct Slots<V> {
     parts: [Cell; PARTS],
     values: PhantomData<V>,
@@ -182,7 +184,7 @@ impl<V> Slots<V> {
         }
     }
 
-    /// Returns the word of a part, which is that of a slot if the part has no group.
+    /// Returns the word of a part. It is the word of all its slots if the part has no group.
     pub(super) const fn part(&self, part: usize) -> &Cell {
         &self.parts[part]
     }

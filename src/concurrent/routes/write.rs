@@ -34,7 +34,7 @@ pub(super) struct Unshared<V> {
 
 impl<V> Unshared<V> {
     fn take_all(&mut self) -> Retired<V> {
-        // SAFETY: there is no other reference, and the state is that of the slots.
+        // SAFETY: there is no other reference, and the state belongs to the slots.
         unsafe { Editor::new(&self.slots, &mut self.state) }.take_all()
     }
 }
@@ -44,7 +44,7 @@ impl<V: Clone> Unshared<V> {
     pub(super) fn of<A: Address>(routes: impl IntoIterator<Item = (Prefix<A>, V)>) -> Self {
         let mut table = Self { slots: Slots::new(), state: State::new() };
         for (prefix, value) in routes {
-            // SAFETY: there is no other reference, and the state is that of the slots.
+            // SAFETY: there is no other reference, and the state belongs to the slots.
             let mut editor = unsafe { Editor::new(&table.slots, &mut table.state) };
             let Changed { retired, .. } = editor.change(&prefix, Some(value));
             // SAFETY: no thread has pinned the table.
@@ -165,7 +165,8 @@ impl<A: Address, V: Clone + Send + 'static> ConcurrentRoutes<A, V> {
     /// number.
     ///
     /// `keep` runs without a lock, for the routes of one state, in order. A route that is announced
-    /// meanwhile stays; one that is replaced meanwhile is withdrawn.
+    /// during the call stays. If another thread replaces a rejected route before its withdrawal,
+    /// the new route is withdrawn.
     ///
     /// # Errors
     ///
@@ -212,11 +213,11 @@ impl<A: Address, V: Clone + Send + 'static> ConcurrentRoutes<A, V> {
         self.replace(RouteTable::new()).map_err(|refusal| refusal.map(drop))
     }
 
-    /// Replaces all routes by those of a table. A lookup answers from the former ones or from
-    /// these, and addresses with the same first six bits change over together.
+    /// Replaces all routes by the routes of a table. A lookup answers from the former routes or
+    /// from the new routes, and addresses with the same first six bits change over together.
     ///
     /// The new table is made without the lock, which takes some tenths of a second for the routes
-    /// of the Internet. An update that is made meanwhile is replaced, too.
+    /// of the Internet. An update that is made during this time is replaced, too.
     ///
     /// # Errors
     ///
@@ -280,14 +281,14 @@ impl<A: Address, V: Clone + Send + 'static> ConcurrentRoutes<A, V> {
 
     fn edit(&self, edit: impl FnOnce(&mut Editor<'_, V>) -> Changed<V>) -> Changed<V> {
         let mut state = self.state.lock();
-        // SAFETY: the lock is held, and the state is that of the slots.
+        // SAFETY: the lock is held, and the state belongs to the slots.
         let mut editor = unsafe { Editor::new(&self.slots, &mut state) };
         let changed = edit(&mut editor);
         self.len.store(state.len, Ordering::Release);
         changed
     }
 
-    /// Frees what no slot names any more, as soon as no reader accesses it.
+    /// Frees blocks and groups that no slot names any more, as soon as no reader accesses them.
     fn retire(&self, retired: Retired<V>) {
         if retired.is_empty() {
             return;
@@ -301,8 +302,8 @@ impl<A: Address, V: Clone + Send + 'static> ConcurrentRoutes<A, V> {
 }
 
 impl<V: Clone + Send + 'static> Changed<V> {
-    /// Frees what is replaced, after the lock is released. Returns whether the route existed before
-    /// the change.
+    /// Frees the replaced blocks, after the lock is released. Returns whether the route existed
+    /// before the change.
     pub(in crate::concurrent) fn finish<A: Address>(self, routes: &ConcurrentRoutes<A, V>) -> bool {
         routes.retire(self.retired);
         self.existed
@@ -311,7 +312,7 @@ impl<V: Clone + Send + 'static> Changed<V> {
 
 impl<A, V> Drop for ConcurrentRoutes<A, V> {
     fn drop(&mut self) {
-        // SAFETY: there is no other reference, and the state is that of the slots.
+        // SAFETY: there is no other reference, and the state belongs to the slots.
         let mut editor = unsafe { Editor::new(&self.slots, self.state.get_mut()) };
         // SAFETY: no pin of the table exists any more.
         let dropped: Dropped = unsafe { editor.take_all().free() };

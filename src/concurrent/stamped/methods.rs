@@ -1,4 +1,4 @@
-//! The constructor and the methods that read, besides those of pins.
+//! The constructor, and the methods that read without a pin.
 
 use alloc::vec::Vec;
 use std::sync::PoisonError;
@@ -129,7 +129,7 @@ impl<A: Address, V> ConcurrentStampedRoutes<A, V> {
         self.routes.is_empty()
     }
 
-    /// Returns the bytes allocated, without garbage and what values own. Waits for a writer.
+    /// Returns the bytes allocated, without garbage and memory that values own. Waits for a writer.
     ///
     /// # Example
     ///

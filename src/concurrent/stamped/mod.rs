@@ -1,7 +1,7 @@
 //! Concurrent routes with stamps: a load detects that the route of a decision has changed.
 //!
 //! [`StampedRoutes`](crate::routes::StampedRoutes) for several threads: writers change routes,
-//! while each reader has flows of its own, which have what was decided for their first packets.
+//! while each reader has flows of its own, which store the decisions for their first packets.
 //!
 //! ```text
 //!     reader        flow: next hop, stamp    is_current:  load the cell
@@ -22,15 +22,15 @@
 //! lookup that has returned a stamp.
 //!
 //! - **G1, no stale decision.** When a call that changes a route returns, the stamps of all
-//!   decisions that were made by the former route are stale, and they remain so: also those of
+//!   decisions that were made by the former route are stale, and they remain so: also decisions of
 //!   lookups that run at the same time.
-//! - **G2, what is observed is respected.** A thread that has observed an update, by the return of
+//! - **G2, observed updates are respected.** A thread that has observed an update, by the return of
 //!   its call or by a lookup, does not find a stamp current whose decision is older. So a worker
-//!   never goes back to a route that another one of its flows has left.
+//!   never goes back to a route after one of its flows has left that route.
 //! - **G3, only those.** Stamps of other routes remain current. A lookup beside a change of its
 //!   route may return a stamp that is stale already: then the next packet looks up again.
 //! - **G4, progress.** To check a stamp is one load, without a pin, a lock or a retry. A lookup is
-//!   that of [`ConcurrentRoutes`], with two more loads.
+//!   a lookup of [`ConcurrentRoutes`], with two more loads.
 //! - **G5, code of the caller.** As R8. If a clone of a value panics, the route is as before, and
 //!   the decisions by it look up once.
 //!
@@ -38,8 +38,8 @@
 //!
 //! Generations are given under the lock, in ascending order. A writer
 //!
-//! 1. stores new generations in the cells of the update: that of the route if it is replaced or
-//!    withdrawn, that of the route above if it is new;
+//! 1. stores new generations in the cells of the update: the cell of the route if it is replaced or
+//!    withdrawn, the cell of the route above if it is new;
 //! 2. publishes the blocks, by Release stores;
 //! 3. stores the last generation in `finished`, by a Release operation.
 //!
@@ -64,14 +64,15 @@
 //! update, the store of the cell happens before its next load of it, and coherence excludes the
 //! former generation: Relaxed suffices for cells (G2).
 //!
-//! Updates of two writers store `finished` in any order, as its maximum: each one follows its own
-//! publication, and that of all lower generations, which the lock has ordered before it.
+//! Updates of two writers store `finished` in any order, as its maximum: each store follows the
+//! publication of its own generation, and the publications of all lower generations, which the lock
+//! has ordered before it.
 //!
 //! # Cost
 //!
-//! An update costs that of [`ConcurrentRoutes`], and one walk to its prefix. A route needs 20 bytes
-//! more. Cells are in blocks that double and never move, until the table is dropped; the writer
-//! that needs the first cell of a block initialises all of them.
+//! An update costs an update of [`ConcurrentRoutes`], and one walk to its prefix. A route needs 20
+//! bytes more. Cells are in blocks that double and never move, until the table is dropped; the
+//! writer that needs the first cell of a block initialises all of them.
 
 // First, so that the documentation of the type begins with its methods.
 mod methods;

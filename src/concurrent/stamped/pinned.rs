@@ -64,7 +64,7 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedStampedRoutes<'_, A, V, G> {
 
     #[inline]
     fn resolved(&self, address: &A) -> Resolved<'_, A, V> {
-        // Acquire: pairs with the Release in `Update::drop`. The lookup below observes what was
+        // Acquire: pairs with the Release in `Update::drop`. The lookup below observes all updates
         // published up to this generation.
         let finished = self.table.writers.finished.load(Ordering::Acquire);
         let found = self.routes.lookup(address);
@@ -76,8 +76,9 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedStampedRoutes<'_, A, V, G> {
         (RouteStamp::new(begun.cell(), changed.min(observed)), found)
     }
 
-    /// Looks the route of an address up, and returns whether it is that of the stamp: the same
-    /// prefix, with the value that it had, all the time. Sets the stamp to that of the lookup.
+    /// Looks the route of an address up, and returns whether the stamp belongs to this route: its
+    /// prefix and its value have not changed since the stamp. Sets the stamp to the stamp of the
+    /// lookup.
     ///
     /// # Example
     ///
@@ -138,7 +139,7 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedStampedRoutes<'_, A, V, G> {
 }
 
 impl<A: Address, V> PinnedStampedRoutes<'_, A, V> {
-    /// Ends the pin and begins another one, at a lower cost. Call it between two bursts of packets:
+    /// Ends the pin and begins a new pin, at a lower cost. Call it between two bursts of packets:
     /// it lets garbage be freed.
     ///
     /// # Example

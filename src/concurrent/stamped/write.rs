@@ -82,7 +82,8 @@ impl<A: Address, V: Clone + Send + 'static> ConcurrentStampedRoutes<A, V> {
     /// number.
     ///
     /// `keep` runs without a lock, for the routes of one state, in order. A route that is announced
-    /// meanwhile stays; one that is replaced meanwhile is withdrawn.
+    /// during the call stays. If another thread replaces a rejected route before its withdrawal,
+    /// the new route is withdrawn.
     ///
     /// # Errors
     ///

@@ -26,7 +26,7 @@
 //!
 //! - **A lookup** loads one word for the directory and one of its entries, compares the tags of a
 //!   group at once, and then the key beside them: one cache line that is not in L1 or L2, or two
-//!   adjacent ones. `get_batch` prefetches those of 32 keys.
+//!   adjacent ones. `get_batch` prefetches the lines of 32 keys.
 //! - **A write** takes the lock of one shard of 64. It stores the words of an entry to a free slot,
 //!   and publishes them by one store of the header; a value of up to eight bytes is replaced in
 //!   place, by one store.
@@ -78,13 +78,13 @@
 //!
 //! # Guarantees
 //!
-//! Those of a [`ConcurrentMap`](super::map#guarantees): A1 to A5, B1 and B2, C1 to C3, D1, D2, E1
-//! to E4. Where the two differ, they say so.
+//! A table gives these guarantees of a [`ConcurrentMap`](super::map#guarantees): A1 to A5, B1 and
+//! B2, C1 to C3, D1, D2, E1 to E4. Where map and table differ, the guarantee states both.
 //!
 //! An addition that ran on the word itself could be lost if a copy of the segment has passed it.
 //! Under the lock of the shard none can; that costs two atomic operations on the line of the lock.
 //!
-//! # What does not compile
+//! # Misuse that does not compile
 //!
 //! Types with padding, pointers or destructors; a pin that is sent to another thread:
 //!
@@ -131,9 +131,9 @@
 //! # Papers
 //!
 //! As for [`ConcurrentMap`](super::map#papers): TRASH with readers under RCU, epochs, partial
-//! expansion, extendible hashing. Tags beside the entries are those of Swiss tables (Abseil, 2017).
+//! expansion, extendible hashing. Tags beside the entries come from Swiss tables (Abseil, 2017).
 //!
-//! # What was tried
+//! # Tried and dropped
 //!
 //! - A version in each group, by which readers notice a slot that is reused: five instructions
 //!   more, and repetitions.
@@ -171,8 +171,8 @@ pub use iter::TableIter;
 /// | method of a pin | cost |
 /// |---|---|
 /// | `get`, `contains_key` | the two adjacent cache lines of a group; no store to shared memory |
-/// | `get_batch` | those of `get`, with the misses of 32 keys overlapping |
-/// | `insert`, `get_or_insert`, `replace`, `remove`, `update` | the lock of one shard of 64, the cache lines of `get` and that of the counts, and at most one segment |
+/// | `get_batch` | the cache lines of `get`, with the misses of 32 keys overlapping |
+/// | `insert`, `get_or_insert`, `replace`, `remove`, `update` | the lock of one shard of 64, the cache lines of `get`, the cache line of the counts, and at most one segment |
 /// | `fetch_add`, `compare_exchange` | the lock of one shard, and the cache lines of `get` |
 /// | `iter`, `keys`, `values`, `retain`, `clear`, `shrink_to_fit` | O(slots) |
 /// | `len`, `is_empty`, `allocation_size` | a sum over 64 shards |

@@ -148,8 +148,8 @@ where
     }
 
     /// Replaces the value of `key` by `new` if it is `current`, byte by byte. Returns the former
-    /// value: `Ok` if it was replaced, `Err` if it is another one, `None` if the key is absent.
-    /// Like a compare-and-swap of an atomic, but for the lock of the shard.
+    /// value: `Ok` if it was replaced, `Err` if it differs from `current`, `None` if the key is
+    /// absent. Like a compare-and-swap of an atomic, but for the lock of the shard.
     ///
     /// A value of more than eight bytes does not compile: see [`update`](Self::update).
     ///
@@ -236,8 +236,8 @@ where
         self.for_segments(|_, _| ());
     }
 
-    /// Helps the collector to free what no pin protects any more. This pin protects what it may
-    /// have observed.
+    /// Helps the collector to free garbage that no pin protects any more. This pin protects garbage
+    /// that it may have observed.
     ///
     /// # Example
     ///
@@ -299,7 +299,7 @@ where
     G: Borrow<Guard>,
 {
     /// Adds `number` to the value of `key`, wrapping around, and returns the former value, or
-    /// `None` if the key is absent. Like that of an atomic, but for the lock of the shard.
+    /// `None` if the key is absent. Like a `fetch_add` of an atomic, but for the lock of the shard.
     ///
     /// # Example
     ///

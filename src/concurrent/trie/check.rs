@@ -60,7 +60,7 @@ impl<K: BitString, V> ConcurrentLcTrie<K, V> {
     }
 }
 
-/// A child at bit `end`, and a key whose first bits are those of all keys below.
+/// A child at bit `end`, and a key whose first bits all keys below share.
 type Open<K, V> = (Child<K, V>, u32, Option<(K, u32)>);
 
 /// Checks a child and all below it, and returns the number of leaves.

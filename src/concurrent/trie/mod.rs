@@ -9,9 +9,9 @@
 //! ```
 //!
 //! This is the trie of the TRASH paper as it is used there: its lookups "inherit the efficient RCU
-//! locking" of the route tables of Linux. Policy and shapes are those of the sequential
-//! [`LcTrieMap`](crate::LcTrieMap), whose module explains level and path compression. What a writer
-//! has replaced is *retired*, and freed when all earlier pins have ended.
+//! locking" of the route tables of Linux. Policy and shapes are the same as in the sequential
+//! [`LcTrieMap`](crate::LcTrieMap), whose module explains level and path compression. Nodes and
+//! leaves that a writer has replaced are *retired*, and freed when all earlier pins have ended.
 //!
 //! Keys are in the order of their bits, so entries can be read in order. For state by key alone,
 //! [`ConcurrentMap`](super::ConcurrentMap) is faster.
@@ -20,18 +20,17 @@
 //!
 //! - **T1, reads.** A lookup that begins after an insertion, replacement or removal has returned
 //!   observes it, or a later one of the same key. It returns an entry whole or not at all.
-//! - **T2, linearizability.** What a lookup returns for a key was true at a moment between its
-//!   begin and its end: no resize makes an entry temporarily invisible. Lookups of a key are
-//!   monotonic.
+//! - **T2, linearizability.** The result of a lookup was true at a moment between its begin and its
+//!   end: no resize makes an entry temporarily invisible. Lookups of a key are monotonic.
 //! - **T3, order.** An iteration yields keys in ascending order, each at most once: all that exist
-//!   during the whole iteration, and possibly those that are inserted or removed meanwhile. It is
-//!   no snapshot.
+//!   during the whole iteration, and possibly keys that are inserted or removed during it. An
+//!   iteration is no snapshot.
 //! - **T4, references.** They are valid until the pin is dropped or
 //!   [repinned](PinnedTrie::repin), also when the entry has been removed. Entries do not move.
-//! - **T5, bounded garbage.** What is retired and not freed yet takes no more bytes than the limit
-//!   and what one insertion of each thread retires. Above, insertions are refused, and nothing has
-//!   changed. Removals are not refused: above the limit, each adds its leaf, the nodes that it
-//!   replaces, and 2.3 KB, which 64 removals of `retain` share.
+//! - **T5, bounded garbage.** Garbage, retired and not freed yet, takes no more bytes than the
+//!   limit and the garbage of one insertion of each thread. Above, insertions are refused, and
+//!   nothing has changed. Removals are not refused: above the limit, each adds its leaf, the nodes
+//!   that it replaces, and 2.3 KB, which 64 removals of `retain` share.
 //! - **T6, progress.** A lookup takes no lock, never waits and never retries. A writer waits for
 //!   other writers, none of which waits for a reader.
 //! - **T7, code of the caller.** Under the lock only methods of keys run. If one panics, so does
@@ -43,7 +42,7 @@
 //! # Cost
 //!
 //! A lookup visits 1.3 to 2 nodes for random keys, two dependent cache misses for each, and the
-//! leaf. A resize copies the slots of a node; that of the root of a million keys takes tens of
+//! leaf. A resize copies the slots of a node; a resize of the root of a million keys takes tens of
 //! milliseconds, in which other writers wait and readers do not.
 //!
 //! # Papers
@@ -83,7 +82,7 @@ pub use pinned::PinnedTrie;
 /// | method of a pin | cost |
 /// |---|---|
 /// | `get`, `find`, `contains_key` | 1.3 to 2 nodes for random keys, two cache misses each, and the leaf |
-/// | `insert`, `remove` | the lock of all writers, a lookup, and the nodes that are resized; that of the root copies O(keys) slots |
+/// | `insert`, `remove` | the lock of all writers, a lookup, and the nodes that are resized; a resize of the root copies O(keys) slots |
 /// | `after`, `iter_from` | a lookup |
 /// | `iter`, `retain`, `clear` | O(keys) |
 /// | `len`, `garbage`, `repin` | O(1) |

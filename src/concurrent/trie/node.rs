@@ -80,11 +80,11 @@ impl<K, V> Child<K, V> {
         self.tagged.map_addr(|address| address & !NODE).cast()
     }
 
-    /// Returns what it refers to.
+    /// Returns the node or the leaf to which the child refers.
     ///
     /// # Safety
     ///
-    /// That is not freed during `'t`.
+    /// The node or the leaf is not freed during `'t`.
     #[inline]
     pub(super) unsafe fn kind<'t>(self) -> Kind<'t, K, V> {
         if self.is_node() {
@@ -154,7 +154,7 @@ impl<K: BitString, V> Node<K, V> {
     ///
     /// # Safety
     ///
-    /// The children are not freed meanwhile.
+    /// The children are not freed during the call.
     pub(super) unsafe fn new(pos: u32, key: K, children: &[Child<K, V>]) -> Box<Self> {
         debug_assert!(children.len().is_power_of_two());
         let end = pos + children.len().trailing_zeros();
@@ -200,7 +200,7 @@ impl<K: BitString, V> Node<K, V> {
     ///
     /// # Safety
     ///
-    /// The caller holds the lock; neither child is freed meanwhile.
+    /// The caller holds the lock; neither child is freed during the call.
     pub(super) unsafe fn set(&self, index: usize, new: Child<K, V>) {
         let slot = &self.slots[index];
         let old = slot.load();
@@ -228,7 +228,7 @@ impl<K: BitString, V> Child<K, V> {
     ///
     /// # Safety
     ///
-    /// It is not freed meanwhile.
+    /// The child is not freed during the call.
     unsafe fn is_full(self, end: u32) -> bool {
         // SAFETY: by the contract.
         matches!(unsafe { self.kind() }, Kind::Node(node) if node.pos == end)
@@ -238,7 +238,7 @@ impl<K: BitString, V> Child<K, V> {
     ///
     /// # Safety
     ///
-    /// It is not freed meanwhile.
+    /// The child is not freed during the call.
     pub(super) unsafe fn key(self) -> Option<K> {
         // SAFETY: by the contract.
         match unsafe { self.kind() } {

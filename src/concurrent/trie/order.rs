@@ -11,9 +11,9 @@ use crate::key::bits::BitString;
 /// The slots of a node that follow the one that was visited last.
 type Rest<'t, K, V> = slice::Iter<'t, Slot<K, V>>;
 
-/// A walk over the leaves in order, from a bound on. Each child is loaded once: of a node that is
-/// replaced meanwhile, those that it had then. Does not recur: keys, and so the depth, may be of
-/// any length.
+/// A walk over the leaves in order, from a bound on. Each child is loaded once. If a node is
+/// replaced after the walk has entered it, the walk loads the children that the node had at its
+/// replacement. Does not recur: keys, and so the depth, may be of any length.
 pub(super) struct Walk<'t, K, V> {
     /// The root, until it is visited.
     root: Option<Child<K, V>>,

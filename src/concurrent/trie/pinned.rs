@@ -235,7 +235,7 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
         judged.unwrap_or_else(|panic| resume_unwind(panic));
     }
 
-    /// Removes leaves that were found under this pin, those of replaced entries excepted.
+    /// Removes leaves that were found under this pin, except the leaves of replaced entries.
     fn remove_leaves(&self, leaves: &mut Vec<&Leaf<K, V>>) {
         let leaves = leaves.drain(..);
         if leaves.len() > 0 {
@@ -262,7 +262,7 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
         self.write(Writer::clear);
     }
 
-    /// Helps the collector to free what no pin protects.
+    /// Helps the collector to free garbage that no pin protects.
     ///
     /// # Example
     ///
@@ -274,13 +274,13 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
         help(self.guard.borrow().epoch());
     }
 
-    /// Makes a change under the lock. If a method of a key panics, defers what has been replaced
-    /// until then, and resumes the panic.
+    /// Makes a change under the lock. If a method of a key panics, defers the nodes and leaves
+    /// replaced before the panic, and resumes it.
     fn write<R>(&self, change: impl FnOnce(&mut Writer<'t, K, V>) -> R) -> R {
         let lock = self.trie.lock.lock();
-        // SAFETY: the lock is held, and what is retired is deferred below.
+        // SAFETY: the lock is held, and retired nodes and leaves are deferred below.
         let mut writer = unsafe { Writer::new(self.trie) };
-        // What a writer has retired is not linked, also when it panics.
+        // Nodes and leaves that a writer has retired are not linked, also when it panics.
         let result = catch_unwind(AssertUnwindSafe(|| change(&mut writer)));
         let (retired, bytes) = (writer.retired, writer.bytes);
         // SAFETY: no thread has read a node that was not linked; it is freed without its children.
@@ -289,14 +289,15 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
         if !retired.is_empty() {
             let free = move || free(retired);
             let epoch = self.guard.borrow().epoch();
-            // SAFETY: no later pin finds what is retired, and any thread may drop keys and values.
+            // SAFETY: no later pin finds retired nodes and leaves, and any thread may drop keys and
+            // values.
             unsafe { self.trie.garbage.defer(bytes + OVERHEAD, epoch, free) };
         }
         result.unwrap_or_else(|panic| resume_unwind(panic))
     }
 }
 
-/// Frees what no reader accesses any more, and drops its keys and values.
+/// Frees nodes and leaves that no reader accesses any more, and drops their keys and values.
 fn free<K, V>(retired: Vec<Child<K, V>>) {
     for child in retired {
         // SAFETY: the collector calls this when all pins have ended that may have observed it; it
@@ -307,8 +308,8 @@ fn free<K, V>(retired: Vec<Child<K, V>>) {
 }
 
 impl<K: BitString, V> PinnedTrie<'_, K, V> {
-    /// Ends the pin and begins another one, which allows the collector to proceed. Other pins of
-    /// the thread stay as they are.
+    /// Ends the pin and begins a new pin, which allows the collector to proceed. Other pins of the
+    /// thread stay as they are.
     ///
     /// # Example
     ///

@@ -56,7 +56,7 @@ where
     V: Send + Sync + 'static,
 {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
-        // Other pins may delay the collector meanwhile.
+        // Other pins may delay the collector while the trie is built.
         let mut trie = Self::new().with_garbage_limit(usize::MAX, 0);
         trie.extend(entries);
         trie.with_garbage_limit(LIMIT, 0)

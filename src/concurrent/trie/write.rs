@@ -8,7 +8,7 @@
 //!                                                        └─▕ b │ c ▏
 //! ```
 //!
-//! The policy is that of the sequential trie, [`Tuning`], and so are the shapes. A node whose
+//! The policy, [`Tuning`], and the shapes are the same as in the sequential trie. A node whose
 //! number of slots changes is copied, with the children that are split or made; one store of the
 //! slot of its parent publishes the copy.
 #![allow(unsafe_code)]
@@ -47,7 +47,7 @@ pub(super) struct Writer<'t, K, V> {
     /// Replaced nodes and leaves.
     pub(super) retired: Vec<Child<K, V>>,
     pub(super) bytes: usize,
-    /// Nodes that are not linked yet: a method of a key may panic meanwhile.
+    /// Nodes that are not linked yet, to be freed if a method of a key panics.
     pub(super) unlinked: Vec<Child<K, V>>,
 }
 
@@ -62,7 +62,7 @@ impl<'t, K: BitString, V> Writer<'t, K, V> {
         Self { trie, retired: Vec::new(), bytes: 0, unlinked: Vec::new() }
     }
 
-    /// Returns what a child refers to.
+    /// Returns the node or the leaf to which a child refers.
     fn kind(&self, child: Child<K, V>) -> Kind<'t, K, V> {
         // SAFETY: a child that is linked is freed after it has been retired, by this writer or a
         // later one, and deferred when that does not use it any more.
@@ -215,7 +215,7 @@ impl<'t, K: BitString, V> Writer<'t, K, V> {
         }
     }
 
-    /// Resizes the nodes of a path, the lowest first: that of each slot but the last.
+    /// Resizes the nodes of a path, the lowest first: the node of each link but the last.
     fn rebalance(&mut self, mut path: Vec<Link<'t, K, V>>) {
         path.pop();
         while let Some(link) = path.pop() {

@@ -35,7 +35,7 @@ impl<M: Allocator + Clone> FreeMap<M> {
         self.free = if free { self.free + count } else { self.free - count };
     }
 
-    /// Marks units as allocated, if all of them are free; those of a released chunk are not.
+    /// Marks units as allocated, if all of them are free; the units of a released chunk are not.
     #[inline]
     pub(super) fn take(&mut self, at: usize, count: usize) -> bool {
         if at % 64 + count <= 64 {

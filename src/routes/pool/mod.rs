@@ -39,7 +39,7 @@ pub(super) use size::block_size;
 use size::{BLOCK_SIZES, MAX_BLOCK, size_class};
 
 /// A unit whose bytes may all be zero, and which needs no drop. A unit is moved by copying its
-/// bytes; those of a unit that is not in use have no meaning, unless they are cleared.
+/// bytes; the bytes of a unit that is not in use have no meaning, unless they are cleared.
 ///
 /// # Safety
 ///
@@ -254,8 +254,8 @@ impl<T: Unit, M: Allocator + Clone> Pool<T, M> {
         }
         let place = self.at(block).wrapping_add(at as usize);
         if at < len {
-            // SAFETY: the units are in a block, which has one more and does not extend beyond its
-            // chunk.
+            // SAFETY: the units are in a block. The block has room for one unit more, and does not
+            // extend beyond its chunk.
             unsafe { ptr::copy(place, place.wrapping_add(1), (len - at) as usize) };
         }
         // SAFETY: as above; units are initialised, and the pool is borrowed.

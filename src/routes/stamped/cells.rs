@@ -42,7 +42,7 @@ impl RouteStamp {
     }
 }
 
-/// A value, and the stamp with which it has become that of its route.
+/// A value, and the stamp with which its route has received the value.
 #[derive(Clone, Debug)]
 pub(crate) struct Stamped<V> {
     pub(crate) begun: RouteStamp,
@@ -80,10 +80,10 @@ pub(crate) const fn cells_of(block: usize) -> usize {
 
 /// The generations of all cells.
 pub(crate) trait Generations {
-    /// Returns that of a cell, which is [`UNCHANGED`] if there is no such cell.
+    /// Returns the generation of a cell, or [`UNCHANGED`] if there is no such cell.
     fn changed(&self, cell: u32) -> u64;
 
-    /// Sets that of a cell.
+    /// Sets the generation of a cell.
     fn set(&mut self, cell: u32, generation: u64);
 
     /// Adds a block, unless it exists. Returns `None` without memory.

@@ -1,8 +1,8 @@
 //! Routes with stamps: a load detects that the route of a decision has changed.
 //!
-//! A flow cache saves a lookup of the route for each packet, if the flow has what was decided for
-//! its first one. Then a change of a route has to reach the flows that have used it, without a walk
-//! over all flows:
+//! A flow cache saves a lookup of the route for each packet, if the flow stores the decision for
+//! its first packet. Then a change of a route has to reach the flows that have used it, without a
+//! walk over all flows:
 //!
 //! ```text
 //!     flow      value: next hop, stamp ──┐ cell, generation     a packet: is the generation of the
@@ -19,14 +19,14 @@
 //!   may be stale, if their addresses are of the lower one. [`refresh`](StampedRoutes::refresh)
 //!   looks the route up: it is still the same if it has begun before the stamp.
 //!
-//! So exactly those flows are stale whose route is another one now, or has been replaced; and each
-//! other flow of the upper route looks up once.
+//! So exactly the flows are stale whose addresses have a different route now, or whose route has
+//! been replaced; and each other flow of the upper route looks up once.
 //!
 //! `concurrent::ConcurrentStampedRoutes` is the counterpart for several threads.
 //!
 //! Cost: the check of a flow is one load of a cell, which all flows of a route share. An update
-//! costs that of a [`RouteTable`] and, for a new prefix, a walk along the routes that cover it. A
-//! route needs 20 bytes more. Cells are in blocks that double, so growth copies nothing.
+//! costs an update of a [`RouteTable`] and, for a new prefix, a walk along the routes that cover
+//! it. A route needs 20 bytes more. Cells are in blocks that double, so growth copies nothing.
 
 pub(crate) mod cells;
 
@@ -298,7 +298,7 @@ impl<A: Address, V> StampedRoutes<A, V> {
         })
     }
 
-    /// Removes all routes. What they were used for is stale. O(routes).
+    /// Removes all routes. All decisions by these routes are stale. O(routes).
     pub fn clear(&mut self) {
         self.retain(|_, _| false);
     }
@@ -374,8 +374,8 @@ impl<A: Address, V> StampedRoutes<A, V> {
         self.cells.changed(stamp.cell()) == stamp.generation()
     }
 
-    /// Looks the route of an address up, and returns whether it is that of the stamp: the same
-    /// prefix, with the value that it had, all the time. Sets the stamp to the present one.
+    /// Looks the route of an address up, and returns whether the stamp belongs to this route: its
+    /// prefix and its value have not changed since the stamp. Sets the stamp to the present one.
     #[must_use]
     pub fn refresh(&self, address: &A, stamp: &mut RouteStamp) -> Refreshed<'_, A, V> {
         let found = self.table.lookup(address);
@@ -426,7 +426,7 @@ impl<A: Address, V> StampedRoutes<A, V> {
     }
 }
 
-/// Returns the beginning of a route, or that of none.
+/// Returns the stamp with which a route has begun, or `NO_ROUTE` without a route.
 #[inline]
 fn begun<A, V>(route: Option<(Prefix<A>, &Stamped<V>)>) -> RouteStamp {
     route.map_or(RouteStamp::NO_ROUTE, |(_, route)| route.begun)

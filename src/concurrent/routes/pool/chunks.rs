@@ -17,7 +17,7 @@ const ALIGN: usize = 16 << 10;
 /// The bytes of a chunk: a heap has room for its own header between two of them.
 pub(super) const BYTES: usize = ALIGN - 64;
 
-/// Blocks have a multiple of this size: with twice as much, those of the routes of the Internet are
+/// Blocks have a multiple of this size: with twice as much, the blocks of the Internet's routes are
 /// on 7 % more pages.
 const STEP: usize = 8;
 

@@ -1,4 +1,4 @@
-//! A pool of blocks: those of one size lie side by side, in chunks.
+//! A pool of blocks: blocks of one size lie side by side, in chunks.
 //!
 //! ```text
 //!     chunk  ▕ header │ block │ block │ free │ block │ free │ never used ▏      blocks of 48 bytes
@@ -14,14 +14,15 @@
 //! freed one.
 //!
 //! Writers allocate, under their lock. Any thread frees, also later than the table exists: it
-//! pushes the block to a stack, of which the writer takes all at once, so no thread pops one that
-//! another one pushes again. The chunks are freed by the last owner of the stack: the table, or
-//! what it has retired.
+//! pushes the block to a stack. The writer takes the whole stack at once, so no thread pops a block
+//! that another thread pushes again. The last owner of the stack frees the chunks: the table, or
+//! its retired blocks.
 //!
-//! Of each size, some free blocks are listed for the next allocations: up to an eighth of those in
-//! use. The others are returned to their chunks, which are aligned to their size, so the address of
-//! a block has that of its chunk. When the list is empty, a block is taken from the chunk that has
-//! become free last, which is almost full; other ones empty in the meantime, and are freed.
+//! Of each size, some free blocks are listed for the next allocations: up to an eighth of the
+//! blocks in use. The others are returned to their chunks, which are aligned to their size, so the
+//! address of a block determines the address of its chunk. When the list is empty, a block is taken
+//! from the chunk that has become free last, which is almost full; other ones empty in the
+//! meantime, and are freed.
 #![allow(unsafe_code)]
 
 mod chunks;
@@ -56,7 +57,7 @@ pub(super) struct Pool {
     chunks: Chunks,
 }
 
-// SAFETY: what was taken from the stack belongs to it alone.
+// SAFETY: the pool alone owns the blocks that it has taken from the stack.
 unsafe impl Send for Pool {}
 
 /// Returns the bytes that a block takes.
@@ -71,8 +72,8 @@ pub(super) const fn size_of_block(layout: Layout) -> usize {
 ///
 /// # Safety
 ///
-/// It is from [`Pool::allocate`], with this layout, and is not used any more. `memory` is that of
-/// the pool, and has an owner.
+/// The block is from [`Pool::allocate`], with this layout, and is not used any more. `memory`
+/// belongs to the pool, and has an owner.
 pub(super) unsafe fn free(memory: NonNull<Freed>, block: NonNull<u8>, layout: Layout) {
     let Some(size) = pooled(layout) else {
         // SAFETY: by the contract, and large blocks are from the heap.

@@ -136,7 +136,7 @@ proptest! {
             pool.validate().unwrap();
         }
         model.check(&mut pool);
-        // What is retired is freed later than the table.
+        // Retired blocks are freed later than the table.
 
         drop(pool);
         model.remove_many(4).into_iter().for_each(|held| held.free(&memory));
