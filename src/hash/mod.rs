@@ -1,4 +1,4 @@
-//! Hashers: the keyed default, and the hash of a network card.
+//! Hashers: the keyed default, the hash of a network card, and keys that are random already.
 //!
 //! All structures accept any [`BuildHasher`]. The default is [`DefaultHashBuilder`], which is keyed
 //! against collision attacks: [`ahash`](https://docs.rs/ahash), at about 3 ns for a flow key. Each
@@ -8,8 +8,9 @@
 //! [`with_seeds`](DefaultHashBuilder::with_seeds).
 //!
 //! [`Rss`] computes the hash of a network card, so that a table takes the one that the card has
-//! delivered with a packet.
+//! delivered with a packet. [`IdHasher`] is for keys that are random already.
 
+mod id;
 mod query;
 mod rss;
 mod seed;
@@ -19,6 +20,7 @@ use core::hash::BuildHasher;
 
 use ahash::{AHasher, RandomState};
 
+pub use id::{IdBytes, IdHasher};
 pub use query::{Prehashed, Query};
 pub use rss::{Rss, RssHasher};
 

@@ -96,17 +96,16 @@ impl<K: fmt::Debug, V: fmt::Debug, S, A: Allocator + Clone> fmt::Debug for Trash
     }
 }
 
-/// Equal keys with equal values; hashers do not count.
-impl<K, V, S, A, O, B> PartialEq<TrashMap<K, V, O, B>> for TrashMap<K, V, S, A>
+/// Equal keys with equal values; seeds do not count. The types are equal, so that
+/// `map == iterator.collect()` infers them, as in `std`.
+impl<K, V, S, A> PartialEq for TrashMap<K, V, S, A>
 where
     K: Eq + Hash,
     V: PartialEq,
     S: BuildHasher,
     A: Allocator + Clone,
-    O: BuildHasher,
-    B: Allocator + Clone,
 {
-    fn eq(&self, other: &TrashMap<K, V, O, B>) -> bool {
+    fn eq(&self, other: &Self) -> bool {
         let same = |(key, value): (&K, &V)| other.get(key).is_some_and(|other| value == other);
         self.len() == other.len() && self.iter().all(same)
     }

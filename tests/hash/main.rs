@@ -2,6 +2,7 @@
 
 #[cfg(feature = "papers")]
 mod claims;
+mod id;
 mod rss;
 #[cfg(feature = "papers")]
 mod source_index;

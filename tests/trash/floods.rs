@@ -109,7 +109,8 @@ type Act = (&'static str, fn(&mut TrashMap<u64, u64, Weak>, &mut HashMap<u64, u6
 const WHOLE: [Act; 9] = [
     ("clone", |map, _| *map = map.clone()),
     ("equality", |map, model| {
-        let copy: TrashMap<u64, u64> = model.iter().map(|(key, value)| (*key, *value)).collect();
+        let mut copy = TrashMap::with_hasher(*map.hasher());
+        copy.extend(model.iter().map(|(key, value)| (*key, *value)));
         assert_eq!(*map, copy);
     }),
     ("retain", |map, model| {

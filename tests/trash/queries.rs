@@ -216,3 +216,13 @@ fn keys_with_their_hashes() {
     let other = DefaultHashBuilder::with_seed(2);
     assert_eq!(Query::<FlowKey>::hash_with(&stored.as_ref(), &other), stored.hash);
 }
+
+/// Types of both sides are equal, so inference has one candidate.
+#[test]
+fn comparisons_infer_the_type_of_a_collection() {
+    let map: TrashMap<u32, u32> = (0..3).map(|key| (key, key)).collect();
+    assert_eq!(map, (0..3).map(|key| (key, key)).collect());
+    assert!(TrashMap::<u32, u32>::new() == Default::default());
+    let set: flowtable::TrashSet<u32> = (0..3).collect();
+    assert_eq!(set, (0..3).collect());
+}

@@ -26,16 +26,15 @@ impl<T: fmt::Debug, S, A: Allocator + Clone> fmt::Debug for TrashSet<T, S, A> {
     }
 }
 
-/// Equal values; hashers do not count.
-impl<T, S, A, O, B> PartialEq<TrashSet<T, O, B>> for TrashSet<T, S, A>
+/// Equal values; seeds do not count. The types are equal, so that `set == iterator.collect()`
+/// infers them, as in `std`.
+impl<T, S, A> PartialEq for TrashSet<T, S, A>
 where
     T: Eq + Hash,
     S: BuildHasher,
     A: Allocator + Clone,
-    O: BuildHasher,
-    B: Allocator + Clone,
 {
-    fn eq(&self, other: &TrashSet<T, O, B>) -> bool {
+    fn eq(&self, other: &Self) -> bool {
         self.map == other.map
     }
 }
