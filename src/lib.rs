@@ -176,3 +176,8 @@ pub use trie::routes::LcRouteTable;
 #[cfg(all(doctest, feature = "concurrent"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// The recipes are tests, too.
+#[cfg(all(doctest, feature = "concurrent"))]
+#[doc = include_str!("../docs/RECIPES.md")]
+struct Recipes;

@@ -65,8 +65,19 @@ const RIDDLES: [&str; 4] = ["/// The same", "/// That of", "/// Those of", "/// 
 /// Occurrences that are meant: the beginning of a path, the phrase, and why.
 const ALLOWED: &[(&str, &str, &str)] = &[("tests/words.rs", "", "the list itself")];
 
+/// Pronouns that replace a noun, and how often they may occur in 10,000 words of comments of `src/`
+/// and of Markdown: as often as in the libraries that this one is compared with. A sentence that
+/// repeats the noun needs none of them.
+const PRONOUNS: [(&[&str], f64); 5] = [
+    (&["that of", "those of"], 5.0),
+    (&["what"], 5.0),
+    (&["another one"], 1.0),
+    (&["besides", "meanwhile", "by then"], 1.0),
+    (&["which has one", "which has none"], 0.4),
+];
+
 /// Files and folders that are read.
-const ROOTS: [&str; 15] = [
+const ROOTS: [&str; 16] = [
     ".ci",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
@@ -77,6 +88,7 @@ const ROOTS: [&str; 15] = [
     "crates",
     "docs/DESIGN.md",
     "docs/METER.md",
+    "docs/RECIPES.md",
     "examples",
     "fuzz/fuzz_targets",
     "fuzz/src",
@@ -152,9 +164,8 @@ fn sources_fit_the_screen_and_need_no_exceptions() {
 #[test]
 fn prose_fits_the_screen() {
     let mut faults = vec![];
-    // Those in `benches/` are parts of generated pages.
-    let is_read = |name: &str| name.ends_with(".md") && !name.starts_with("benches/");
-    for (name, text) in texts().into_iter().filter(|(name, _)| is_read(name)) {
+    // Pages in `benches/` are parts of generated pages.
+    for (name, text) in texts().into_iter().filter(|(name, _)| is_page(name)) {
         let mut is_code = false;
         for (at, line) in text.lines().enumerate() {
             is_code ^= line.trim_start().starts_with("```");
@@ -165,6 +176,48 @@ fn prose_fits_the_screen() {
         }
     }
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+}
+
+/// Sentences name their subjects: see [`PRONOUNS`].
+#[test]
+fn nouns_are_repeated() {
+    let is_read = |name: &str| name.starts_with("src/") || is_page(name);
+    let texts: Vec<(String, Vec<(usize, String)>)> = texts()
+        .into_iter()
+        .filter(|(name, _)| is_read(name))
+        .map(|(name, text)| (name.clone(), words(&prose(&name, &text))))
+        .collect();
+    let all: usize = texts.iter().map(|(_, words)| words.len()).sum();
+    let mut faults = vec![];
+    for (phrases, most) in PRONOUNS {
+        let count = |words: &[(usize, String)]| -> usize {
+            phrases.iter().map(|phrase| lines_of(words, phrase).count()).sum()
+        };
+        let mut files: Vec<(usize, &str)> =
+            texts.iter().map(|(name, words)| (count(words), name.as_str())).collect();
+        files.sort_unstable_by(|one, other| other.cmp(one));
+        let rate = 1e4 * files.iter().map(|(count, _)| count).sum::<usize>() as f64 / all as f64;
+        if rate > most {
+            faults.push(format!("{phrases:?}: {rate:.1}, not {most}; most in {:?}", &files[..9]));
+        }
+    }
+    assert!(faults.is_empty(), "in 10,000 of {all} words\n{}", faults.join("\n"));
+}
+
+fn is_page(name: &str) -> bool {
+    name.ends_with(".md") && !name.starts_with("benches/")
+}
+
+/// The comments of a program without their examples, or a page of Markdown, on the same lines.
+fn prose(name: &str, text: &str) -> String {
+    let (mut is_code, mut prose) = (false, String::new());
+    for line in text.lines().map(str::trim_start) {
+        let line = if is_page(name) { Some(line) } else { line.strip_prefix("//") };
+        let line = line.map(|line| line.trim_start_matches(['/', '!', ' ']));
+        is_code = line.is_some_and(|line| is_code ^ line.starts_with("```"));
+        prose.extend([line.filter(|_| !is_code).unwrap_or_default(), "\n"]);
+    }
+    prose
 }
 
 /// Every text that is read, by its path from the root of the repository.
