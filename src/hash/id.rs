@@ -5,19 +5,19 @@ use core::hash::{BuildHasher, Hasher};
 /// A [`BuildHasher`] for keys that are random already: up to eight bytes of the key are its hash.
 ///
 /// Connection IDs of QUIC that this host has drawn, transaction IDs of its own requests and handles
-/// that it has given out are as good as a hash, so a lookup computes none. The last eight bytes of a
-/// byte string count, since load balancers write routing information to the first ones (RFC 9000,
+/// that it has given out are as good as a hash, so a lookup computes none. The last eight bytes of
+/// a byte string count, since load balancers write routing information to the first ones (RFC 9000,
 /// section 5.1); shorter keys count as a whole, and the words of longer keys are combined by
 /// exclusive or.
 ///
 /// **Safe** where this host, or a host that it trusts, draws each key from a source that others
 /// cannot predict, with at least 32 random bits among the last eight bytes. Peers that echo such a
-/// key cannot choose its hash, and look-ups of absent keys harm nothing.
+/// key cannot choose its hash, and lookups of absent keys harm nothing.
 ///
 /// **Not safe** for keys that others choose (addresses, ports, the connection IDs of a peer), or
 /// that count up: sequential numbers have equal upper bits, and the tables of this crate use the
-/// upper bits. [`TrashMap`](crate::TrashMap) takes its own keyed hash once it detects such keys; the
-/// other structures only become slow.
+/// upper bits. [`TrashMap`](crate::TrashMap) takes its own keyed hash once it detects such keys;
+/// the other structures only become slow.
 ///
 /// # Example
 ///
