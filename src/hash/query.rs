@@ -77,7 +77,8 @@ impl<Q> Prehashed<Q> {
 /// # Contract
 ///
 /// Keys that are equivalent have equal hashes, and `hash_with` returns the hash of `key`. Otherwise
-/// a key may be found or not, and be in a structure twice; nothing worse.
+/// this key may be found or not, and be in a structure twice; and a removal with a wrong hash may
+/// hide other keys of a concurrent table. No memory is accessed that must not be.
 ///
 /// # Example
 ///

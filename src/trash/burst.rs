@@ -20,9 +20,9 @@ use crate::table::Burst;
 impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A> {
     /// Calls `each` with the index of each key and its value, in the order of the keys.
     ///
-    /// The cache misses of 32 lookups overlap. The iterator is cloned and goes over the keys twice,
-    /// to hash and to compare them: it should be cheap, as over a slice. For results in a slice or
-    /// array, pass [`write_to`](crate::write_to).
+    /// The cache misses of 32 lookups overlap. The iterator is cloned, and yields each key three
+    /// times, to hash and to compare them: it should be cheap, as over a slice. For results in a
+    /// slice or array, pass [`write_to`](crate::write_to).
     ///
     /// # Example
     ///

@@ -295,11 +295,13 @@ impl<C: Entries> Engine<C> {
         if may_shrink && writer.segment(mixed).load().is_low() {
             // The entry is removed. If a hash panics, the segment keeps its size.
             let shrink = || writer.shrink(mixed, false, hash_of);
-            let shrunk = catch_unwind(AssertUnwindSafe(shrink)).unwrap_or_else(|panic| {
+            let shrunk = catch_unwind(AssertUnwindSafe(shrink));
+            // The payload of a panic is dropped without the lock: it may have a destructor.
+            drop(writer);
+            let shrunk = shrunk.unwrap_or_else(|panic| {
                 forget_panic(Err(panic));
                 None
             });
-            drop(writer);
             self.retire(shrunk.unwrap_or(Retired::NOTHING), pin);
         }
         Ok(value)

@@ -21,8 +21,8 @@ impl<'t, K: Eq + Hash, V, S: BuildHasher, G> Pinned<'t, ConcurrentMap<K, V, S>, 
     /// Calls `each` with the index of each key and its value, in the order of the keys. Each lookup
     /// is a read of its own; together they are not a snapshot.
     ///
-    /// The cache misses of 32 lookups overlap. The iterator is cloned and goes over the keys twice,
-    /// to hash and to compare them. For results in a slice or array, pass
+    /// The cache misses of 32 lookups overlap. The iterator is cloned, and yields each key three
+    /// times, to hash and to compare them. For results in a slice or array, pass
     /// [`write_to`](crate::write_to).
     ///
     /// # Example

@@ -188,8 +188,8 @@ where
 
     /// Removes `key`, and returns its value.
     ///
-    /// A removal is never refused: it needs no memory, and it retires only an entry that was live
-    /// before.
+    /// A removal is never refused: it retires only an entry that was live before. If there is no
+    /// memory for the list of retired entries, the program ends, as with `alloc`.
     ///
     /// # Example
     ///

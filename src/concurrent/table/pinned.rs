@@ -74,8 +74,8 @@ where
     /// Calls `each` with the index of each key and a copy of its value, in the order of the keys.
     /// Each lookup is a read of its own; together they are not a snapshot.
     ///
-    /// The cache misses of 32 lookups overlap. The iterator is cloned and goes over the keys twice,
-    /// to hash and to compare them. For results in a slice or array, pass
+    /// The cache misses of 32 lookups overlap. The iterator is cloned, and yields each key three
+    /// times, to hash and to compare them. For results in a slice or array, pass
     /// [`write_to`](crate::write_to).
     ///
     /// # Example
@@ -107,7 +107,7 @@ where
                 home.prefetch_second();
                 count += 1;
             }
-            let lookups = hashes.iter().zip(&homes).zip(keys.clone());
+            let lookups = hashes[..count].iter().zip(&homes).zip(keys.clone());
             for (at, ((&hash, home), key)) in lookups.enumerate() {
                 let value = value_of(key.key());
                 let found = match home.first(hash).map(|slot| value(*home, slot)) {

@@ -313,8 +313,9 @@ where
     /// assert_eq!(bytes.pin().get(&1), Some(3000));
     /// ```
     pub fn fetch_add(&self, key: impl Query<K, Key = K>, number: V) -> Option<V> {
-        let hash = key.hash_with(&self.of.hasher);
-        let is = |group: Group<'_, Inline<K, V>>, slot| group.has_key(slot, key.key());
+        // Code of users runs without the lock.
+        let (hash, key) = (key.hash_with(&self.of.hasher), key.key());
+        let is = |group: Group<'_, Inline<K, V>>, slot| group.has_key(slot, key);
         let add = |value| word(&wrapping_add(value, number), 0);
         self.of.engine.writer(hash, self.epoch()).change(hash, is, add)
     }
