@@ -35,11 +35,13 @@
 //! | state by key | [`TrashMap`], [`TrashSet`] | a hash table without pauses, with lookups in bursts |
 //! | entries that are their own keys, hashes of the caller | [`TrashTable`] | the same table, with hash and comparison given |
 //! | state by key, for many threads | [`ConcurrentMap`] | readers without locks; feature `concurrent` |
+//! | a set, for many threads | [`ConcurrentSet`] | readers without locks |
 //! | plain state by key, for many threads | [`ConcurrentTable`] | entries in one cache line, read by copy; atomic counters |
 //! | the route of an address | [`RouteTable`], [`Routes`] | longest-prefix match; an update changes one node |
 //! | the route of an address, for many threads | [`ConcurrentRoutes`] | readers without locks, beside updates |
 //! | the socket of a packet | [`SocketTable`] | connections, listeners, the rules of `bind`, ephemeral ports |
-//! | state by an index that the packet carries: an RSS hash, a flow label, a connection ID | [`SourceHashCache`] | no hash is computed; a wrong index costs time only |
+//! | state by keys that are random already: connection IDs that this host has drawn | [`TrashMap`] with [`IdHasher`](hash::IdHasher) | the key is its hash |
+//! | state that can be recomputed, by an index that the packet carries: an RSS hash, a flow label | [`SourceHashCache`] | no hash is computed; a wrong index costs time only |
 //! | a bounded cache by key | [`BoundedCache`] | an eviction policy; two cache lines for a lookup |
 //! | duplicates of calls | [`DuplicateFilter`] | the last call of each sender, for the lifetime of a packet |
 //! | state that lives one lifetime: SYNs, requests, nonces | [`EphemeralStore`] | a ring: expiry without a search |
@@ -58,8 +60,9 @@
 //! - One verb, one meaning: `get` is exact, `lookup` is the longest match, `peek` has no side
 //!   effect, `…_batch` overlaps the cache misses of several keys and passes each result to a
 //!   closure, such as [`write_to`] a slice.
-//! - A [`Prehashed`] key, with a hash that is known already, is accepted wherever a
-//!   borrowed key is.
+//! - A [`Prehashed`] key, with a hash that is known already, is accepted wherever a map, a set, a
+//!   flow cache or a socket table takes a borrowed key. The bounded caches and [`EphemeralStore`]
+//!   have methods `*_hashed` instead.
 //! - A structure with a bound needs its capacity, so it has no `Default`. It returns the entries
 //!   that it evicts, and refuses the entries that it cannot store.
 //! - Structures that threads share are used through a pin, such as [`ConcurrentMap::pin`].

@@ -80,7 +80,7 @@ impl Rss {
         Self(toeplitz)
     }
 
-    /// Returns the hash for the methods `*_hashed`, given the hash of a card.
+    /// Returns the hash of a [`Prehashed`](crate::Prehashed) key, given the hash of a card.
     ///
     /// The 64 bits are mixed, as all packets of a queue have equal low bits in the hash of the
     /// card. Different hashes stay different.
