@@ -48,8 +48,10 @@ impl Clock {
     /// caller, and follows a change of the caller's clock.
     #[inline(always)]
     pub(crate) fn follow(&mut self, time: u64) -> u64 {
-        let elapsed = time.wrapping_add(self.offset).wrapping_sub(self.now);
-        if elapsed < 2 * self.lifetime { elapsed } else { self.follow_far(time) }
+        match time.checked_sub(self.now.wrapping_sub(self.offset)) {
+            Some(elapsed) if elapsed < 2 * self.lifetime => elapsed,
+            _ => self.follow_far(time),
+        }
     }
 
     #[cold]
