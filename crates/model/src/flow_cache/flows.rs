@@ -172,7 +172,7 @@ impl<K: FlowName + Debug> Flow<K> {
     }
 
     /// Updates the state of the connection: the first matching transition.
-    fn update(&mut self, seen: PacketInfo, side: Direction, rule: CloseRule) {
+    fn update(&mut self, seen: PacketInfo, side: Direction, rule: CloseRule, now: Nanos) {
         let is_reverse = side == Direction::Reverse;
         if self.protocol != Protocol::Tcp {
             // If the first packets are of the responder, they count as one.
@@ -180,9 +180,9 @@ impl<K: FlowName + Debug> Flow<K> {
             self.packets[side as usize] += u64::from(!is_first);
             let is_replied = self.packets.iter().all(|packets| *packets > 0);
             if is_replied && [Class::Unreplied, Class::New].contains(&self.class) {
-                // The defaults: six packets, or two seconds.
+                // The defaults: six packets, or two seconds. The packet may not renew the flow.
                 let packets: u64 = self.packets.iter().sum();
-                let is_assured = packets >= 6 || self.last_seen - self.first_seen >= 2_000_000_000;
+                let is_assured = packets >= 6 || now - self.first_seen >= 2_000_000_000;
                 self.class = if is_assured { Class::Established } else { Class::New };
             }
             return;
@@ -357,6 +357,11 @@ impl<K: FlowName + Debug> FlowsModel<K> {
         self.tick_clock(now);
         self.counts.observed += 1;
         let found = self.find(key);
+        let is_continued = answer.as_ref().is_ok_and(|answer| !answer.fresh);
+        if let Some((at, ..)) = found.filter(|_| self.lacks_memory && !is_continued) {
+            // There may have been no memory for it: then any SYN reuses the sockets.
+            self.flows[at].sequence = None;
+        }
         let over = found.map(|(at, ..)| at).filter(|&at| self.is_finished(&self.flows[at], seen));
         match (found, over) {
             (Some(found), None) => {
@@ -403,7 +408,7 @@ impl<K: FlowName + Debug> FlowsModel<K> {
         flow.value += 1;
         // A class that was set may contradict the packets: the cache may use either.
         let given = flow.class;
-        flow.update(seen, direction, rule);
+        flow.update(seen, direction, rule, now);
         if flow.is_given && answer.class == given {
             flow.class = answer.class;
         }
@@ -427,7 +432,7 @@ impl<K: FlowName + Debug> FlowsModel<K> {
         let direction = if name == *key { Direction::Forward } else { Direction::Reverse };
         let mut flow = Flow::new(answer.handle, name, seen, self.now);
         let class = flow.class;
-        flow.update(seen, direction, self.setting.rule);
+        flow.update(seen, direction, self.setting.rule, self.now);
         // A single packet is of one side only.
         flow.class = class;
         flow.value = 1;
