@@ -269,6 +269,7 @@ proptest! {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "it takes minutes")]
     fn a_chained_cache_matches_the_model(
         capacity in 1..30_usize, buckets in 1..20_usize, elasticity in 1..6_usize,
         hasher in select(&Weak::ALL), steps in vec((0..7_u8, 0..40_u32), 1..200),

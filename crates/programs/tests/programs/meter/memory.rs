@@ -27,7 +27,7 @@ fn memory_that_cannot_be_had_is_an_error_with_numbers() {
     assert_eq!((run.code, run.count("were left at the end")), (Some(0), 2598), "{run:?}");
     for (arguments, words) in [
         (["--max-memory", "1000"], "--max-memory 1000: must be more than 8400896 bytes"),
-        (["--max-memory", "9X"], "--max-memory 9X: invalid digit"),
+        (["--max-memory", "9X"], "--max-memory 9X: not a number of bytes"),
         (["--max-memory", "99999999999G"], "--max-memory 99999999999G: too many bytes"),
     ] {
         Run::with(&arguments.map(OsStr::new)).assert_refused(words);

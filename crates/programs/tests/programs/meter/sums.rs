@@ -42,7 +42,7 @@ const OPTION_SETS: [(&[&str], [bool; 4]); 12] = [
     (&["--idle", "0.5", "--linger", "off"], [true, false, false, false]),
     (&["--linger", "0.001"], [false, true, false, false]),
     (&["--active", "0.01"], [false, false, false, true]),
-    (&["--timeouts", "meter", "--capacity", "300"], [false, true, true, false]),
+    (&["--timeouts", "meter", "--capacity", "300"], [false, false, true, false]),
     (&["--idle", "1", "--active", "0.02", "--linger", "0.1", "--capacity", "50"], [true; 4]),
 ];
 
