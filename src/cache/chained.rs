@@ -61,7 +61,7 @@ pub struct Chains {
 ///     _ = routes.insert(host, port as u32);
 /// }
 /// // The chain has two entries at most: "a" was evicted.
-/// assert_eq!((routes.peek("a"), routes.get("c")), (None, Some(&2)));
+/// assert_eq!((routes.peek("a"), routes.peek("c")), (None, Some(&2)));
 /// assert_eq!(routes.chain_lengths(), [0, 0, 1]);
 /// // The routing table has changed.
 /// routes.flush();

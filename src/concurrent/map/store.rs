@@ -182,8 +182,8 @@ impl<T> Store<T> {
         let chunk = unsafe { table.add((id >> Self::BITS) as usize) };
         // SAFETY: tables are not freed (E2).
         let chunk = unsafe { &*chunk };
-        // Relaxed: stored before the id was stored (Release, in `Group::write`) and loaded with Acquire;
-        // if another shard has stored it, then before the lock of `growth` was passed on.
+        // Relaxed: stored before the id was stored (Release, in `Group::write`) and loaded with
+        // Acquire; if another shard has stored it, then before the lock of `growth` was passed on.
         let origin = chunk.load(Ordering::Relaxed);
         // The address is in the chunk, which has the ids that agree in the upper bits.
         origin.wrapping_add(id as usize)
