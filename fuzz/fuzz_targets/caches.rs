@@ -20,11 +20,34 @@ const MANY: usize = 100;
 
 #[derive(Arbitrary, Debug)]
 enum Input {
-    Sets { ways: u8, capacity: u8, replacement: Rule, types: Types, ops: Vec<Op> },
-    Chains { capacity: u8, policy: Policy, hasher: u8, access: u8, ops: Vec<Op> },
+    Sets {
+        ways: u8,
+        capacity: u8,
+        replacement: Rule,
+        types: Types,
+        ops: Vec<Op>,
+    },
+    Chains {
+        capacity: u8,
+        policy: Policy,
+        hasher: u8,
+        access: u8,
+        ops: Vec<Op>,
+    },
     /// A chained cache: the operation and its key in each byte of a pair.
-    Chained { capacity: u8, buckets: u8, elasticity: u8, hasher: u8, ops: Vec<(u8, u8)> },
-    Filter { capacity: u8, lifetime: u8, hasher: u8, packets: Vec<Packet> },
+    Chained {
+        capacity: u8,
+        buckets: u8,
+        elasticity: u8,
+        hasher: u8,
+        ops: Vec<(u8, u8)>,
+    },
+    Filter {
+        capacity: u8,
+        lifetime: u8,
+        hasher: u8,
+        packets: Vec<Packet>,
+    },
 }
 
 #[derive(Arbitrary, Clone, Copy, Debug)]

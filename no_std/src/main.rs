@@ -13,8 +13,8 @@ use flowtable::key::bits::Headed;
 use flowtable::sockets::{Local, Reuse, SocketTable};
 use flowtable::trie::unicache::Unicache;
 use flowtable::{
-    DefaultHashBuilder, EphemeralStore, FiveTuple, FlowCache, LcTrieMap, Prefix, RouteTable,
-    SourceHashCache, Timestamp, TrashMap, write_to,
+    DefaultHashBuilder, EphemeralStore, FiveTuple, FlowCache, FlowKey, LcTrieMap, Prefix,
+    RouteTable, SourceHashCache, Timestamp, TrashMap, write_to,
 };
 use talc::locking::AssumeUnlockable;
 use talc::{ClaimOnOom, ErrOnOom, Span, Talc, Talck};
@@ -150,7 +150,7 @@ fn work() -> usize {
     let connected = (1..=50).map(connect).filter(|&is| is).count();
     let found = |&port: &u16| {
         let packet = FiveTuple { src: there, dst: here, sport: port, dport: 80, protocol: 6 };
-        sockets.lookup(&packet.into()).map(|found| *found.socket) == Some(port % 51)
+        sockets.lookup(&FlowKey::from(packet)).map(|found| *found.socket) == Some(port % 51)
     };
     let lost = lost + usize::from(!bound) + connected.abs_diff(50);
     let lost = lost + (1..=51).filter(found).count().abs_diff(51);
