@@ -107,7 +107,7 @@ where
                 home.prefetch_second();
                 count += 1;
             }
-            let lookups = hashes[..count].iter().zip(&homes).zip(keys.clone());
+            let lookups = hashes.iter().zip(&homes).zip(keys.clone());
             for (at, ((&hash, home), key)) in lookups.enumerate() {
                 let value = value_of(key.key());
                 let found = match home.first(hash).map(|slot| value(*home, slot)) {
