@@ -214,7 +214,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// their number. O(flows of the image): for startup.
     ///
     /// The flows have new handles, and count as [changed](super::Cursor::changed_since). Keys are
-    /// hashed by the hasher of the cache: [given hashes](Self::observe_hashed) find them if it
+    /// hashed by the hasher of the cache: [given hashes](crate::Prehashed) find them if it
     /// computes those.
     ///
     /// # Errors

@@ -256,8 +256,8 @@ impl<K: NoUninit, V: NoUninit, S> ConcurrentTable<K, V, S> {
     ///
     /// A writer that has to copy a segment and finds more than `bytes` helps the collector. If
     /// readers delay it, the writer yields and helps again, `patience` times; then it returns
-    /// [`Refused::Garbage`]. With patience zero it returns at once. It never waits without bound:
-    /// the reader that delays the collector may be the thread itself.
+    /// [`Refused::Garbage`](super::Refused::Garbage). With patience zero it returns at once. It
+    /// never waits without bound: the reader that delays the collector may be the thread itself.
     ///
     /// # Example
     ///

@@ -56,7 +56,7 @@ impl<T> Listener<T> {
         if let Place::Bound(local) = &self.place { Some(local) } else { None }
     }
 
-    /// The version of the address, if it is a single one, as an index of [`Port::single`].
+    /// The version of the address, if it is a single one, as the index of a list of its family.
     pub(super) fn version(&self) -> usize {
         self.local().map_or(0, |local| versions(local.scope).start)
     }
