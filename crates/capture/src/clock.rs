@@ -24,8 +24,8 @@
 //!   that.
 //! - The clock that a reset has left is remembered, relative to the new one: all clocks run at one
 //!   rate. A jump or late packets that meet a clock of these are a reset to it: the clock was
-//!   corrected, or packets of several clocks are mixed in bursts. The time that has passed by then
-//!   is what that clock is ahead of its expected time.
+//!   corrected, or packets of several clocks are mixed in bursts. The elapsed time is
+//!   the difference between that clock and its expected time.
 //!
 //! Guarantees, for packets whose times are right but for jumps of the clock and outliers:
 //!
@@ -335,8 +335,8 @@ impl<T> PacketClock<T> {
         Step::Forward
     }
 
-    /// Forgets the clock that shows about this time, if there is one. Returns how much it is ahead
-    /// of what it showed at the present time.
+    /// Forgets the clock that shows about this time, if there is one. Returns how far it is
+    /// ahead of its expected time.
     fn take_other(&mut self, time: Timestamp) -> Option<Duration> {
         let now = i128::from(self.now().as_nanos());
         let ahead = |other: i128| i128::from(time.as_nanos()) - (now + other);

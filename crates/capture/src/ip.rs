@@ -141,8 +141,8 @@ fn cut_header<'a>(
     }
 }
 
-/// Returns the length of an IPv6 packet whose payload length is 0: that of a jumbogram (RFC 2675),
-/// or that of the frame, if the packet is on its way to or from a network card with segmentation
+/// Returns the length of an IPv6 packet whose payload length is 0: the length of a jumbogram (RFC
+/// 2675), or of the frame, if the packet is on its way to or from a network card with segmentation
 /// offload.
 fn length_without_field(first: IpNumber, packet: Span<'_>) -> usize {
     if let Some(length) = jumbo_payload(first, packet.skip(Ipv6Header::LEN)) {

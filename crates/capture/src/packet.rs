@@ -23,7 +23,7 @@ const HAVE_PORTS: [IpNumber; 5] =
 /// The properties of a packet that a meter needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// The key of its flow, in its direction. That of a message of ICMP is [`FlowKey::icmp`].
+    /// The key of its flow, in its direction. A message of ICMP has the key of [`FlowKey::icmp`].
     pub key: FlowKey,
     pub vlans: Vlans,
     /// The number of tunnels around it that were entered.
@@ -107,7 +107,7 @@ impl Tunnels {
     }
 }
 
-/// Returns the packets of a frame: one, or those of an aggregate of a wireless network (A-MSDU).
+/// Returns the packets of a frame: one, or the packets of a wireless network's aggregate (A-MSDU).
 pub fn packets<'a>(frame: &Frame<'a>, tunnels: Tunnels) -> Packets<'a> {
     let start = (Next::Link(frame.link), Span::new(frame.data, frame.wire_len));
     Packets { next: Some(start), tunnels, time_ns: frame.time_ns }

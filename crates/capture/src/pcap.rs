@@ -17,9 +17,10 @@
 //! header, which is found when no usual record follows.
 //!
 //! A record of an impossible length, or of zeros, is damaged. The next record is then searched for
-//! byte by byte: a header with plausible lengths, and another one behind its packet. If its time is
-//! far from those of the last records, three more headers have to follow: no single wrong time
-//! makes the search reject all records. The search is linear in the bytes that it passes.
+//! byte by byte: a header with plausible lengths, and a second header behind its packet. If its
+//! time is far from the times of the last records, three more headers have to follow: no single
+//! wrong time makes the search reject all records. The search is linear in the bytes that it
+//! passes.
 //!
 //! Format: draft-ietf-opsawg-pcap.
 
@@ -70,7 +71,7 @@ const KINDS: [Kind; 5] = [
 enum Lengths {
     CapturedFirst,
     WireFirst,
-    /// Programs of version 2.3 differ: the shorter length is that of the captured bytes.
+    /// Programs of version 2.3 differ: the shorter length counts the captured bytes.
     Either,
 }
 
@@ -353,7 +354,7 @@ fn kind(bytes: &[u8]) -> Option<(Order, Kind)> {
     of(Order::Little).or_else(|| of(Order::Big))
 }
 
-/// Returns whether these bytes are the beginning of a capture file, inside another one: the magic
+/// Returns whether these bytes are the beginning of a capture file inside a capture file: the magic
 /// of a pcap with a version that was in use, or a section of a pcapng.
 pub(crate) fn begins_file(bytes: &[u8]) -> bool {
     let Some(first) = bytes.first() else { return false };

@@ -12,7 +12,7 @@
 //! a known type, and two equal lengths. The search is linear in the bytes that it passes. Some
 //! programs do not count the padding of a block in its lengths, whether or not it is there.
 //!
-//! A simple packet has no time: it gets that of the packet before it, or of the first one after it.
+//! A simple packet has no time: it gets the time of the packet before it, or of the next packet.
 //!
 //! `pcap-parser` parses interface descriptions, with their options. It collects all options of a
 //! block, several times the bytes that they have in the file, so it gets only descriptions of at

@@ -29,8 +29,8 @@ use super::window::Window;
 /// One packet as it was captured.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
-    /// Nanoseconds since the epoch. A packet without a time has that of the packet before it; at
-    /// the beginning of the capture, that of the first one with a time, or 0 if that is far.
+    /// Nanoseconds since the epoch. A packet without a time has the time of the packet before it;
+    /// at the beginning of the capture, the first time of a packet, or 0 if that time is far.
     pub time_ns: u64,
     /// Link type, by its number in the registry of tcpdump.org.
     pub link: u16,
