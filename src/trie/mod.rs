@@ -78,8 +78,8 @@ use crate::key::bits::BitString;
 use crate::probes::Observer;
 use crate::raw::slab::Slab;
 
-pub(crate) use node::LeafId;
-use node::{Child, Leaf, Link, Node, NodeId};
+use node::{Child, Leaf, Node, NodeId};
+pub(crate) use node::{LeafId, Link};
 pub use policy::{RebalanceFrom, Thresholds, Tuning, TuningError};
 pub use shape::TrieShape;
 pub(crate) use suffix::Suffixes;
@@ -223,14 +223,25 @@ impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
 
     /// Removes the leaf of `key`.
     pub(crate) fn remove(&mut self, key: &K) -> Option<(K, V)> {
+        let position = self.position_on_path(key)?;
+        (self.leaves[position.leaf.0].key == *key).then(|| self.remove_at(position))
+    }
+
+    /// Removes a leaf, if the path of its key leads to it: keys in an inconsistent order lead
+    /// elsewhere.
+    pub(crate) fn remove_leaf(&mut self, leaf: LeafId) -> Option<(K, V)> {
+        let position = self.position_on_path(&self.leaves.get(leaf.0)?.key)?;
+        (position.leaf == leaf).then(|| self.remove_at(position))
+    }
+
+    /// Returns the only leaf that may have `key`; its key is not compared.
+    fn position_on_path(&self, key: &K) -> Option<LeafPosition> {
         let mut link = Link::Root;
         loop {
             match self.child(link) {
                 Child::Node(id) => link = Link::Slot(id, self.nodes[id.0].slot_of(key)),
-                Child::Leaf(leaf) if self.leaves[leaf.0].key == *key => {
-                    return Some(self.remove_at(LeafPosition { leaf, link }));
-                }
-                Child::Leaf(_) | Child::Empty => return None,
+                Child::Leaf(leaf) => return Some(LeafPosition { leaf, link }),
+                Child::Empty => return None,
             }
         }
     }

@@ -17,8 +17,9 @@
 //! it leaves 6,000 of 100,000 entries.
 //!
 //! Cost: an insertion at the threshold reads `4 * goal` leaves, or all if there are fewer; the
-//! paper's goal of 100 costs tens of microseconds at once. Then as many insertions as leaves were
-//! evicted collect nothing. Where all leaves are in use there is no garbage, and each insertion
+//! paper's goal of 100 costs tens of microseconds at once. The walk to the four leaves of a ring
+//! reads nodes only; the reads of the leaves then overlap. A victim is removed by its number in the
+//! slab, not by its key. Then as many insertions as leaves were evicted collect nothing. Where all leaves are in use there is no garbage, and each insertion
 //! scans the leaves without effect.
 //!
 //! Paper: Olsson and Nilsson, *TRASH*, sections 4.4 to 4.6. Differences: the rover is a key,
@@ -28,21 +29,20 @@
 
 use alloc::vec::Vec;
 use core::fmt;
-use core::ops::Bound;
 
 use crate::eviction::PassiveGc;
 use crate::key::FinWatch;
 use crate::key::bits::BitString;
 use crate::key::flow::TcpFlags;
-use crate::trie::Tuning;
-use crate::trie::map::{IntoIter, Iter, LcTrieMap};
+use crate::trie::map::{IntoIter, Iter, LcTrieMap, OccupiedEntry};
+use crate::trie::{InsertionPoint, LeafId, SearchResult, Tuning};
 
 /// A bounded map over bit strings that evicts the entries with the lowest scores.
 ///
 /// | method | cost |
 /// |---|---|
 /// | `get`, `get_mut`, `contains_key`, `remove` | as in an [`LcTrieMap`] |
-/// | `insert` | as in an [`LcTrieMap`]; at the threshold also a ring of entries for each that is evicted |
+/// | `insert`, `entry` | as in an [`LcTrieMap`]; at the threshold also a ring of entries for each that is evicted |
 /// | `observe` | a lookup; at the end of a connection two removals |
 /// | `iter`, `retain`, `clear`, `clone` | O(entries) |
 /// | `len`, `is_empty` | O(1) |
@@ -198,10 +198,45 @@ impl<K: BitString, V> Unicache<K, V> {
         score: impl FnMut(&K, &V) -> Option<S>,
         evicted: impl FnMut(K, V),
     ) -> Option<V> {
-        if self.len() >= self.gc.threshold() && !self.trie.contains_key(&key) {
-            self.collect(score, evicted);
+        match self.entry(key) {
+            Entry::Occupied(mut entry) => Some(entry.insert(value)),
+            Entry::Vacant(entry) => {
+                entry.insert(value, score, evicted);
+                None
+            }
         }
-        self.trie.insert(key, value)
+    }
+
+    /// Returns the entry of `key`: a packet costs one search, whether its flow is new or not.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::eviction::PassiveGc;
+    /// use flowtable::trie::unicache::{Entry, Unicache};
+    ///
+    /// let mut last_uses = Unicache::new(PassiveGc::new(2, 1)?);
+    /// for (now, flow) in [7_u32, 8, 7, 9].into_iter().enumerate() {
+    ///     match last_uses.entry(flow) {
+    ///         Entry::Occupied(mut entry) => *entry.get_mut() = now,
+    ///         Entry::Vacant(entry) => {
+    ///             entry.insert(now, |_, last_use| Some(*last_use), |flow, _| assert_eq!(flow, 8));
+    ///         }
+    ///     }
+    /// }
+    /// assert!(last_uses.iter().eq([(&7, &2), (&9, &3)]));
+    /// # Ok::<(), flowtable::eviction::GcError>(())
+    /// ```
+    #[inline]
+    pub fn entry(&mut self, key: K) -> Entry<'_, K, V> {
+        match self.trie.trie.locate(&key) {
+            SearchResult::Found(position) => {
+                Entry::Occupied(OccupiedEntry { trie: &mut self.trie.trie, position })
+            }
+            SearchResult::Vacant(insertion_point) => {
+                Entry::Vacant(VacantEntry { cache: self, insertion_point, key })
+            }
+        }
     }
 
     /// Active collection: processes the TCP flags of a packet of `key`. At the end of its
@@ -319,33 +354,93 @@ impl<K: BitString, V> Unicache<K, V> {
         score: impl FnMut(&K, &V) -> Option<S>,
         mut evicted: impl FnMut(K, V),
     ) {
-        for key in self.victims(score) {
-            if let Some((key, value)) = self.trie.remove_entry(&key) {
+        for leaf in self.victims(score) {
+            if let Some((key, value)) = self.trie.trie.remove_leaf(leaf) {
                 evicted(key, value);
             }
         }
     }
 
     /// Advances the rover over the next `goal` rings of leaves, at most one full cycle. Returns the
-    /// key with the lowest score of each, the last of equal ones; rings in use have no victim.
-    fn victims<S: Ord>(&mut self, mut score: impl FnMut(&K, &V) -> Option<S>) -> Vec<K> {
-        let after_rover = self.rover.map_or(Bound::Unbounded, Bound::Excluded);
-        let wrapped = core::iter::once(&self.trie).flatten();
-        let one_cycle = self.trie.range((after_rover, Bound::Unbounded)).chain(wrapped);
-        let mut leaves = one_cycle.take(self.trie.len());
+    /// leaf with the lowest score of each, the last of equal ones; rings in use have no victim.
+    fn victims<S: Ord>(&mut self, mut score: impl FnMut(&K, &V) -> Option<S>) -> Vec<LeafId> {
+        let trie = &self.trie.trie;
         let mut victims = Vec::new();
-        for _ in 0..self.gc.goal().min(self.trie.len().div_ceil(PassiveGc::RING)) {
-            let mut lowest: Option<(S, K)> = None;
-            for (key, value) in leaves.by_ref().take(PassiveGc::RING) {
+        let Some(mut next) = trie.leaf_in_circle_after(self.rover.as_ref()) else { return victims };
+        let mut unseen = trie.len();
+        for _ in 0..self.gc.goal().min(unseen.div_ceil(PassiveGc::RING)) {
+            let mut ring = [LeafId(0); PassiveGc::RING];
+            let ring = &mut ring[..PassiveGc::RING.min(unseen)];
+            unseen -= ring.len();
+            trie.take_in_circle(&mut next, ring);
+            let mut lowest: Option<(S, LeafId)> = None;
+            for &mut leaf in ring {
+                let (key, value) = trie.leaf(leaf);
                 self.rover = Some(*key);
                 let Some(score) = score(key, value) else { continue };
                 if lowest.as_ref().is_none_or(|(least, _)| score <= *least) {
-                    lowest = Some((score, *key));
+                    lowest = Some((score, leaf));
                 }
             }
-            victims.extend(lowest.map(|(_, key)| key));
+            victims.extend(lowest.map(|(_, leaf)| leaf));
         }
         victims
+    }
+}
+
+/// The entry of one key in a [`Unicache`], occupied or vacant.
+pub enum Entry<'a, K, V> {
+    /// The key has a value.
+    Occupied(OccupiedEntry<'a, K, V>),
+    /// The key has no value.
+    Vacant(VacantEntry<'a, K, V>),
+}
+
+/// The entry of a key that has no value.
+pub struct VacantEntry<'a, K, V> {
+    cache: &'a mut Unicache<K, V>,
+    insertion_point: InsertionPoint,
+    key: K,
+}
+
+impl<'a, K: BitString, V> VacantEntry<'a, K, V> {
+    /// Inserts a value for the key, after a collection if the threshold is reached: see
+    /// [`Unicache::insert`]. Returns a mutable reference to the value.
+    ///
+    /// # Panics
+    ///
+    /// If the cache has 2^31 - 1 keys already.
+    pub fn insert<S: Ord>(
+        self,
+        value: V,
+        score: impl FnMut(&K, &V) -> Option<S>,
+        evicted: impl FnMut(K, V),
+    ) -> &'a mut V {
+        let Self { cache, mut insertion_point, key } = self;
+        if cache.len() >= cache.gc.threshold() {
+            cache.collect(score, evicted);
+            // Removals move insertion points, but insert no keys.
+            if let SearchResult::Vacant(moved) = cache.trie.trie.locate(&key) {
+                insertion_point = moved;
+            }
+        }
+        let leaf = cache.trie.trie.insert_at(insertion_point, key, value);
+        cache.trie.trie.leaf_mut(leaf).1
+    }
+}
+
+impl<K: fmt::Debug, V> fmt::Debug for VacantEntry<'_, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("VacantEntry").field(&self.key).finish()
+    }
+}
+
+impl<K: BitString + fmt::Debug, V: fmt::Debug> fmt::Debug for Entry<'_, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Occupied(entry) => entry.fmt(f),
+            Self::Vacant(entry) => entry.fmt(f),
+        }
     }
 }
 

@@ -73,6 +73,25 @@ impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
         self.leaf_at(last)
     }
 
+    /// Returns the link of the first leaf after `key`, or of the first leaf of all if there is none
+    /// or no key.
+    pub(crate) fn leaf_in_circle_after(&self, key: Option<&K>) -> Option<Link> {
+        key.and_then(|key| self.first_from(key, false)).or_else(|| self.first_below(Link::Root))
+    }
+
+    /// Writes the leaves from `next` on in the order of the trie, the first one again after the
+    /// last, and moves `next` behind them; `next` is the link of a leaf.
+    ///
+    /// A step reads nodes only, so the caller's reads of the leaves do not wait for each other.
+    pub(crate) fn take_in_circle(&self, next: &mut Link, leaves: &mut [LeafId]) {
+        for leaf in leaves {
+            let Some(id) = self.leaf_at(*next) else { return };
+            *leaf = id;
+            *next =
+                self.leaf_after(*next).or_else(|| self.first_below(Link::Root)).unwrap_or(*next);
+        }
+    }
+
     /// Returns the position of the first leaf.
     pub(crate) fn first_position(&self) -> Option<LeafPosition> {
         let link = self.first_below(Link::Root)?;

@@ -10,7 +10,7 @@ use flowtable::trie::unicache::Unicache;
 use flowtable::trie::{RebalanceFrom, Thresholds, TrieShape, Tuning};
 use flowtable::{DefaultHashBuilder, LcTrieMap};
 use model::papers::trash_2006::traffic::{
-    Flow, Order, Rings, distinct, dst_src, src_dst, trash, wide,
+    Flow, Order, PaperKey, Rings, distinct, dst_src, src_dst, trash, wide,
 };
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
@@ -190,7 +190,8 @@ fn rebalancing_from_the_new_node_reduces_the_depth_over_doubling_steps() {
 /// 100 000 flows from two sources to random hosts of two networks.
 #[test]
 fn without_a_header_the_depth_depends_on_the_order_of_the_fields() {
-    let of = |nets, key: fn(&Flow) -> u128| shape(distinct(100_000, nets, key), Tuning::TRASH_2006);
+    let of =
+        |nets, key: fn(&Flow) -> PaperKey| shape(distinct(100_000, nets, key), Tuning::TRASH_2006);
     let src_first = of(Rings::ADJACENT, src_dst);
     assert_shape(&src_first, 1, 2.61, 6..=7);
     assert_eq!(src_first.nodes_by_bits[16], 2, "one wide node below each source");

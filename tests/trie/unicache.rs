@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use flowtable::eviction::PassiveGc;
 use flowtable::key::FinWatch;
 use flowtable::key::bits::Headed;
-use flowtable::trie::unicache::Unicache;
+use flowtable::trie::unicache::{Entry, Unicache};
 use flowtable::{DefaultHashBuilder, TcpFlags};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -13,6 +13,8 @@ use proptest::prelude::*;
 #[derive(Clone, Debug)]
 enum Op {
     Insert(u16),
+    /// Insertion by the entry.
+    Use(u16),
     Touch(u16),
     Remove(u16),
     Pin(u16),
@@ -20,7 +22,8 @@ enum Op {
 
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
-        8 => (0..500_u16).prop_map(Op::Insert),
+        4 => (0..500_u16).prop_map(Op::Insert),
+        4 => (0..500_u16).prop_map(Op::Use),
         4 => (0..500_u16).prop_map(Op::Touch),
         2 => (0..500_u16).prop_map(Op::Remove),
         1 => (0..500_u16).prop_map(Op::Pin),
@@ -43,16 +46,22 @@ proptest! {
         let mut model: BTreeMap<u16, Flow> = BTreeMap::new();
         for (now, op) in (0_u64..).zip(ops) {
             match op {
-                Op::Insert(key) => {
+                Op::Insert(key) | Op::Use(key) => {
                     let was_new = !model.contains_key(&key);
                     let full = model.len() >= threshold;
                     let mut evicted = vec![];
-                    let old = cache.insert(
-                        key,
-                        (now, false),
-                        |_, flow| (!flow.1).then_some(flow.0),
-                        |key, flow| evicted.push((key, flow)),
-                    );
+                    let score = |_: &u16, flow: &Flow| (!flow.1).then_some(flow.0);
+                    let on_eviction = |key, flow| evicted.push((key, flow));
+                    let old = match op {
+                        Op::Insert(_) => cache.insert(key, (now, false), score, on_eviction),
+                        _ => match cache.entry(key) {
+                            Entry::Occupied(mut entry) => Some(entry.insert((now, false))),
+                            Entry::Vacant(entry) => {
+                                *entry.insert((0, true), score, on_eviction) = (now, false);
+                                None
+                            }
+                        },
+                    };
                     prop_assert!(evicted.is_empty() || (was_new && full), "evicts only when full");
                     prop_assert!(evicted.len() <= goal);
                     for (key, flow) in evicted {

@@ -10,7 +10,7 @@ use flowtable::trie::unicache::Unicache;
 use flowtable::trie::{TrieShape, Tuning};
 use flowtable::{DefaultHashBuilder, Prehashed};
 use hashbrown::HashTable;
-use model::papers::trash_2006::traffic::{Flow, Packet, src_dst};
+use model::papers::trash_2006::traffic::{Flow, Packet, PaperKey, src_dst};
 
 /// The time of the last use of an entry: its score in garbage collection.
 pub(crate) type Tick = u64;
@@ -92,7 +92,7 @@ impl<K: BitString, F: Fn(&Flow) -> K> Cache for Trash<K, F> {
 pub(crate) const BUCKETS: usize = 1 << 17;
 
 /// The chained table of Linux at the time.
-pub(crate) struct Chained<P>(ChainedCache<u128, Tick, P>);
+pub(crate) struct Chained<P>(ChainedCache<PaperKey, Tick, P>);
 
 impl Chained<Passive> {
     /// A table with the garbage collection of the trie.
@@ -116,23 +116,23 @@ impl<P: Eviction> Chained<P> {
 }
 
 impl<P: Eviction> Cache for Chained<P> {
-    type Key = (u64, u128);
+    type Key = (u64, PaperKey);
 
-    fn key(&self, packet: &Packet) -> (u64, u128) {
+    fn key(&self, packet: &Packet) -> (u64, PaperKey) {
         let key = src_dst(&packet.flow);
         (self.0.hash_of(&key), key)
     }
 
-    fn touch(&mut self, &(hash, key): &(u64, u128), now: Tick) -> bool {
+    fn touch(&mut self, &(hash, key): &(u64, PaperKey), now: Tick) -> bool {
         let last_use = self.0.get_mut(Prehashed { hash, key: &key });
         last_use.map(|last_use| *last_use = now).is_some()
     }
 
-    fn admit(&mut self, (hash, key): (u64, u128), now: Tick) {
+    fn admit(&mut self, (hash, key): (u64, PaperKey), now: Tick) {
         self.0.get_or_insert_with(Prehashed { hash, key: &key }, |_| now);
     }
 
-    fn end(&mut self, &(hash, key): &(u64, u128)) {
+    fn end(&mut self, &(hash, key): &(u64, PaperKey)) {
         self.0.remove(Prehashed { hash, key: &key });
     }
 
@@ -143,7 +143,7 @@ impl<P: Eviction> Cache for Chained<P> {
 
 /// A hash table of today, with capacity for the threshold.
 pub(crate) struct Swiss {
-    table: HashTable<(u128, Tick)>,
+    table: HashTable<(PaperKey, Tick)>,
     /// The next bucket to scan for garbage.
     rover: usize,
     gc: PassiveGc,
@@ -180,19 +180,19 @@ impl Swiss {
 }
 
 impl Cache for Swiss {
-    type Key = (u64, u128);
+    type Key = (u64, PaperKey);
 
-    fn key(&self, packet: &Packet) -> (u64, u128) {
+    fn key(&self, packet: &Packet) -> (u64, PaperKey) {
         let key = src_dst(&packet.flow);
         (self.hasher.hash_one(key), key)
     }
 
-    fn touch(&mut self, &(hash, key): &(u64, u128), now: Tick) -> bool {
+    fn touch(&mut self, &(hash, key): &(u64, PaperKey), now: Tick) -> bool {
         let entry = self.table.find_mut(hash, |entry| entry.0 == key);
         entry.map(|entry| entry.1 = now).is_some()
     }
 
-    fn admit(&mut self, (hash, key): (u64, u128), now: Tick) {
+    fn admit(&mut self, (hash, key): (u64, PaperKey), now: Tick) {
         if self.table.len() >= self.gc.threshold() {
             self.collect();
         }
@@ -200,7 +200,7 @@ impl Cache for Swiss {
         table.insert_unique(hash, (key, now), |(key, _)| hasher.hash_one(key));
     }
 
-    fn end(&mut self, &(hash, key): &(u64, u128)) {
+    fn end(&mut self, &(hash, key): &(u64, PaperKey)) {
         if let Ok(entry) = self.table.find_entry(hash, |entry| entry.0 == key) {
             entry.remove();
         }

@@ -6,7 +6,9 @@ use std::net::Ipv4Addr;
 use flowtable::key::bits::BitString;
 use flowtable::trie::{RebalanceFrom, Thresholds, TrieShape, Tuning};
 use flowtable::{DefaultHashBuilder, LcTrieMap};
-use model::papers::trash_2006::traffic::{Flow, Rings, distinct, dst_src, src_dst, trash, wide};
+use model::papers::trash_2006::traffic::{
+    Flow, PaperKey, Rings, distinct, dst_src, src_dst, trash, wide,
+};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -98,7 +100,7 @@ pub(crate) fn key_order(report: &mut Report) -> Outcome {
     let hasher = DefaultHashBuilder::with_seed(2006);
     let adjacent = Rings::ADJACENT;
     let tuning = Tuning::TRASH_2006;
-    let plain = |nets, key: fn(&Flow) -> u128| shape(distinct(KEYS, nets, key), tuning);
+    let plain = |nets, key: fn(&Flow) -> PaperKey| shape(distinct(KEYS, nets, key), tuning);
     let h160 = shape(distinct(KEYS, adjacent, |flow| trash(flow, &hasher)), tuning);
     let h352 = shape(distinct(KEYS, adjacent, |flow| wide::<40>(flow, &hasher)), tuning);
     let h384 = shape(distinct(KEYS, adjacent, |flow| wide::<44>(flow, &hasher)), tuning);
@@ -189,8 +191,8 @@ pub(crate) fn explain_uneven_leaves(quick: bool) -> Result<Evidence, Box<dyn Err
     let parts: &[usize] = if quick { &[50, 55] } else { &[50, 52, 54, 55, 58, 65] };
     let keys = distinct(140_000, Rings::ADJACENT, src_dst);
     // The sources differ in the last bit of their third octet.
-    let (first, second): (Vec<u128>, Vec<u128>) =
-        keys.into_iter().partition(|key| key >> (96 + 8) & 1 == 0);
+    let (first, second): (Vec<PaperKey>, Vec<PaperKey>) =
+        keys.into_iter().partition(|key| key[2] & 1 == 0);
     for &part in parts {
         let counts = [1000 * part, 1000 * (100 - part)];
         let (mut first, mut second) = (first.iter(), second.iter());

@@ -5,7 +5,7 @@ use std::error::Error;
 use flowtable::cache::Chains;
 use flowtable::eviction::{PassiveGc, SecondChance};
 use flowtable::{BoundedCache, DefaultHashBuilder};
-use model::papers::trash_2006::traffic::{Packet, Rings, new_flow, src_dst, trash};
+use model::papers::trash_2006::traffic::{Packet, PaperKey, Rings, new_flow, src_dst, trash};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
@@ -15,7 +15,7 @@ use crate::causes::Evidence;
 use crate::report::{Table, two};
 
 /// The cache of the crate.
-struct Ours(BoundedCache<u128, Tick, SecondChance>);
+struct Ours(BoundedCache<PaperKey, Tick, SecondChance>);
 
 impl Ours {
     fn new(gc: PassiveGc) -> Result<Self, Box<dyn Error>> {
@@ -25,22 +25,22 @@ impl Ours {
 }
 
 impl Cache for Ours {
-    type Key = (u64, u128);
+    type Key = (u64, PaperKey);
 
-    fn key(&self, packet: &Packet) -> (u64, u128) {
+    fn key(&self, packet: &Packet) -> (u64, PaperKey) {
         let key = src_dst(&packet.flow);
         (self.0.hash_of(&key), key)
     }
 
-    fn touch(&mut self, (hash, key): &(u64, u128), now: Tick) -> bool {
+    fn touch(&mut self, (hash, key): &(u64, PaperKey), now: Tick) -> bool {
         self.0.get_mut_hashed(*hash, key).map(|last_use| *last_use = now).is_some()
     }
 
-    fn admit(&mut self, (hash, key): (u64, u128), now: Tick) {
+    fn admit(&mut self, (hash, key): (u64, PaperKey), now: Tick) {
         _ = self.0.insert_hashed(hash, key, now);
     }
 
-    fn end(&mut self, (hash, key): &(u64, u128)) {
+    fn end(&mut self, (hash, key): &(u64, PaperKey)) {
         self.0.remove_hashed(*hash, key);
     }
 

@@ -19,7 +19,7 @@ use flowtable::concurrent::{ConcurrentLcTrie, PinnedTrie};
 use flowtable::eviction::PassiveGc;
 use flowtable::key::bits::BitString;
 use flowtable::trie::Tuning;
-use model::papers::trash_2006::traffic::{Flow, Packet, Rings, src_dst, trash};
+use model::papers::trash_2006::traffic::{Flow, Packet, PaperKey, Rings, src_dst, trash};
 
 use super::cache::{BUCKETS, Tick};
 use crate::causes::Cause;
@@ -138,7 +138,7 @@ where
 }
 
 /// Keys with the times of their last use.
-type Chain = Vec<(u128, Tick)>;
+type Chain = Vec<(PaperKey, Tick)>;
 
 /// The chained table, with a lock for each chain.
 ///
@@ -168,7 +168,7 @@ impl SharedChained {
     fn collect(&self, rover: &mut usize) {
         for _ in 0..self.gc.goal() {
             let mut ring = 0;
-            let mut oldest: Option<(Tick, usize, u128)> = None;
+            let mut oldest: Option<(Tick, usize, PaperKey)> = None;
             while ring < PassiveGc::RING {
                 for &(key, last_use) in self.chain(*rover as u64).iter() {
                     ring += 1;
@@ -184,7 +184,7 @@ impl SharedChained {
         }
     }
 
-    fn remove(&self, hash: u64, key: u128) {
+    fn remove(&self, hash: u64, key: PaperKey) {
         let mut chain = self.chain(hash);
         if let Some(at) = chain.iter().position(|entry| entry.0 == key) {
             chain.swap_remove(at);
@@ -193,7 +193,7 @@ impl SharedChained {
     }
 
     /// Returns whether the flow is in the table, and updates the time of its last use.
-    fn touch(&self, hash: u64, key: u128, now: Tick) -> bool {
+    fn touch(&self, hash: u64, key: PaperKey, now: Tick) -> bool {
         let mut chain = self.chain(hash);
         let entry = chain.iter_mut().find(|entry| entry.0 == key);
         entry.map(|entry| entry.1 = now).is_some()

@@ -52,8 +52,8 @@ pub enum Entry<'a, K, V> {
 /// assert_eq!(remaining, LcTrieMap::from([(2, 6)]));
 /// ```
 pub struct OccupiedEntry<'a, K, V> {
-    pub(super) trie: &'a mut Trie<K, V>,
-    pub(super) position: LeafPosition,
+    pub(in crate::trie) trie: &'a mut Trie<K, V>,
+    pub(in crate::trie) position: LeafPosition,
 }
 
 /// The entry of a key that has no value.

@@ -61,7 +61,7 @@ pub use iter::{IntoIter, Iter, IterMut, Keys, Range, Values, ValuesMut};
 #[doc(alias("BTreeMap", "ordered map"))]
 #[derive(Clone)]
 pub struct LcTrieMap<K, V> {
-    trie: Trie<K, V>,
+    pub(super) trie: Trie<K, V>,
 }
 
 impl<K: BitString, V> Default for LcTrieMap<K, V> {

@@ -12,28 +12,39 @@ use rand::{Rng, SeedableRng};
 
 pub type Flow = FiveTuple<Ipv4Addr>;
 
-/// The 128-bit key of the paper: addresses, ports in one word, protocol.
-pub fn src_dst(flow: &Flow) -> u128 {
+/// The 128-bit key of the paper: addresses, ports in one word, protocol. An array of bytes, as a
+/// `u128` would be aligned to 16 bytes, and a leaf of 160 bits take half as much again.
+pub type PaperKey = [u8; 16];
+
+/// The key with the source first.
+pub fn src_dst(flow: &Flow) -> PaperKey {
     let ports = u32::from(flow.sport) << 16 | u32::from(flow.dport);
-    [flow.src.to_bits(), flow.dst.to_bits(), ports, flow.protocol.into()]
-        .into_iter()
-        .fold(0, |key, word| key << 32 | u128::from(word))
+    let mut key = [0; 16];
+    for (bytes, word) in key.chunks_exact_mut(4).zip([
+        flow.src.to_bits(),
+        flow.dst.to_bits(),
+        ports,
+        flow.protocol.into(),
+    ]) {
+        bytes.copy_from_slice(&word.to_be_bytes());
+    }
+    key
 }
 
-/// The 128-bit key with the destination first.
-pub fn dst_src(flow: &Flow) -> u128 {
+/// The key with the destination first.
+pub fn dst_src(flow: &Flow) -> PaperKey {
     src_dst(&Flow { src: flow.dst, dst: flow.src, ..*flow })
 }
 
 /// The 160 bits of TRASH: a hash of 32 bits, then the key.
-pub fn trash(flow: &Flow, hasher: &DefaultHashBuilder) -> Headed<u128, u32> {
+pub fn trash(flow: &Flow, hasher: &DefaultHashBuilder) -> Headed<PaperKey, u32> {
     Headed::short(src_dst(flow), hasher)
 }
 
 /// The long keys of the paper: the 128-bit key, padded with zeros.
 pub fn wide<const N: usize>(flow: &Flow, hasher: &DefaultHashBuilder) -> Headed<[u8; N], u32> {
     let mut key = [0; N];
-    key[..16].copy_from_slice(&src_dst(flow).to_be_bytes());
+    key[..16].copy_from_slice(&src_dst(flow));
     Headed::short(key, hasher)
 }
 
