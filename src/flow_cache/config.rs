@@ -4,8 +4,8 @@ use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 
-use super::state::{Assurance, CloseRule, Renewal};
-use super::timeouts::{self, TimeoutError, Timeouts};
+use super::packet::state::{Assurance, CloseRule, Renewal};
+use super::time::timeouts::{self, TimeoutError, Timeouts};
 
 /// Configuration of a [`FlowCache`](super::FlowCache): its limits, and the timeouts of its flows.
 ///
@@ -29,17 +29,17 @@ use super::timeouts::{self, TimeoutError, Timeouts};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    pub(super) flows: usize,
-    pub(super) max_bytes: usize,
-    pub(super) timeouts: Timeouts,
+    pub(crate) flows: usize,
+    pub(crate) max_bytes: usize,
+    pub(crate) timeouts: Timeouts,
     /// Nanoseconds.
-    pub(super) tick: u64,
-    pub(super) close_rule: CloseRule,
-    pub(super) assurance: Assurance,
+    pub(crate) tick: u64,
+    pub(crate) close_rule: CloseRule,
+    pub(crate) assurance: Assurance,
     /// Whether a SYN on the sockets of a closing flow begins another flow.
-    pub(super) detects_reuse: bool,
-    pub(super) renewal: Renewal,
-    pub(super) emergency: Option<Emergency>,
+    pub(crate) detects_reuse: bool,
+    pub(crate) renewal: Renewal,
+    pub(crate) emergency: Option<Emergency>,
 }
 
 impl Config {
@@ -118,7 +118,7 @@ impl Config {
 
     /// The time within which a flow with a packet has certainly not expired, in nanoseconds; 0 if
     /// packets of one side do not renew it.
-    pub(super) fn least_renewed(&self) -> u64 {
+    pub(crate) fn least_renewed(&self) -> u64 {
         match self.renewal {
             Renewal::BothSides => self.timeouts.least_idle_nanos(),
             Renewal::Initiator => 0,
@@ -239,10 +239,10 @@ impl Config {
 /// examined once per `idle`, with or without an emergency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Emergency {
-    pub(super) enter: usize,
-    pub(super) leave: usize,
+    pub(crate) enter: usize,
+    pub(crate) leave: usize,
     /// Nanoseconds.
-    pub(super) idle: u64,
+    pub(crate) idle: u64,
 }
 
 impl Emergency {

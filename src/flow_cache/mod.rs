@@ -97,75 +97,47 @@
 //! ([`Passive`](crate::eviction::Passive) spreads the work over insertions), and removal of closed
 //! connections ([`CloseRule::FirstAck`]). The rest is as in flow meters and connection tracking.
 
-// First, and in this order, for the documentation of the type.
-mod methods;
-
-mod observe;
-
-mod burst;
-mod expiry;
-
-mod accounting;
-mod admission;
-mod aliases;
-mod bulk;
-mod check;
-mod chunk_lists;
-mod clock;
-mod config;
-mod connection;
-pub mod cores;
-mod event;
-mod expectations;
-mod handle;
-mod image;
-mod in_memory;
-mod index;
-mod lookup;
-mod memory;
-mod metrics;
-mod observed;
+// In this order for the documentation of the type.
+mod cache;
 mod packet;
-mod record;
-mod scan;
+mod time;
+
+mod config;
+pub mod cores;
+mod expectations;
+mod invariants;
+mod report;
 #[cfg(feature = "serde")]
 mod serial;
-mod shares;
-pub mod state;
 mod store;
-mod tenants;
-mod timeout;
-mod timeouts;
-mod waiting;
-mod wheel;
 
 use core::fmt;
 
 use crate::eviction::ByClass;
 use crate::hash::DefaultHashBuilder;
 use crate::memory::{Allocator, Global};
-use accounting::Accounting;
-use clock::Clock;
-use index::Index;
-use store::Store;
+use store::accounting::Accounting;
+use store::index::Index;
+use store::slots::Store;
+use time::clock::Clock;
 
-pub use bulk::Residents;
 pub use config::{Config, ConfigError, Emergency};
 pub use cores::Steering;
-pub use event::{
+pub use expectations::{ExpectError, Expectations, Expected, Related, Source};
+pub use packet::properties::{Initiator, Packet, Protocol, Tenant};
+pub use packet::result::Observed;
+pub use packet::state;
+pub use packet::state::{Assurance, Class, CloseRule, EndReason, FinWatch, Renewal};
+pub use report::events::{
     Event, FlowMatch, NameError, ObserveError, Progress, Refused, RefusedFlow, RemovedFlow, Report,
 };
-pub use expectations::{ExpectError, Expectations, Expected, Related, Source};
-pub use handle::{Handle, Version};
-pub use image::{Image, ImageError, RefusedImage};
-pub use metrics::Metrics;
-pub use observed::Observed;
-pub use scan::{Cursor, Resident};
-pub use state::{
-    Assurance, Class, CloseRule, EndReason, FinWatch, Initiator, Packet, Protocol, Renewal, Tenant,
-};
-pub use timeout::SetTimeoutError;
-pub use timeouts::{TimeoutError, Timeouts};
+pub use report::image::{Image, ImageError, RefusedImage};
+pub use report::iteration::Residents;
+pub use report::metrics::Metrics;
+pub use report::scan::{Cursor, Resident};
+pub use store::handle::{Handle, Version};
+pub use time::own_timeout::SetTimeoutError;
+pub use time::timeouts::{TimeoutError, Timeouts};
 
 /// A bounded table of flows with keys `K`, values `V`, an eviction policy `P` and a hasher `S`.
 ///

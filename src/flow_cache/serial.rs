@@ -15,9 +15,9 @@ use serde::de::{Deserialize, Deserializer, Error};
 use serde::ser::{Serialize, Serializer};
 
 use super::config::{Config, Emergency};
-use super::packet::Protocol;
-use super::state::{Assurance, Class, CloseRule};
-use super::timeouts::{TimeoutError, Timeouts};
+use super::packet::properties::Protocol;
+use super::packet::state::{Assurance, Class, CloseRule};
+use super::time::timeouts::{TimeoutError, Timeouts};
 
 /// The idle timeouts of a protocol. A class may be absent, or without a timeout.
 #[derive(Default, serde::Serialize, serde::Deserialize)]

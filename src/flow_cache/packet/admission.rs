@@ -1,0 +1,543 @@
+//! Admission and removal of flows: creation, eviction, limits.
+
+use core::hash::BuildHasher;
+use core::mem;
+
+use super::lookup::Arrival;
+use super::record::{Cold, Flow, FlowState, Marks};
+use super::result::Seen;
+use super::state::{EndReason, Packet, Tenant};
+use crate::eviction::{EntryStats, Eviction, OwnPolicy};
+use crate::flow_cache::FlowCache;
+use crate::flow_cache::config::Emergency;
+use crate::flow_cache::report::events::{Refused, RefusedFlow, RemovedFlow};
+use crate::flow_cache::store::handle::Handle;
+use crate::flow_cache::store::slots::{Hit, Parts, Target, set_tenant};
+use crate::flow_cache::time::clock::Clock;
+use crate::key::flow::{Direction, FlowName};
+use crate::memory::Allocator;
+use crate::raw::slab::ChunkedSlab;
+use crate::timestamp::Timestamp;
+
+/// Evictions for which flows are prefetched at once.
+const AT_ONCE: usize = 8;
+
+/// The most flows that are expected to be examined for them.
+const MAX_EXAMINED: usize = 3 * AT_ONCE;
+
+impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCache<K, V, P, S, A> {
+    /// Creates a flow for a name that refers to no flow, or to one that has ended and is removed.
+    /// Evicts a flow if necessary. Returns the packet in the flow.
+    #[inline]
+    pub(crate) fn create(
+        &mut self,
+        arrival: Arrival<K>,
+        over: Option<u32>,
+        mut packet: Packet,
+        value: V,
+    ) -> Result<Seen<V>, RefusedFlow<V>> {
+        let (initiator, direction) = arrival.roles(packet);
+        let hash = self.index_hash(arrival.hash, &arrival.key);
+        let place = match over {
+            Some(over) => {
+                // Its capacity counts for its tenant.
+                packet = packet.from_tenant(self.store.tenant(over));
+                Place::Of(over, EndReason::of_idle(self.store.flow(over).marks.class()))
+            }
+            None => self.place(hash, packet.tenant()),
+        };
+        let marks = Marks::first((packet, direction), initiator, &self.config);
+        let new = New { marks, hash, packet, direction };
+        let (slot, reason) = match place {
+            Place::Of(slot, reason) => (slot, reason),
+            Place::Free => {
+                self.next_version();
+                self.accounting.metrics.created += 1;
+                return Ok(self.append_flow(new, arrival, value));
+            }
+            Place::None(why) => {
+                self.accounting.metrics.refused += 1;
+                return Err(RefusedFlow { refused: value, why });
+            }
+        };
+        self.next_version();
+        let seen = self.replace_flow((slot, reason), new, arrival, value);
+        match seen {
+            Ok(_) => self.accounting.metrics.created += 1,
+            Err(_) => self.accounting.metrics.refused += 1,
+        }
+        seen.map_err(|refused| RefusedFlow { refused, why: Refused::Memory })
+    }
+
+    /// Inserts a flow for which memory is [reserved](Self::reserve_flow), and its name into the
+    /// index. Returns the packet in the flow.
+    #[inline(never)]
+    fn append_flow(&mut self, new: New, arrival: Arrival<K>, value: V) -> Seen<V> {
+        let slot = self.store.flows.next_index();
+        self.index.insert_reserved(new.hash, Target::slot(slot));
+        let (key, version, now) = (arrival.key, self.version, self.clock.now());
+        let flow = Flow { key, marks: new.marks, last_seen: now, version, value };
+        let cold = Cold { first_seen: now, reported: now, hash: new.hash, ..Cold::FREE };
+        self.insert_flow(flow, cold, new.packet.tenant());
+        self.set_attempt(slot, new.packet);
+        // For the next new flow.
+        self.prefetch_flow(self.store.flows.next_index());
+        Seen::first(&mut self.store.flows[slot], slot, new.direction)
+    }
+
+    /// Replaces the flow in a slot by a new flow, and its name by the new name. Returns the packet
+    /// of the new flow. Without memory, returns `value` and changes nothing.
+    ///
+    /// The addresses of the flow and of its cold part are computed once.
+    fn replace_flow(
+        &mut self,
+        (slot, reason): (u32, EndReason),
+        new: New,
+        arrival: Arrival<K>,
+        value: V,
+    ) -> Result<Seen<V>, V> {
+        if self.store.try_reserve_tenant(new.packet.tenant()).is_err()
+            || self.index.reserve_rename(new.hash, &self.store).is_err()
+        {
+            return Err(value);
+        }
+        let mut parts = self.store.parts(slot);
+        if parts.has_extra() {
+            if self.reserve_without_extra(slot, new.hash).is_none() {
+                return Err(value);
+            }
+            parts = self.store.parts(slot);
+        }
+        let (now, Parts { flow, cold, tenants, removed, last_id }) = (self.clock.now(), parts);
+        // The key first: its methods may panic.
+        let key = flow.key();
+        if self.index.rename((cold.hash, new.hash), Target::slot(slot)).is_err() {
+            return Err(value);
+        }
+        let tenant = set_tenant(tenants, slot, new.packet.tenant());
+        let before = FlowState::new(flow, cold, tenant);
+        let former = mem::replace(&mut flow.key, arrival.key);
+        let value = mem::replace(&mut flow.value, value);
+        *removed = Some(removed_flow((slot, cold), key, value, (before, reason), &self.clock));
+        self.accounting.removed_at = self.version - self.accounting.slow_changes;
+        (flow.marks, flow.last_seen, flow.version) = (new.marks, now, self.version);
+        *last_id += 1;
+        *cold = Cold::new(*last_id, now, new.hash);
+        let seen = Seen::first(flow, slot, new.direction).with_removed();
+        let (marks, tenant) = (new.marks, new.packet.tenant());
+        let state = FlowState { marks, last_seen: now, reported: now, tenant, timeout: None };
+        self.accounting.replace(slot, (before, reason), state, (&self.config, now));
+        self.set_attempt(slot, new.packet);
+        if self.config.emergency.is_some() {
+            self.end_emergency(self.store.len() - 1);
+            self.begin_emergency();
+        }
+        // Last, as it may panic.
+        drop(former);
+        Ok(seen)
+    }
+
+    /// Whether the flow of a packet only has to replace another flow: the cache is full, and has no
+    /// tenants, no other limits, and a policy of this crate; the index neither grows nor moves.
+    #[inline(always)]
+    pub(crate) fn only_replaces(&mut self, packet: Packet) -> bool {
+        self.store.len() >= self.accounting.full_at
+            && packet.tenant() == Tenant::default()
+            && self.store.rest.tenants.len() == 0
+            && self.index.only_renames()
+            && self.accounting.policy.own().is_some()
+    }
+
+    /// Evicts a flow, and inserts a new flow in its slot. The packet requires
+    /// [no other change](Self::only_replaces).
+    #[inline(always)]
+    pub(crate) fn replace_victim(
+        &mut self,
+        arrival: Arrival<K>,
+        (packet, marks): (Packet, Marks),
+        value: V,
+    ) -> Result<Seen<V>, RefusedFlow<V>> {
+        let Some(mut slot) = self.candidate() else {
+            return Err(self.refuse(value, Refused::Full));
+        };
+        self.prefetch_next();
+        let reads_stats = self.reads_stats();
+        let parts = self.store.parts(slot);
+        let parts = if reads_stats && parts.flow.marks.has(Marks::USED) {
+            slot = self.victim_after(slot);
+            self.store.parts(slot)
+        } else {
+            parts
+        };
+        let Parts { flow, cold, removed, last_id, .. } = parts;
+        if cold.aliases.is_some() || flow.marks.has(Marks::TIMEOUT) {
+            return self.replace_with_extra(slot, arrival, (packet, marks), value);
+        }
+        // The key first: its methods may panic.
+        let key = flow.key();
+        if self.index.rename_only((cold.hash, arrival.hash), Target::slot(slot)).is_err() {
+            return Err(self.refuse(value, Refused::Memory));
+        }
+        let (now, before) = (self.clock.now(), flow.marks);
+        let former = mem::replace(&mut flow.key, arrival.key);
+        *removed = Some(RemovedFlow {
+            handle: Handle { id: cold.id, slot },
+            key,
+            value: mem::replace(&mut flow.value, value),
+            reason: EndReason::Resources,
+            class: before.class(),
+            protocol: before.protocol(),
+            tenant: Tenant::default(),
+            first_seen: self.clock.caller(cold.first_seen),
+            last_seen: self.clock.caller(flow.last_seen),
+        });
+        // As by `next_version`.
+        self.accounting.removed_at = self.version - self.accounting.slow_changes;
+        self.accounting.slow_changes += 1;
+        self.version += 1;
+        self.accounting.metrics.created += 1;
+        (flow.marks, flow.last_seen, flow.version) = (marks, now, self.version);
+        *last_id += 1;
+        *cold = Cold::new(*last_id, now, arrival.hash);
+        let hit = Hit { slot, alias: 0, initiator: marks.initiator() };
+        let seen = Seen::created(&mut flow.value, hit, marks, arrival.direction);
+        if self.store.rest.has_attempts(packet) {
+            self.set_attempt(slot, packet);
+        }
+        self.accounting.replace_victim(slot, before, marks, (&self.config, now));
+        // Last, as it may panic.
+        drop(former);
+        Ok(seen)
+    }
+
+    /// Counts a packet that is refused.
+    #[cold]
+    #[inline(never)]
+    fn refuse(&mut self, refused: V, why: Refused) -> RefusedFlow<V> {
+        self.accounting.metrics.refused += 1;
+        RefusedFlow { refused, why }
+    }
+
+    /// Evicts the flow in a slot that has aliases or an extra, and inserts another flow there.
+    #[cold]
+    #[inline(never)]
+    fn replace_with_extra(
+        &mut self,
+        slot: u32,
+        arrival: Arrival<K>,
+        (packet, marks): (Packet, Marks),
+        value: V,
+    ) -> Result<Seen<V>, RefusedFlow<V>> {
+        let hit = Hit { slot, alias: 0, initiator: marks.initiator() };
+        let direction = hit.direction(arrival.direction);
+        let new = New { marks, hash: arrival.hash, packet, direction };
+        self.next_version();
+        let seen = self.replace_flow((slot, EndReason::Resources), new, arrival, value);
+        match seen {
+            Ok(_) => self.accounting.metrics.created += 1,
+            Err(_) => self.accounting.metrics.refused += 1,
+        }
+        seen.map_err(|refused| RefusedFlow { refused, why: Refused::Memory })
+    }
+
+    /// Reserves an index place for `hash`, as if the primary key of the flow were gone; then
+    /// removes the aliases and the own timeout of the flow. Without memory, changes nothing and
+    /// returns `None`.
+    #[cold]
+    #[inline(never)]
+    fn reserve_without_extra(&mut self, slot: u32, hash: u32) -> Option<()> {
+        let before = self.store.cold(slot).hash;
+        self.index.try_reserve(hash, Some(before), &self.store).ok()?;
+        // The key first: its methods may panic.
+        _ = self.store.flow(slot).key();
+        self.end_extra(slot);
+        Some(())
+    }
+
+    /// Removes the aliases and the own timeout of a flow that is going to be removed.
+    #[cold]
+    #[inline(never)]
+    fn end_extra(&mut self, slot: u32) {
+        // Keys first: their methods may panic.
+        self.remove_aliases(slot);
+        if self.store.flow(slot).marks.has(Marks::TIMEOUT) {
+            self.remove_timeout(slot);
+        }
+    }
+
+    /// Sets the sequence number of the first packet of the flow in a slot.
+    #[inline]
+    fn set_attempt(&mut self, slot: u32, packet: Packet) {
+        if self.store.rest.has_attempts(packet) {
+            let available = match self.is_limited() {
+                true => self.config.max_bytes.saturating_sub(self.reserved()),
+                false => usize::MAX,
+            };
+            self.store.rest.set_attempt(slot, packet, available);
+        }
+    }
+
+    /// Returns the present hash of a name that is going to be inserted, given its first hash. Goes
+    /// on replacing a hash that is not random.
+    #[inline]
+    pub(crate) fn index_hash(&mut self, first: u32, name: &K) -> u32 {
+        if self.index.is_unusual() {
+            self.reseed(name);
+        }
+        self.index.present_hash(first, name)
+    }
+
+    #[cold]
+    fn reseed(&mut self, name: &K) {
+        let limit = self.config.max_bytes;
+        let others = self.reserved_without_index();
+        self.index.reseed(name, &mut self.store, |bytes| others.saturating_add(bytes) <= limit);
+    }
+
+    /// Inserts a flow whose name is already in the index, with the next free slot.
+    pub(crate) fn insert_flow(&mut self, flow: Flow<K, V>, cold: Cold, tenant: Tenant) {
+        if self.store.len() == 0 {
+            // An empty wheel skips the time without flows.
+            self.accounting.wheel.skip_to(self.clock.now() / self.config.tick);
+        }
+        let state = FlowState::new(&flow, &cold, tenant);
+        let slot = self.store.insert(flow, cold, tenant);
+        self.accounting.insert(slot, state, &self.config, self.clock.now());
+        self.begin_emergency();
+    }
+
+    /// Begins an emergency, if there are as many flows.
+    #[inline]
+    fn begin_emergency(&mut self) {
+        let begins = |emergency: Emergency| self.store.len() >= emergency.enter;
+        if !self.is_emergency && self.config.emergency.is_some_and(begins) {
+            self.is_emergency = true;
+            self.accounting.metrics.emergencies += 1;
+        }
+    }
+
+    /// Ends an emergency, if there are as few flows.
+    #[inline]
+    fn end_emergency(&mut self, flows: usize) {
+        let ends = |emergency: Emergency| flows < emergency.leave;
+        self.is_emergency &= !self.config.emergency.is_some_and(ends);
+    }
+
+    /// Returns the place of a new flow of the tenant, whose name has this hash.
+    /// [Reserves](Self::reserve_flow) memory for it if it is free.
+    fn place(&mut self, hash: u32, tenant: Tenant) -> Place {
+        let is_due = self.accounting.policy.is_due(self.store.len());
+        let replacing = || self.index.growth(1) + self.store.tenant_growth(tenant);
+        if self.is_limited() && !self.has_memory_for(replacing()) {
+            Place::None(Refused::Memory)
+        } else if self.accounting.tenants.is_at_share(tenant) {
+            self.victim_place(Some(tenant), Refused::Tenant)
+        } else if self.store.len() >= self.config.flows {
+            self.victim_place(None, Refused::Full)
+        } else if self.is_limited()
+            && !self.has_memory_for(self.growth(tenant) + self.index.growth(0))
+        {
+            self.victim_place(None, Refused::Memory)
+        } else if is_due {
+            match self.victim_place(None, Refused::Full) {
+                Place::None(_) if self.reserve_flow(hash, tenant).is_err() => {
+                    Place::None(Refused::Memory)
+                }
+                Place::None(_) => Place::Free,
+                place => place,
+            }
+        } else if self.reserve_flow(hash, tenant).is_err() {
+            self.victim_place(None, Refused::Memory)
+        } else {
+            Place::Free
+        }
+    }
+
+    /// Returns the place of the next victim: of a tenant, or of all flows. Without one, the flow
+    /// is refused.
+    fn victim_place(&mut self, of: Option<Tenant>, why: Refused) -> Place {
+        let victim = self.victim(of);
+        self.prefetch_next();
+        victim.map_or(Place::None(why), |slot| Place::Of(slot, EndReason::Resources))
+    }
+
+    /// Prefetches for the next evictions, once for some of them.
+    #[inline]
+    fn prefetch_next(&mut self) {
+        self.accounting.evictions = self.accounting.evictions.wrapping_add(1);
+        if self.accounting.evictions % AT_ONCE as u32 == 0 {
+            self.prefetch_victims();
+        }
+    }
+
+    /// Prefetches as many flows as were examined for the last evictions: the index lines of the
+    /// next victims, whose records have been prefetched before, and the records of later ones.
+    #[inline(never)]
+    fn prefetch_victims(&mut self) {
+        let examined = core::mem::take(&mut self.accounting.examined) as usize;
+        // A policy that examines more flows than it evicts skips those that were used.
+        let skips = examined > AT_ONCE;
+        let most = examined.clamp(AT_ONCE, MAX_EXAMINED);
+        let (store, index) = (&self.store, &self.index);
+        let prefetch = |number, slot| {
+            if number >= most {
+                return store.prefetch_all(slot);
+            }
+            let flow = if skips { store.flows.get(slot) } else { None };
+            if flow.is_none_or(|flow| !flow.marks.has(Marks::USED)) {
+                // A policy of the caller's may return any slot.
+                if let Some(cold) = store.rest.cold.get(slot) {
+                    index.prefetch(cold.hash);
+                }
+            }
+        };
+        if let Some(policy) = self.accounting.policy.own() {
+            return policy.for_upcoming(2 * most, prefetch);
+        }
+        let mut slots = [0; 2 * MAX_EXAMINED];
+        let slots = &mut slots[..2 * most];
+        let count = self.accounting.policy.upcoming(slots).min(slots.len());
+        slots[..count].iter().enumerate().for_each(|(number, slot)| prefetch(number, *slot));
+    }
+
+    /// Selects the next victim: of a tenant, or of all flows.
+    pub(crate) fn victim(&mut self, of: Option<Tenant>) -> Option<u32> {
+        let Some(tenant) = of else { return self.victim_of_all() };
+        let (flows, examined) = (&mut self.store.flows, &mut self.accounting.examined);
+        self.accounting.tenants.victim(tenant, |slot| stats_of(flows, examined, slot))
+    }
+
+    /// Selects the next victim of all flows.
+    #[inline(never)]
+    fn victim_of_all(&mut self) -> Option<u32> {
+        let (flows, examined) = (&mut self.store.flows, &mut self.accounting.examined);
+        let victim = self.accounting.policy.victim(|slot| stats_of(flows, examined, slot));
+        if self.accounting.policy.own().is_some() {
+            return victim;
+        }
+        // A policy of the caller's may return any slot.
+        victim
+            .filter(|slot| self.store.flows.get(*slot).is_some_and(|flow| !flow.marks.is_pinned()))
+    }
+
+    /// Returns the first candidate of a policy of this crate.
+    #[inline(always)]
+    fn candidate(&mut self) -> Option<u32> {
+        self.accounting.policy.own()?.candidate()
+    }
+
+    /// Whether a candidate of a policy of this crate is not evicted if it was used.
+    #[inline(always)]
+    fn reads_stats(&mut self) -> bool {
+        const fn reads_stats<P: OwnPolicy>(_: &P) -> bool {
+            P::READS_STATS
+        }
+        self.accounting.policy.own().is_some_and(|policy| reads_stats(policy))
+    }
+
+    /// Selects the flow to evict by a policy of this crate, whose first candidate was used. It is
+    /// the candidate if there is no other one.
+    #[inline(never)]
+    fn victim_after(&mut self, slot: u32) -> u32 {
+        let flow = self.store.flow_mut(slot);
+        flow.marks.set(Marks::USED, false);
+        let last_use = Timestamp::from_nanos(flow.last_seen);
+        let first = (slot, EntryStats { used: true, last_use });
+        let (flows, examined) = (&mut self.store.flows, &mut self.accounting.examined);
+        let victim =
+            self.accounting.policy.own().and_then(|policy| {
+                policy.victim_after(first, |slot| stats_of(flows, examined, slot))
+            });
+        victim.unwrap_or(slot)
+    }
+
+    /// Removes a flow with all of its aliases.
+    pub(crate) fn remove_slot(
+        &mut self,
+        slot: u32,
+        reason: EndReason,
+    ) -> Option<RemovedFlow<K, V>> {
+        // The key first: its methods may panic.
+        let flow = self.store.flows.get(slot)?;
+        let (key, has_timeout) = (flow.key(), flow.marks.has(Marks::TIMEOUT));
+        if has_timeout || self.store.cold(slot).aliases.is_some() {
+            self.end_extra(slot);
+        }
+        let (cold, tenant) = (*self.store.cold(slot), self.store.tenant(slot));
+        self.index.remove(cold.hash, Target::slot(slot));
+        let flow = self.store.flows.try_remove(slot)?;
+        let state = FlowState::new(&flow, &cold, tenant);
+        self.accounting.remove(slot, state, reason);
+        self.next_version();
+        self.end_emergency(self.store.len());
+        let Flow { key: former, value, .. } = flow;
+        let removed = removed_flow((slot, &cold), key, value, (state, reason), &self.clock);
+        // Last, as it may panic.
+        drop(former);
+        Some(removed)
+    }
+
+    #[inline(never)]
+    fn remove_aliases(&mut self, slot: u32) {
+        while let Some((at, alias)) = self.store.aliases(slot).next() {
+            self.index.remove(alias.hash, Target::alias(at));
+            self.store.remove_alias(slot, at);
+        }
+    }
+}
+
+/// Returns the statistics of the flow in a slot for an eviction policy, and counts the flow as
+/// examined.
+#[inline(always)]
+fn stats_of<K, V, A: Allocator + Clone>(
+    flows: &mut ChunkedSlab<Flow<K, V>, A>,
+    examined: &mut u32,
+    slot: u32,
+) -> EntryStats {
+    let Some(Flow { marks, last_seen, .. }) = flows.get_mut(slot) else {
+        return EntryStats::default();
+    };
+    *examined = examined.wrapping_add(1);
+    // Only the order of times matters, and the caller's clock may have been set.
+    EntryStats { used: marks.take(Marks::USED), last_use: Timestamp::from_nanos(*last_seen) }
+}
+
+/// The place of a new flow.
+enum Place {
+    /// A free slot.
+    Free,
+    /// The slot of a flow, which ends for a reason.
+    Of(u32, EndReason),
+    /// No slot: the flow is refused.
+    None(Refused),
+}
+
+/// The state of a new flow, without its name and value.
+struct New {
+    marks: Marks,
+    hash: u32,
+    packet: Packet,
+    /// The direction of its packet.
+    direction: Direction,
+}
+
+#[inline]
+fn removed_flow<K, V>(
+    (slot, cold): (u32, &Cold),
+    key: K,
+    value: V,
+    (state, reason): (FlowState, EndReason),
+    clock: &Clock,
+) -> RemovedFlow<K, V> {
+    RemovedFlow {
+        handle: Handle { id: cold.id, slot },
+        key,
+        value,
+        reason,
+        class: state.marks.class(),
+        protocol: state.marks.protocol(),
+        tenant: state.tenant,
+        first_seen: clock.caller(cold.first_seen),
+        last_seen: clock.caller(state.last_seen),
+    }
+}

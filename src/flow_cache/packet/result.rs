@@ -1,0 +1,208 @@
+//! The flow of an observed packet.
+#![allow(unsafe_code)]
+
+use core::fmt;
+use core::ptr::NonNull;
+
+use super::record::{Flow, Marks};
+use super::state::Class;
+use crate::flow_cache::report::events::RemovedFlow;
+use crate::flow_cache::store::handle::Handle;
+use crate::flow_cache::store::slots::{Hit, Rest};
+use crate::key::flow::Direction;
+use crate::memory::{Allocator, Global};
+
+/// The flow of an observed packet.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::flow_cache::{Config, Packet};
+/// use flowtable::{Direction, FlowCache, FlowKey, Timestamp};
+///
+/// let mut cache: FlowCache<FlowKey, u32> = FlowCache::new(Config::new(100)?);
+/// let query = FlowKey::new("192.0.2.7".parse()?, "192.0.2.1".parse()?, 5353, 53, 17).unwrap();
+/// let seen = cache.observe(&query, Packet::UDP, Timestamp::ZERO)?;
+/// assert!(seen.fresh && seen.removed().is_none());
+/// let handle = seen.handle();
+/// let seen = cache.observe(&query.reversed(), Packet::UDP, Timestamp::from_millis(20))?;
+/// assert_eq!((seen.fresh, seen.direction, seen.name), (false, Direction::Reverse, 0));
+/// assert_eq!(seen.handle(), handle);
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
+#[non_exhaustive]
+pub struct Observed<'a, K, V, A: Allocator + Clone = Global> {
+    /// The value of the flow.
+    pub flow: &'a mut V,
+    /// The direction of the packet; the initiator sends forward.
+    pub direction: Direction,
+    /// The name that the packet carries: 0 is the key of the flow, other numbers are aliases.
+    pub name: u8,
+    /// The class of the flow after this packet.
+    pub class: Class,
+    /// Whether this packet created the flow. Its sender is the initiator then, unless the packet is
+    /// a SYN with an ACK, or the caller has set another
+    /// [`Initiator`](crate::flow_cache::Initiator): so the
+    /// direction of a first packet may be reverse.
+    pub fresh: bool,
+    /// Whether a flow was removed for the packet: without a load, for most packets.
+    has_removed: bool,
+    slot: u32,
+    rest: &'a mut Rest<K, V, A>,
+}
+
+/// A packet that was recorded in its flow, in two registers. The value is behind a pointer, as the
+/// borrow checker takes a reference that is returned from a loop for one that lives on when the
+/// loop goes on.
+///
+/// ```text
+///     bits   │ … │ removed │ fresh │ direction │ class 2 │ name 8 │ slot 32 │
+/// ```
+pub(crate) struct Seen<V> {
+    value: NonNull<V>,
+    bits: u64,
+}
+
+impl<V> Seen<V> {
+    const NAME: u32 = 32;
+    const CLASS: u32 = 40;
+    const DIRECTION: u32 = 42;
+    const FRESH: u32 = 43;
+    const REMOVED: u32 = 44;
+
+    /// A packet in a flow.
+    #[inline]
+    pub(crate) fn new<K>(
+        flow: &mut Flow<K, V>,
+        hit: Hit,
+        direction: Direction,
+        fresh: bool,
+    ) -> Self {
+        let class = flow.marks.class() as u64;
+        let bits = u64::from(hit.slot)
+            | u64::from(hit.alias) << Self::NAME
+            | class << Self::CLASS
+            | (direction as u64) << Self::DIRECTION
+            | u64::from(fresh) << Self::FRESH;
+        Self { value: NonNull::from(&mut flow.value), bits }
+    }
+
+    /// The packet, with a flow that was removed for it.
+    #[inline]
+    pub(crate) fn with_removed(self) -> Self {
+        Self { bits: self.bits | 1 << Self::REMOVED, ..self }
+    }
+
+    /// The first packet of a flow.
+    #[inline]
+    pub(crate) fn first<K>(flow: &mut Flow<K, V>, slot: u32, direction: Direction) -> Self {
+        let hit = Hit { slot, alias: 0, initiator: Direction::Forward };
+        Self::new(flow, hit, direction, true)
+    }
+
+    /// The first packet of a flow with these marks; a flow was removed to make room for it.
+    #[inline(always)]
+    pub(crate) fn created(value: &mut V, hit: Hit, marks: Marks, arrival: Direction) -> Self {
+        let bits = u64::from(hit.slot)
+            | (marks.class() as u64) << Self::CLASS
+            | (hit.direction(arrival) as u64) << Self::DIRECTION
+            | 1 << Self::FRESH
+            | 1 << Self::REMOVED;
+        Self { value: NonNull::from(value), bits }
+    }
+
+    /// A packet of an established flow that has its first name.
+    #[inline(always)]
+    pub(crate) fn steady(value: &mut V, slot: u32, direction: Direction) -> Self {
+        let class = (Class::Established as u64) << Self::CLASS;
+        let bits = u64::from(slot) | class | (direction as u64) << Self::DIRECTION;
+        Self { value: NonNull::from(value), bits }
+    }
+
+    /// The packet as it is after other accesses to the flow.
+    pub(crate) fn renewed<K>(self, flow: &mut Flow<K, V>) -> Self {
+        Self { value: NonNull::from(&mut flow.value), ..self }
+    }
+
+    /// The slot of the flow.
+    pub(crate) const fn slot(&self) -> u32 {
+        self.bits as u32
+    }
+
+    /// The result for the packet.
+    ///
+    /// # Safety
+    ///
+    /// The value is where it was, and borrowed as `rest` is, of which it is no part.
+    #[inline(always)]
+    pub(crate) unsafe fn observed<K, A>(mut self, rest: &mut Rest<K, V, A>) -> Observed<'_, K, V, A>
+    where
+        A: Allocator + Clone,
+    {
+        let has = |bit| self.bits >> bit & 1 != 0;
+        Observed {
+            direction: Direction::of(has(Self::DIRECTION)),
+            name: (self.bits >> Self::NAME) as u8,
+            class: Class::of(self.bits >> Self::CLASS),
+            fresh: has(Self::FRESH),
+            has_removed: has(Self::REMOVED),
+            slot: self.slot(),
+            // SAFETY: as the caller promises.
+            flow: unsafe { self.value.as_mut() },
+            rest,
+        }
+    }
+}
+
+impl<K, V, A: Allocator + Clone> Observed<'_, K, V, A> {
+    /// Returns the handle of the flow, which finds it without a key. O(1).
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        Handle { id: self.rest.cold[self.slot].id, slot: self.slot }
+    }
+
+    /// Returns the flow that was evicted for a new one, or that had the sockets before. O(1).
+    ///
+    /// It stays in the cache until it is [taken](Self::take_removed), or until the next packet.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::flow_cache::{Config, Packet};
+    /// use flowtable::{FlowCache, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(1)?);
+    /// *cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.flow = 70;
+    /// let seen = cache.observe(&8, Packet::UDP, Timestamp::ZERO)?;
+    /// assert_eq!(seen.removed().map(|flow| (flow.key, flow.value)), Some((7, 70)));
+    /// assert_eq!(cache.last_removed().map(|flow| flow.key), Some(7));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn removed(&self) -> Option<&RemovedFlow<K, V>> {
+        if self.has_removed { self.rest.removed.as_ref() } else { None }
+    }
+
+    /// Returns the flow that was evicted for a new one, or that had the sockets before, unless it
+    /// was taken before. O(1).
+    #[inline]
+    #[must_use]
+    pub fn take_removed(&mut self) -> Option<RemovedFlow<K, V>> {
+        if self.has_removed { self.rest.removed.take() } else { None }
+    }
+}
+
+impl<K: fmt::Debug, V: fmt::Debug, A: Allocator + Clone> fmt::Debug for Observed<'_, K, V, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Observed")
+            .field("flow", &self.flow)
+            .field("handle", &self.handle())
+            .field("direction", &self.direction)
+            .field("name", &self.name)
+            .field("class", &self.class)
+            .field("fresh", &self.fresh)
+            .field("removed", &self.removed())
+            .finish()
+    }
+}

@@ -1,0 +1,415 @@
+//! The index: from the names of flows and aliases to their targets.
+//!
+//! ```text
+//!     name ── hash ──▸ lines ──▸ target ──▸ record with the name and its hash
+//!                        │ after a flood of equal hashes
+//!                        └──▸ old lines, with the hash from before; emptied step by step
+//! ```
+//!
+//! The names are in the records only. A record stores its hash, so a removal neither hashes nor
+//! compares, and cannot fail because of a key that violates the contract of `Hash` and `Eq`.
+//!
+//! If names have equal hashes, a seed of the cache's own replaces the hasher. Records move to other
+//! lines with each insertion, in the order of their slots; lookups that find nothing go on in the
+//! old lines until then.
+
+use core::hash::{BuildHasher, Hash};
+
+use super::slots::{Store, Target};
+use crate::hash::{DefaultHashBuilder, Query};
+use crate::invariant::InvariantError;
+use crate::memory::{Allocator, Box};
+use crate::probes::Observer;
+use crate::table::error::TryReserveError;
+use crate::table::lines::{HomeLine, Lines, fold};
+
+/// Slots whose flows move to other lines with each insertion.
+const MOVED: u32 = 8;
+
+/// The lines of a cache and their hash.
+#[derive(Clone, Debug)]
+pub(crate) struct Index<S, A: Allocator + Clone> {
+    lines: Lines<A>,
+    hasher: S,
+    /// The new index and its hasher, after a flood.
+    reseeded: Option<Box<Reseeded<A>, A>>,
+}
+
+#[derive(Clone, Debug)]
+struct Reseeded<A: Allocator + Clone> {
+    /// Hashes all names of `lines`.
+    seed: DefaultHashBuilder,
+    old: Option<Old<A>>,
+    count: usize,
+    /// With fewer entries no other seed is drawn: no seed helps against equal names.
+    again_at: usize,
+}
+
+/// Lines with a hash that is not random.
+#[derive(Clone, Debug)]
+struct Old<A: Allocator + Clone> {
+    lines: Lines<A>,
+    /// The seed of their hash; none if that was the hasher's.
+    seed: Option<DefaultHashBuilder>,
+    /// Flows in slots before this one have moved.
+    next: u32,
+}
+
+impl<S, A: Allocator + Clone> Index<S, A> {
+    /// An index without names, whose memory will be from `memory`.
+    pub(crate) fn new_in(hasher: S, memory: A) -> Self {
+        Self { lines: Lines::new_in(memory), hasher, reseeded: None }
+    }
+
+    fn old(&self) -> Option<&Old<A>> {
+        self.reseeded.as_ref()?.old.as_ref()
+    }
+
+    /// Number of names.
+    pub(crate) fn len(&self) -> usize {
+        self.lines.len() + self.old().map_or(0, |old| old.lines.len())
+    }
+
+    /// How often the hash was replaced.
+    pub(crate) fn reseeds(&self) -> usize {
+        self.reseeded.as_ref().map_or(0, |reseeded| reseeded.count)
+    }
+
+    /// Prefetches the line of a hash.
+    #[inline]
+    pub(crate) fn prefetch(&self, hash: u32) {
+        self.lines.prefetch(hash);
+    }
+
+    /// The home line of a hash. Its numbers identify targets.
+    #[inline(always)]
+    pub(crate) fn home_line(&self, hash: u32) -> HomeLine<'_> {
+        self.lines.home_line(hash)
+    }
+
+    /// Returns the number of the first target in its home line that may have this hash.
+    #[inline(always)]
+    pub(crate) fn first(&self, hash: u32) -> Option<u32> {
+        self.lines.first(hash)
+    }
+
+    /// Whether lookups read a line.
+    #[inline]
+    pub(crate) fn has_lines(&self) -> bool {
+        self.lines.has_lines()
+    }
+
+    /// Whether names have another hash than that by the hasher.
+    #[inline(always)]
+    pub(crate) const fn is_reseeded(&self) -> bool {
+        self.reseeded.is_some()
+    }
+
+    /// Returns the target with this hash for which `eq` returns true, unless it is in old lines.
+    #[inline(always)]
+    pub(crate) fn find_current(
+        &self,
+        hash: u32,
+        mut eq: impl FnMut(Target) -> bool,
+        observer: &mut impl Observer,
+    ) -> Option<Target> {
+        let found = self.lines.find_observed(hash, |bits| eq(Target::from_bits(bits)), observer);
+        found.map(Target::from_bits)
+    }
+
+    /// Inserts a target whose name is not in the index.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated. The index is unchanged.
+    #[inline]
+    pub(crate) fn insert<K, V>(
+        &mut self,
+        hash: u32,
+        target: Target,
+        store: &Store<K, V, A>,
+    ) -> Result<(), TryReserveError> {
+        self.lines.insert(hash, target.bits(), store.hasher_of_bits())
+    }
+
+    /// Removes a target, given the hash in its record.
+    #[inline]
+    pub(crate) fn remove(&mut self, hash: u32, target: Target) {
+        if self.lines.remove(hash, target.bits()) {
+            return;
+        }
+        if let Some(old) = self.reseeded.as_mut().and_then(|reseeded| reseeded.old.as_mut()) {
+            old.lines.remove(hash, target.bits());
+        }
+    }
+
+    /// Makes room for a name with this hash: it is [inserted](Self::insert_reserved) without
+    /// allocating if nothing changes before but that the name with the hash `instead` is removed.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated. The index is unchanged.
+    #[inline]
+    pub(crate) fn try_reserve<K, V>(
+        &mut self,
+        hash: u32,
+        instead: Option<u32>,
+        store: &Store<K, V, A>,
+    ) -> Result<(), TryReserveError> {
+        // It may be in the old lines.
+        let instead = instead.filter(|_| self.old().is_none());
+        self.lines.reserve_place(hash, instead, store.hasher_of_bits())
+    }
+
+    /// Prepares [`rename`](Self::rename) to a name with this hash.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated. The index is unchanged.
+    #[inline]
+    pub(crate) fn reserve_rename<K, V>(
+        &mut self,
+        hash: u32,
+        store: &Store<K, V, A>,
+    ) -> Result<(), TryReserveError> {
+        if self.old().is_some() {
+            return self.try_reserve(hash, None, store);
+        }
+        self.lines.grow_if_overdue(store.hasher_of_bits())
+    }
+
+    /// Gives a target the name of another hash, instead of that with the hash `before`, after
+    /// [`reserve_rename`](Self::reserve_rename).
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated. The index is unchanged.
+    #[inline]
+    pub(crate) fn rename(
+        &mut self,
+        (before, hash): (u32, u32),
+        target: Target,
+    ) -> Result<(), TryReserveError> {
+        if self.old().is_some() {
+            self.remove(before, target);
+            self.insert_reserved(hash, target);
+            return Ok(());
+        }
+        self.lines.rehash((before, hash), target.bits())
+    }
+
+    /// Whether a new key instead of a removed one needs a [renaming](Self::rename_only) only: no
+    /// growth, and no step of a replacement of the seed.
+    #[inline(always)]
+    pub(crate) fn only_renames(&self) -> bool {
+        self.reseeded.is_none() && self.lines.has_room_for_rehash()
+    }
+
+    /// Renames a target like [`rename`](Self::rename), if that is [all](Self::only_renames).
+    #[inline(always)]
+    pub(crate) fn rename_only(
+        &mut self,
+        (before, hash): (u32, u32),
+        target: Target,
+    ) -> Result<(), TryReserveError> {
+        self.lines.rehash((before, hash), target.bits())
+    }
+
+    /// Inserts a target for which there is [room](Self::try_reserve).
+    #[inline]
+    pub(crate) fn insert_reserved(&mut self, hash: u32, target: Target) {
+        self.lines.insert_reserved(hash, target.bits());
+    }
+
+    /// Makes the lines smaller by one step, if it is due.
+    #[inline]
+    pub(crate) fn shrink_step<K, V>(&mut self, store: &Store<K, V, A>) {
+        self.lines.shrink_step(store.hasher_of_bits());
+    }
+
+    /// Whether an insertion has more to do than to insert.
+    #[inline]
+    pub(crate) fn is_unusual(&self) -> bool {
+        self.lines.is_flooded() || self.old().is_some()
+    }
+
+    /// Removes all targets, and frees the memory.
+    pub(crate) fn clear(&mut self) {
+        self.lines.clear();
+        if let Some(reseeded) = &mut self.reseeded {
+            reseeded.old = None;
+        }
+    }
+
+    /// An upper bound of the bytes that an insertion allocates, after the removal of `removed`
+    /// names.
+    pub(crate) fn growth(&self, removed: usize) -> usize {
+        self.lines.growth(removed)
+    }
+
+    /// Checks that each name is in the lines that its hash belongs to.
+    pub(crate) fn validate<K, V>(&self, store: &Store<K, V, A>) -> Result<(), InvariantError> {
+        let hash_of = store.hasher_of_bits();
+        self.lines.validate(hash_of)?;
+        self.old().map_or(Ok(()), |old| old.lines.validate(hash_of))
+    }
+
+    pub(crate) fn allocation_size(&self) -> usize {
+        let reseeded = self.reseeded.as_ref().map_or(0, |_| size_of::<Reseeded<A>>());
+        let old = self.old().map_or(0, |old| old.lines.allocation_size());
+        self.lines.allocation_size() + old + reseeded
+    }
+}
+
+impl<S: BuildHasher, A: Allocator + Clone> Index<S, A> {
+    /// The first hash of a name, computed by the hasher. It is the present hash of the name unless
+    /// the index was reseeded. The caller may give its own first hash.
+    #[inline(always)]
+    pub(crate) fn first_hash<K: Hash>(&self, name: &K) -> u32 {
+        fold(self.hasher.hash_one(name))
+    }
+
+    /// The first hash of a query, given its normalised key.
+    #[inline(always)]
+    pub(crate) fn hash_of_query<K: Hash>(&self, query: impl Query<K>, key: &K) -> u32 {
+        fold(query.hash_with(&Normalised { hasher: &self.hasher, key }))
+    }
+
+    /// The hash of a name, given that by the hasher.
+    #[inline]
+    pub(crate) fn present_hash<K: Hash>(&self, first: u32, name: &K) -> u32 {
+        if self.reseeded.is_none() { first } else { self.hash(name) }
+    }
+
+    /// The hash of a name.
+    #[inline]
+    pub(crate) fn hash<K: Hash>(&self, name: &K) -> u32 {
+        match &self.reseeded {
+            None => fold(self.hasher.hash_one(name)),
+            Some(reseeded) => fold(reseeded.seed.hash_one(name)),
+        }
+    }
+
+    /// Returns the target of a name that is not in the current lines, given its first hash.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn find_old<K: Hash>(
+        &self,
+        first: u32,
+        name: &K,
+        mut eq: impl FnMut(Target) -> bool,
+        observer: &mut impl Observer,
+    ) -> Option<Target> {
+        let old = self.old()?;
+        let hash = old.seed.as_ref().map_or(first, |seed| fold(seed.hash_one(name)));
+        let found = old.lines.find_observed(hash, |bits| eq(Target::from_bits(bits)), observer);
+        found.map(Target::from_bits)
+    }
+
+    /// Moves a target that was found beyond its home line by a first hash there, if there is a free
+    /// slot by now.
+    #[inline]
+    pub(crate) fn bring_home<K, V>(&mut self, hash: u32, target: Target, store: &Store<K, V, A>) {
+        if self.reseeded.is_none() {
+            let is_its_hash = || store.try_hash_of(target) == Some(hash);
+            self.lines.bring_home(hash, target.bits(), is_its_hash);
+        }
+    }
+
+    /// Whether lookups that find nothing go on in old lines.
+    #[inline]
+    pub(crate) fn has_old(&self) -> bool {
+        self.old().is_some()
+    }
+
+    /// Draws a seed, if hashes are equal, and moves some flows to lines with that hash.
+    /// `has_memory` returns whether the index may have as many bytes.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn reseed<K: Hash, V>(
+        &mut self,
+        name: &K,
+        store: &mut Store<K, V, A>,
+        has_memory: impl Fn(usize) -> bool,
+    ) {
+        if self.old().is_none() {
+            self.begin_reseeding(name, &has_memory);
+        }
+        for _ in 0..MOVED {
+            let Some(slot) = self.old().map(|old| old.next) else { return };
+            if slot >= store.flows.slot_count() {
+                self.reseeded.iter_mut().for_each(|reseeded| reseeded.old = None);
+                return;
+            }
+            let mut target = Some(Target::slot(slot));
+            while let Some(at) = target {
+                let bytes = self.allocation_size() + self.growth(0);
+                if !has_memory(bytes) || self.move_target(at, store).is_err() {
+                    return;
+                }
+                target = store.next_name(at);
+            }
+            let reseeded = self.reseeded.as_mut();
+            let old = reseeded.and_then(|reseeded| reseeded.old.as_mut());
+            old.into_iter().for_each(|old| old.next += 1);
+        }
+    }
+
+    fn begin_reseeding<K: Hash>(&mut self, name: &K, has_memory: impl Fn(usize) -> bool) {
+        if self.len() < self.reseeded.as_ref().map_or(0, |reseeded| reseeded.again_at) {
+            return;
+        }
+        let seed = DefaultHashBuilder::derived(self.hasher.hash_one(name));
+        let (count, again_at) = (self.reseeds() + 1, 2 * self.len());
+        let (before, memory) = (self.reseeded.as_ref(), self.lines.allocator().clone());
+        let before = before.map(|reseeded| reseeded.seed.clone());
+        let reseeded = Reseeded { seed, old: None, count, again_at };
+        let bytes = size_of::<Reseeded<A>>() + Lines::new_in(memory.clone()).growth(0);
+        if !has_memory(self.allocation_size() + bytes) {
+            return;
+        }
+        // Without memory, the hash stays for now.
+        let Ok(mut reseeded) = Box::try_new_in(reseeded, memory.clone()) else { return };
+        let Ok(lines) = Lines::with_line_in(memory) else { return };
+        let lines = core::mem::replace(&mut self.lines, lines);
+        reseeded.old = Some(Old { lines, seed: before, next: 0 });
+        self.reseeded = Some(reseeded);
+    }
+
+    /// Moves a target from old lines, if it is there.
+    fn move_target<K: Hash, V>(
+        &mut self,
+        target: Target,
+        store: &mut Store<K, V, A>,
+    ) -> Result<(), TryReserveError> {
+        let Some(before) = store.try_hash_of(target) else { return Ok(()) };
+        let is_it = |bits| bits == target.bits();
+        let is_old = self.old().is_some_and(|old| old.lines.find(before, is_it).is_some());
+        let Some(name) = store.name_of(target).filter(|_| is_old) else { return Ok(()) };
+        let hash = self.hash(name);
+        self.insert(hash, target, store)?;
+        let old = self.reseeded.as_mut().and_then(|reseeded| reseeded.old.as_mut());
+        old.into_iter().for_each(|old| _ = old.lines.remove(before, target.bits()));
+        store.set_hash(target, hash);
+        Ok(())
+    }
+}
+
+/// Hashes the normalised form of each key. A [`Query`] with its hash does not use it.
+struct Normalised<'a, S, K> {
+    hasher: &'a S,
+    key: &'a K,
+}
+
+impl<S: BuildHasher, K: Hash> BuildHasher for Normalised<'_, S, K> {
+    type Hasher = S::Hasher;
+
+    fn build_hasher(&self) -> S::Hasher {
+        self.hasher.build_hasher()
+    }
+
+    #[inline(always)]
+    fn hash_one<T: Hash>(&self, _: T) -> u64 {
+        self.hasher.hash_one(self.key)
+    }
+}

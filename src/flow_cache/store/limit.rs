@@ -1,0 +1,109 @@
+//! The memory limit: nothing is allocated unless the worst case fits into the limit.
+//!
+//! Flows are allocated in chunks of slots, each with its part of the wheel, the policy and the
+//! queues of tenants. The first two are allocated with the chunk, but for the entries of the wheel:
+//! these depend on the deadlines of flows, and the allocations of a policy on changes of classes,
+//! so their worst cases are *reserved* with the chunk. Aliases are allocated one by one. The
+//! growth of the index by a name is computed exactly.
+
+use core::hash::BuildHasher;
+
+use super::accounting::Accounting;
+use crate::eviction::Eviction;
+use crate::flow_cache::FlowCache;
+use crate::flow_cache::packet::state::Tenant;
+use crate::flow_cache::time::wheel::Wheel;
+use crate::key::flow::FlowName;
+use crate::memory::{AllocError, Allocator};
+use crate::raw::chunked_vec::ChunkedVec;
+use crate::raw::intrusive_list::IntrusiveLists;
+
+/// Slots whose memory is allocated together, unless the cache has fewer.
+const CHUNK: usize = <ChunkedVec<u8>>::CHUNK;
+
+/// Bytes that a policy of this crate may allocate for a slot, with lists of chunks.
+const POLICY: usize = 9;
+
+/// Bytes of the queues of tenants for a slot.
+const TENANTS: usize = 9;
+
+/// Bytes per chunk of a list of chunks: the list grows by doubling.
+const HEADER: usize = 2 * size_of::<usize>();
+
+impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCache<K, V, P, S, A> {
+    /// Whether there is a memory limit.
+    #[inline]
+    pub(crate) const fn is_limited(&self) -> bool {
+        self.config.max_bytes != usize::MAX
+    }
+
+    /// Returns whether `bytes` more are within the limit.
+    #[inline]
+    pub(crate) fn has_memory_for(&self, bytes: usize) -> bool {
+        !self.is_limited() || self.reserved().saturating_add(bytes) <= self.config.max_bytes
+    }
+
+    /// Returns the bytes that another flow may need without an eviction, and without the index.
+    pub(crate) fn growth(&self, tenant: Tenant) -> usize {
+        let store = self.store.growth(tenant);
+        let slots = self.store.flows.slot_count() as usize;
+        if !self.store.flows.needs_slot() || slots % CHUNK != 0 {
+            return store;
+        }
+        let lists = 3 * HEADER * (slots / CHUNK + 4);
+        let chunk = CHUNK.min(self.config.flows);
+        let entries = Wheel::entry_bytes(slots + chunk) - Wheel::entry_bytes(slots);
+        let wheel = self.accounting.wheel.first_growth() + Wheel::GROWTH / CHUNK * chunk + entries;
+        store + wheel + lists + CHUNK * (POLICY + self.bytes_for_tenants())
+    }
+
+    /// Allocates memory for another flow without an eviction, whose name has this hash.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated. Some may be.
+    #[inline]
+    pub(crate) fn reserve_flow(&mut self, hash: u32, tenant: Tenant) -> Result<(), AllocError> {
+        if self.store.flows.needs_slot() {
+            let slot = self.store.flows.next_index();
+            self.store.try_reserve(tenant)?;
+            self.accounting.try_reserve(slot)?;
+        } else {
+            self.store.try_reserve_tenant(tenant)?;
+        }
+        self.index.try_reserve(hash, None, &self.store).map_err(|_| AllocError)
+    }
+
+    /// An upper bound of the bytes that the share of a tenant allocates.
+    pub(crate) fn share_growth(&self, tenant: Tenant) -> usize {
+        let Accounting { tenants, .. } = &self.accounting;
+        if tenant == Tenant::default() || tenants.usage(tenant).is_some() {
+            return 0;
+        }
+        let slots = (self.store.flows.slot_count() as usize).next_multiple_of(CHUNK);
+        let queues = slots * TENANTS + HEADER * (slots / CHUNK + 4);
+        tenants.growth() + if tenants.has_queues() { 0 } else { queues }
+    }
+
+    /// Returns the bytes that are allocated, or reserved for the present slots.
+    pub(crate) fn reserved(&self) -> usize {
+        self.index.allocation_size() + self.reserved_without_index()
+    }
+
+    /// Returns the bytes that are allocated or reserved for all but the index.
+    pub(crate) fn reserved_without_index(&self) -> usize {
+        let slots = (self.store.flows.slot_count() as usize).next_multiple_of(CHUNK);
+        let policy = self.accounting.policy.allocation_size().max(slots * POLICY);
+        let tenants =
+            self.accounting.tenants.allocation_size().max(slots * self.bytes_for_tenants());
+        let wheel = self.accounting.wheel.reserved(slots.min(self.config.flows));
+        self.store.allocation_size() + wheel + policy + tenants
+    }
+
+    fn bytes_for_tenants(&self) -> usize {
+        if self.accounting.tenants.has_queues() { TENANTS } else { 0 }
+    }
+}
+
+/// Links of tenants' queues, and places in a wheel, for each chunk of slots.
+const _: () = assert!(<IntrusiveLists>::GROWTH == 8 * CHUNK && <Wheel>::GROWTH == 6 * CHUNK);
