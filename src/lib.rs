@@ -60,9 +60,8 @@
 //! - One verb, one meaning: `get` is exact, `lookup` is the longest match, `peek` has no side
 //!   effect, `…_batch` overlaps the cache misses of several keys and passes each result to a
 //!   closure, such as [`write_to`] a slice.
-//! - A [`Prehashed`] key, with a hash that is known already, is accepted wherever a map, a set, a
-//!   flow cache or a socket table takes a borrowed key. The bounded caches and [`EphemeralStore`]
-//!   have methods `*_hashed` instead.
+//! - A [`Prehashed`] key, with a hash that is known already, is accepted wherever a structure that
+//!   hashes takes a borrowed key, but in [`EphemeralStore`], which has methods `*_hashed`.
 //! - A structure with a bound needs its capacity, so it has no `Default`. It returns the entries
 //!   that it evicts, and refuses the entries that it cannot store.
 //! - Structures that threads share are used through a pin, such as [`ConcurrentMap::pin`].

@@ -8,7 +8,7 @@ use flowtable::Timestamp;
 use flowtable::cache::{Chains, Replacement};
 use flowtable::eviction::{ByClass, Eviction, Lru, Passive, PassiveGc, Random, SecondChance};
 use libfuzzer_sys::fuzz_target;
-use model::caches::bounded::{AccessBy, CheckedChains};
+use model::caches::bounded::CheckedChains;
 use model::caches::chains::CheckedChainedCache;
 use model::caches::filter::CheckedFilter;
 use model::caches::sets::CheckedSets;
@@ -31,7 +31,6 @@ enum Input {
         capacity: u8,
         policy: Policy,
         hasher: u8,
-        access: u8,
         ops: Vec<Op>,
     },
     /// A chained cache: the operation and its key in each byte of a pair.
@@ -164,21 +163,20 @@ fuzz_target!(|input: Input| match input {
             Types::Wide => sets::<Wide, ()>(ways, capacity, replacement, &steps),
         }
     }
-    Input::Chains { capacity, policy, hasher, access, ops } => {
+    Input::Chains { capacity, policy, hasher, ops } => {
         let capacity = 1 + usize::from(capacity % 40);
-        let access = [AccessBy::Key, AccessBy::Either, AccessBy::Index][usize::from(access % 3)];
         let (hasher, steps) = (Weak::from_byte(hasher), steps(&ops));
         match policy {
-            Policy::Lru => chains(capacity, Lru::new(), hasher, access, &steps),
-            Policy::SecondChance => chains(capacity, SecondChance::new(), hasher, access, &steps),
-            Policy::ByClass => chains(capacity, ByClass::new(), hasher, access, &steps),
+            Policy::Lru => chains(capacity, Lru::new(), hasher, &steps),
+            Policy::SecondChance => chains(capacity, SecondChance::new(), hasher, &steps),
+            Policy::ByClass => chains(capacity, ByClass::new(), hasher, &steps),
             Policy::Random(seed) => {
-                chains(capacity, Random::with_seed(seed.into()), hasher, access, &steps);
+                chains(capacity, Random::with_seed(seed.into()), hasher, &steps);
             }
             Policy::Passive(threshold, goal) => {
                 let gc = PassiveGc::new(1 + usize::from(threshold % 40), 1 + usize::from(goal % 9));
                 let policy = Passive::new(gc.expect("neither is zero"));
-                chains(capacity, policy, hasher, access, &steps);
+                chains(capacity, policy, hasher, &steps);
             }
         }
     }
@@ -227,14 +225,8 @@ fn sets<K: Make, V: Make>(ways: u8, capacity: usize, replacement: Replacement, s
     }
 }
 
-fn chains<P: Eviction + Clone>(
-    capacity: usize,
-    policy: P,
-    hasher: Weak,
-    access: AccessBy,
-    steps: &[Step],
-) {
-    run(CheckedChains::<Box<u32>, Box<u32>, P, Weak>::new(capacity, policy, hasher, access), steps);
+fn chains<P: Eviction + Clone>(capacity: usize, policy: P, hasher: Weak, steps: &[Step]) {
+    run(CheckedChains::<Box<u32>, Box<u32>, P, Weak>::new(capacity, policy, hasher), steps);
 }
 
 fn filter(mut pair: CheckedFilter<Weak>, packets: &[Packet]) {

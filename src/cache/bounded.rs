@@ -1,5 +1,6 @@
 //! A bounded cache with an eviction policy.
 
+use alloc::borrow::ToOwned;
 use core::hash::{BuildHasher, Hash};
 use core::mem;
 
@@ -8,7 +9,7 @@ use equivalent::Equivalent;
 use super::entries::Entries;
 use super::{CacheError, Inserted, SMALL, Statistics};
 use crate::eviction::{Eviction, SecondChance};
-use crate::hash::DefaultHashBuilder;
+use crate::hash::{DefaultHashBuilder, Query};
 use crate::invariant::InvariantError;
 use crate::memory::{Allocator, Global};
 use crate::raw::prefetch::BURST;
@@ -20,8 +21,8 @@ const EQUAL_HASHES: usize = 8;
 /// A bounded cache by key, with an eviction policy.
 ///
 /// `S` is the hash: the crate's keyed one, or any other [`BuildHasher`], those without keys in
-/// [`crate::hash`] included. Methods whose names end in `hashed` take a hash computed by the caller
-/// instead, such as an index from the packet. All calls on one cache must use the same hash.
+/// [`crate::hash`] included. A [`Prehashed`](crate::Prehashed) key has a hash that the caller knows
+/// already. All calls on one cache must use the same hash.
 ///
 /// Two rules determine the victim of an insertion: if eight entries have the hash of the new one,
 /// the least recently used of them; otherwise, if the cache is full, the victim of the policy `P`.
@@ -48,7 +49,7 @@ const EQUAL_HASHES: usize = 8;
 ///
 /// let mut names: BoundedCache<&str, u32> = BoundedCache::new(2)?;
 /// for (id, name) in ["a", "b", "c"].into_iter().enumerate() {
-///     names.get_or_insert_with(name, |_| id as u32);
+///     names.get_or_insert_with(&name, |_| id as u32);
 /// }
 /// assert_eq!((names.len(), names.get("c")), (2, Some(&2)));
 /// assert_eq!(names.statistics().evictions, 1);
@@ -141,6 +142,11 @@ impl<K, V, P, S, A: Allocator + Clone> BoundedCache<K, V, P, S, A> {
     }
 
     #[inline]
+    pub(super) const fn hasher(&self) -> &S {
+        &self.hasher
+    }
+
+    #[inline]
     pub(super) fn entries(&self) -> &Entries<K, V, A> {
         &self.entries
     }
@@ -218,62 +224,64 @@ where
     S: BuildHasher,
     A: Allocator + Clone,
 {
-    /// Returns the hash of a key, for the methods that take one.
+    /// Returns the hash of a key, for a [`Prehashed`](crate::Prehashed).
     ///
     /// # Example
     ///
     /// ```
-    /// let mut cache: flowtable::BoundedCache<&str, u32> = flowtable::BoundedCache::new(100)?;
-    /// let hash = cache.hash_of("name");
+    /// use flowtable::{BoundedCache, Prehashed};
+    ///
+    /// let mut cache: BoundedCache<&str, u32> = BoundedCache::new(100)?;
+    /// let name = Prehashed { hash: cache.hash_of("name"), key: "name" };
     /// _ = cache.insert("name", 1);
-    /// assert_eq!(cache.get_hashed(hash, "name"), Some(&1));
+    /// *cache.get_mut(name).unwrap() += 1;
+    /// assert_eq!(cache.peek("name"), Some(&2));
+    /// assert_eq!((cache.remove(name), cache.remove("name")), (Some(2), None));
     /// # Ok::<(), flowtable::cache::CacheError>(())
     /// ```
     #[inline]
     #[must_use]
-    pub fn hash_of<Q>(&self, key: &Q) -> u64
-    where
-        Q: Hash + ?Sized,
-    {
+    pub fn hash_of<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
         self.hasher.hash_one(key)
+    }
+
+    /// Returns the slot of the entry of a key.
+    #[inline]
+    fn find<Q: Query<K>>(&self, key: &Q) -> Option<u32> {
+        let hash = fold(key.hash_with(&self.hasher));
+        self.entries.find(hash, |stored| key.key().equivalent(stored))
     }
 
     /// Returns the value of `key`.
     #[inline(always)]
-    pub fn get<Q>(&mut self, key: &Q) -> Option<&V>
-    where
-        Q: Hash + Equivalent<K> + ?Sized,
-    {
-        self.get_hashed(self.hash_of(key), key)
+    pub fn get<Q: Query<K>>(&mut self, key: Q) -> Option<&V> {
+        self.get_mut(key).map(|value| &*value)
     }
 
     /// Returns a mutable reference to the value of `key`.
     #[inline(always)]
-    pub fn get_mut<Q>(&mut self, key: &Q) -> Option<&mut V>
-    where
-        Q: Hash + Equivalent<K> + ?Sized,
-    {
-        self.get_mut_hashed(self.hash_of(key), key)
+    pub fn get_mut<Q: Query<K>>(&mut self, key: Q) -> Option<&mut V> {
+        let hash = fold(key.hash_with(&self.hasher));
+        let used = self.entries.use_entry(hash, |stored| key.key().equivalent(stored));
+        self.statistics.count_lookup(used.is_some());
+        let (slot, value) = used?;
+        self.policy.touch(slot);
+        Some(value)
     }
 
     /// Returns whether `key` has a value, without recording a use or a hit.
     #[inline]
     #[must_use]
-    pub fn contains_key<Q>(&self, key: &Q) -> bool
-    where
-        Q: Hash + Equivalent<K> + ?Sized,
-    {
-        self.peek(key).is_some()
+    pub fn contains_key<Q: Query<K>>(&self, key: Q) -> bool {
+        self.find(&key).is_some()
     }
 
     /// Returns the value of `key` without recording a use or a hit.
     #[inline]
     #[must_use]
-    pub fn peek<Q>(&self, key: &Q) -> Option<&V>
-    where
-        Q: Hash + Equivalent<K> + ?Sized,
-    {
-        self.peek_hashed(self.hash_of(key), key)
+    pub fn peek<Q: Query<K>>(&self, key: Q) -> Option<&V> {
+        let slot = self.find(&key)?;
+        Some(&self.entries.entry(slot).value)
     }
 
     /// Returns a mutable reference to the value of `key`, after inserting the result of `make` if
@@ -284,8 +292,31 @@ where
     /// # Panics
     ///
     /// If the cache is full and the policy has no victim. Policies of this crate always have one.
-    pub fn get_or_insert_with(&mut self, key: K, make: impl FnOnce(&K) -> V) -> &mut V {
-        self.get_or_insert_with_hashed(self.hash_of(&key), key, make)
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut lengths: flowtable::BoundedCache<String, usize> =
+    ///     flowtable::BoundedCache::new(100)?;
+    /// for _ in 0..2 {
+    ///     assert_eq!(*lengths.get_or_insert_with("name", |name| name.len()), 4);
+    /// }
+    /// assert_eq!(lengths.statistics().hit_ratio(), Some(0.5));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    pub fn get_or_insert_with<Q>(&mut self, key: Q, make: impl FnOnce(&Q::Key) -> V) -> &mut V
+    where
+        Q: Query<K, Key: ToOwned<Owned = K>>,
+    {
+        let hash = fold(key.hash_with(&self.hasher));
+        let found = self.entries.find(hash, |stored| key.key().equivalent(stored));
+        self.statistics.count_lookup(found.is_some());
+        if let Some(slot) = found {
+            return self.record_use(slot);
+        }
+        let value = make(key.key());
+        let slot = self.insert_new(hash, key.key().to_owned(), value).0;
+        &mut self.entries.entry_mut(slot.expect("the policy of a full cache has no victim")).value
     }
 
     /// Inserts or replaces the value of `key`. A new entry may evict the victim of the policy.
@@ -293,24 +324,29 @@ where
     /// If the cache is full and the policy has no victim, `evicted` is the new entry. Policies of
     /// this crate always have a victim.
     pub fn insert(&mut self, key: K, value: V) -> Inserted<K, V> {
-        self.insert_hashed(self.hash_of(&key), key, value)
+        let hash = fold(self.hash_of(&key));
+        if let Some(slot) = self.entries.find(hash, |stored| key == *stored) {
+            let previous = Some(mem::replace(self.record_use(slot), value));
+            return Inserted { previous, evicted: None };
+        }
+        self.insert_new(hash, key, value).1
     }
 
     /// Removes `key` and returns its value.
-    pub fn remove<Q>(&mut self, key: &Q) -> Option<V>
-    where
-        Q: Hash + Equivalent<K> + ?Sized,
-    {
-        self.remove_hashed(self.hash_of(key), key)
+    pub fn remove<Q: Query<K>>(&mut self, key: Q) -> Option<V> {
+        let slot = self.find(&key)?;
+        Some(self.remove_at(slot).1)
     }
 
-    /// Calls `each` with the index of each key in `keys` and a mutable reference to its value, in
-    /// order. Cache misses overlap.
+    /// Calls `each` with the index of each key and a mutable reference to its value, in the order
+    /// of the keys. Cache misses overlap.
+    ///
+    /// The iterator is cloned: it should be cheap, as over a slice.
     ///
     /// # Example
     ///
     /// ```
-    /// use flowtable::BoundedCache;
+    /// use flowtable::{BoundedCache, Prehashed};
     ///
     /// let mut bytes: BoundedCache<u16, u64> = BoundedCache::new(100)?;
     /// _ = bytes.insert(443, 0);
@@ -320,17 +356,34 @@ where
     ///     None => unknown.push(packet),
     /// });
     /// assert_eq!((bytes.peek(&443), unknown), (Some(&200), vec![1]));
+    ///
+    /// let hashed = [443, 443].map(|key| Prehashed { hash: bytes.hash_of(&key), key });
+    /// bytes.get_batch_mut(&hashed, |_, flow| *flow.unwrap() += 100);
+    /// assert_eq!(bytes.peek(&443), Some(&400));
     /// # Ok::<(), flowtable::cache::CacheError>(())
     /// ```
-    pub fn get_batch_mut<Q>(&mut self, keys: &[Q], mut each: impl FnMut(usize, Option<&mut V>))
+    pub fn get_batch_mut<I>(&mut self, keys: I, mut each: impl FnMut(usize, Option<&mut V>))
     where
-        Q: Hash + Equivalent<K>,
+        I: IntoIterator<Item: Query<K>, IntoIter: Clone>,
     {
-        for (burst, keys) in keys.chunks(BURST).enumerate() {
-            let mut hashes = [0; BURST];
-            hashes.iter_mut().zip(keys).for_each(|(hash, key)| *hash = self.hash_of(key));
-            let each = |index, value: Option<&mut V>| each(burst * BURST + index, value);
-            self.get_batch_mut_hashed(&hashes[..keys.len()], keys, each);
+        let mut keys = keys.into_iter();
+        let mut first = 0;
+        loop {
+            let (mut hashes, mut count) = ([0; BURST], 0);
+            for (hash, key) in hashes.iter_mut().zip(keys.clone()) {
+                *hash = fold(key.hash_with(&self.hasher));
+                count += 1;
+            }
+            self.prefetch(&hashes[..count]);
+            let found = self.entries.find_burst(&hashes[..count], &mut keys);
+            for (index, slot) in found[..count].iter().enumerate() {
+                self.statistics.count_lookup(slot.is_some());
+                each(first + index, slot.map(|slot| self.record_use(slot)));
+            }
+            if count < BURST {
+                return;
+            }
+            first += BURST;
         }
     }
 }
@@ -419,89 +472,6 @@ impl<K, V, P: Eviction, S, A: Allocator + Clone> BoundedCache<K, V, P, S, A> {
             victim => victim,
         }
     }
-}
-
-impl<K: Eq, V, P: Eviction, S, A: Allocator + Clone> BoundedCache<K, V, P, S, A> {
-    /// Returns the value of `key`, given its hash, which must always be the same for equal keys.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// let mut cache: flowtable::BoundedCache<&str, u32> = flowtable::BoundedCache::new(100)?;
-    /// let hash = 0x51cc_c178; // from the network card, as all hashes of this cache
-    /// _ = cache.insert_hashed(hash, "flow", 1);
-    /// *cache.get_mut_hashed(hash, "flow").unwrap() += 1;
-    /// *cache.get_or_insert_with_hashed(hash, "flow", |_| unreachable!("it exists")) += 1;
-    /// cache.get_batch_mut_hashed(&[hash; 2], &["flow"; 2], |_, value| *value.unwrap() += 1);
-    /// assert_eq!(cache.get_hashed(hash, "flow"), Some(&5));
-    /// assert_eq!(cache.peek_hashed(hash, "flow"), Some(&5));
-    /// assert_eq!(cache.remove_hashed(hash, "flow"), Some(5));
-    /// # Ok::<(), flowtable::cache::CacheError>(())
-    /// ```
-    #[inline(always)]
-    pub fn get_hashed<Q>(&mut self, hash: u64, key: &Q) -> Option<&V>
-    where
-        Q: Equivalent<K> + ?Sized,
-    {
-        self.get_mut_hashed(hash, key).map(|value| &*value)
-    }
-
-    /// Returns a mutable reference to the value of `key`, given its hash.
-    #[inline(always)]
-    pub fn get_mut_hashed<Q>(&mut self, hash: u64, key: &Q) -> Option<&mut V>
-    where
-        Q: Equivalent<K> + ?Sized,
-    {
-        let used = self.entries.use_entry(fold(hash), |stored| key.equivalent(stored));
-        self.statistics.count_lookup(used.is_some());
-        let (slot, value) = used?;
-        self.policy.touch(slot);
-        Some(value)
-    }
-
-    /// Returns the value of `key`, given its hash, without recording a use or a hit.
-    #[inline]
-    #[must_use]
-    pub fn peek_hashed<Q>(&self, hash: u64, key: &Q) -> Option<&V>
-    where
-        Q: Equivalent<K> + ?Sized,
-    {
-        let slot = self.entries.find(fold(hash), |stored| key.equivalent(stored))?;
-        Some(&self.entries.entry(slot).value)
-    }
-
-    /// Inserts or replaces the value of `key`, given its hash. See [`insert`](Self::insert).
-    pub fn insert_hashed(&mut self, hash: u64, key: K, value: V) -> Inserted<K, V> {
-        let found = self.entries.find(fold(hash), |stored| key == *stored);
-        if let Some(slot) = found {
-            let previous = Some(mem::replace(self.record_use(slot), value));
-            return Inserted { previous, evicted: None };
-        }
-        self.insert_new(fold(hash), key, value).1
-    }
-
-    /// Returns a mutable reference to the value of `key`, given its hash, after inserting the
-    /// result of `make` if the key is absent. See [`get_or_insert_with`](Self::get_or_insert_with).
-    ///
-    /// # Panics
-    ///
-    /// If the cache is full and the policy has no victim. Policies of this crate always have one.
-    pub fn get_or_insert_with_hashed(
-        &mut self,
-        hash: u64,
-        key: K,
-        make: impl FnOnce(&K) -> V,
-    ) -> &mut V {
-        let hash = fold(hash);
-        let found = self.entries.find(hash, |stored| key == *stored);
-        self.statistics.count_lookup(found.is_some());
-        if let Some(slot) = found {
-            return self.record_use(slot);
-        }
-        let value = make(&key);
-        let slot = self.insert_new(hash, key, value).0;
-        &mut self.entries.entry_mut(slot.expect("the policy of a full cache has no victim")).value
-    }
 
     /// Inserts an entry, whose key must be absent. Returns its slot, unless the cache is full and
     /// the policy has no victim.
@@ -526,64 +496,31 @@ impl<K: Eq, V, P: Eviction, S, A: Allocator + Clone> BoundedCache<K, V, P, S, A>
         }
     }
 
-    /// Removes `key`, given its hash, and returns its value.
-    pub fn remove_hashed<Q>(&mut self, hash: u64, key: &Q) -> Option<V>
-    where
-        Q: Equivalent<K> + ?Sized,
-    {
-        let slot = self.entries.find(fold(hash), |stored| key.equivalent(stored))?;
-        Some(self.remove_at(slot).1)
-    }
-
-    /// Calls `each` with the index of each key in `keys` and a mutable reference to its value, in
-    /// order, given the hashes. Cache misses overlap.
-    ///
-    /// # Panics
-    ///
-    /// If `hashes` and `keys` differ in length.
-    pub fn get_batch_mut_hashed<Q>(
-        &mut self,
-        hashes: &[u64],
-        keys: &[Q],
-        mut each: impl FnMut(usize, Option<&mut V>),
-    ) where
-        Q: Equivalent<K>,
-    {
-        assert_eq!(keys.len(), hashes.len(), "one hash for each key");
-        for (burst, (hashes, keys)) in hashes.chunks(BURST).zip(keys.chunks(BURST)).enumerate() {
-            self.prefetch(hashes);
-            let found = self.entries.find_burst(hashes, keys);
-            for (index, slot) in found[..keys.len()].iter().enumerate() {
-                self.statistics.count_lookup(slot.is_some());
-                each(burst * BURST + index, slot.map(|slot| self.record_use(slot)));
-            }
-        }
-    }
-
     /// Prefetches the lines of the index, then the entries that they lead to.
     #[inline]
-    fn prefetch(&self, hashes: &[u64]) {
+    fn prefetch(&self, hashes: &[u32]) {
         if self.capacity().saturating_mul(size_of::<(K, V)>()) <= SMALL {
             return;
         }
-        hashes.iter().for_each(|&hash| self.entries.prefetch_line(fold(hash)));
-        hashes.iter().for_each(|&hash| self.entries.prefetch_entry(fold(hash)));
+        hashes.iter().for_each(|&hash| self.entries.prefetch_line(hash));
+        hashes.iter().for_each(|&hash| self.entries.prefetch_entry(hash));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hash::IdHasher;
 
     /// A unit test, as it needs hashes with one home in the index.
     #[test]
     #[cfg_attr(miri, ignore = "no unsafe code, and long")]
     fn hashes_with_one_home_fill_a_segment_and_then_evict_each_other() {
-        let mut cache = BoundedCache::new(2000).unwrap();
+        let mut cache = BoundedCache::with_parts(2000, SecondChance::new(), IdHasher).unwrap();
         // The first of 256 lines.
         for hash in (0..).filter(|hash| fold(*hash) & 0xff_0000 == 0).take(1500) {
-            _ = cache.insert_hashed(hash, hash, ());
-            assert_eq!(cache.peek_hashed(hash, &hash), Some(&()));
+            _ = cache.insert(hash, ());
+            assert_eq!(cache.peek(&hash), Some(&()));
         }
         cache.validate().unwrap();
         // 64 lines of 12 slots, and one entry more.

@@ -1,14 +1,17 @@
 //! A filter for duplicate calls of remote procedures.
 
+use alloc::borrow::ToOwned;
 use core::hash::{BuildHasher, Hash};
 use core::time::Duration;
+
+use equivalent::Equivalent;
 
 use super::CacheError;
 use super::bounded::BoundedCache;
 use crate::clock::Clock;
 use crate::eviction::Lru;
-use crate::hash::DefaultHashBuilder;
 use crate::hash::source_index::SourceIndex;
+use crate::hash::{DefaultHashBuilder, Query};
 use crate::invariant::InvariantError;
 use crate::table::lines::fold;
 use crate::timestamp::{Timestamp, nanos};
@@ -64,7 +67,7 @@ pub enum CallVerdict {
 ///
 /// let mut filter = DuplicateFilter::new(1000, Duration::from_secs(60))?;
 /// let mut call = |sequence, seconds| {
-///     filter.accept("a process", sequence, Timestamp::from_secs(seconds))
+///     filter.accept(&"a process", sequence, Timestamp::from_secs(seconds))
 /// };
 /// assert_eq!([call(1, 0), call(2, 1), call(1, 2), call(2, 2)], {
 ///     use CallVerdict::{Accept, Duplicate};
@@ -122,7 +125,7 @@ impl<K, S> DuplicateFilter<K, S> {
     /// let hasher = DefaultHashBuilder::with_seeds([3, 1, 4, 1]);
     /// let mut filter = DuplicateFilter::with_hasher(1000, Duration::from_secs(60), hasher)?;
     /// for sender in 0..10 {
-    ///     _ = filter.accept(sender, 1, Timestamp::from_secs(sender));
+    ///     _ = filter.accept(&sender, 1, Timestamp::from_secs(sender));
     /// }
     /// // No packets arrive for a while. Four senders have expired.
     /// let now = Timestamp::from_secs(3) + filter.lifetime();
@@ -177,9 +180,9 @@ impl<K, S> DuplicateFilter<K, S> {
     /// use std::time::Duration;
     ///
     /// let mut filter = DuplicateFilter::new(1000, Duration::from_secs(60))?;
-    /// _ = filter.accept("a process", 1, Timestamp::from_secs(3600));
+    /// _ = filter.accept(&"a process", 1, Timestamp::from_secs(3600));
     /// filter.set_clock(Timestamp::ZERO);
-    /// let mut call = |seconds| filter.accept("a process", 1, Timestamp::from_secs(seconds));
+    /// let mut call = |seconds| filter.accept(&"a process", 1, Timestamp::from_secs(seconds));
     /// assert_eq!([call(59), call(60)], [CallVerdict::Duplicate, CallVerdict::Accept]);
     /// # Ok::<(), flowtable::cache::CacheError>(())
     /// ```
@@ -219,7 +222,7 @@ impl<K, S> DuplicateFilter<K, S> {
     /// use std::time::Duration;
     ///
     /// let mut filter = DuplicateFilter::new(10, Duration::from_secs(60))?;
-    /// _ = filter.accept("a process", 1, Timestamp::ZERO);
+    /// _ = filter.accept(&"a process", 1, Timestamp::ZERO);
     /// assert_eq!(filter.validate(), Ok(()));
     /// # Ok::<(), flowtable::cache::CacheError>(())
     /// ```
@@ -235,13 +238,14 @@ impl<K: Eq + Hash, S: BuildHasher> DuplicateFilter<K, S> {
     /// The sequence numbers of a sender increase and do not wrap around. A `now` before the time of
     /// an earlier call counts as the latest time so far; but the second `now` that is earlier by
     /// more than a lifetime sets the clock back, as does [`set_clock`](Self::set_clock).
-    pub fn accept(&mut self, sender: K, sequence: u64, now: Timestamp) -> CallVerdict {
-        let hash = fold(self.senders.hash_of(&sender));
-        self.accept_hashed(hash, sender, sequence, now)
+    pub fn accept<Q>(&mut self, sender: Q, sequence: u64, now: Timestamp) -> CallVerdict
+    where
+        Q: Query<K, Key: ToOwned<Owned = K>>,
+    {
+        let hash = fold(sender.hash_with(self.senders.hasher()));
+        self.accept_by(hash, sender.key(), sequence, now)
     }
-}
 
-impl<K: Eq, S> DuplicateFilter<K, S> {
     /// Returns the verdict on a packet that carries a constant random index of its sender, as in
     /// section 3 of Chandranmenon and Varghese: no hash is computed. See
     /// [`accept`](Self::accept).
@@ -261,35 +265,37 @@ impl<K: Eq, S> DuplicateFilter<K, S> {
     /// let mut filter = DuplicateFilter::new(1000, Duration::from_secs(60))?;
     /// let index = SourceIndex::new(0x2a51);
     /// let mut call = |sequence| {
-    ///     filter.accept_indexed(index, "a process", sequence, Timestamp::ZERO)
+    ///     filter.accept_indexed(index, &"a process", sequence, Timestamp::ZERO)
     /// };
     /// assert_eq!([call(1), call(1)], [CallVerdict::Accept, CallVerdict::Duplicate]);
     /// # Ok::<(), flowtable::cache::CacheError>(())
     /// ```
-    pub fn accept_indexed(
+    pub fn accept_indexed<Q>(
         &mut self,
         index: SourceIndex,
-        sender: K,
+        sender: &Q,
         sequence: u64,
         now: Timestamp,
-    ) -> CallVerdict {
-        self.accept_hashed(fold(index.get().into()), sender, sequence, now)
+    ) -> CallVerdict
+    where
+        Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
+    {
+        self.accept_by(fold(index.get().into()), sender, sequence, now)
     }
 
-    fn accept_hashed(
-        &mut self,
-        hash: u32,
-        sender: K,
-        sequence: u64,
-        now: Timestamp,
-    ) -> CallVerdict {
+    fn accept_by<Q>(&mut self, hash: u32, sender: &Q, sequence: u64, now: Timestamp) -> CallVerdict
+    where
+        Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
+    {
         self.clean(now, EXPIRED_PER_PACKET);
         let accepted = self.clock.now();
-        let Some(slot) = self.senders.entries().find(hash, |stored| sender == *stored) else {
+        let is_it = |stored: &K| sender.equivalent(stored);
+        let Some(slot) = self.senders.entries().find(hash, is_it) else {
             if self.len() >= self.capacity() {
                 return CallVerdict::Full;
             }
-            let (slot, _) = self.senders.insert_new(hash, sender, LastCall { sequence, accepted });
+            let last = LastCall { sequence, accepted };
+            let (slot, _) = self.senders.insert_new(hash, sender.to_owned(), last);
             return if slot.is_some() { CallVerdict::Accept } else { CallVerdict::Full };
         };
         let last = self.senders.entries().entry(slot).value;

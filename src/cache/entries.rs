@@ -24,11 +24,12 @@ use equivalent::Equivalent;
 
 use super::CacheError;
 use crate::eviction::EntryStats;
+use crate::hash::Query;
 use crate::invariant::{InvariantError, ensure};
 use crate::memory::{Allocator, LineAligned};
 use crate::raw::prefetch::BURST;
 use crate::raw::slab::{Contiguous, Slab, Slot};
-use crate::table::lines::{FixedLines, fold};
+use crate::table::lines::FixedLines;
 use crate::timestamp::Timestamp;
 
 /// The maximum capacity of a cache: all slots that eviction policies support.
@@ -146,14 +147,14 @@ impl<K, V, A: Allocator + Clone> Entries<K, V, A> {
     /// Returns the slots of up to [`BURST`] entries. Their uses are recorded after this: a store to
     /// an entry that is still looked up would delay the loads of the next lookups.
     #[inline(always)]
-    pub(super) fn find_burst<Q: Equivalent<K>>(
+    pub(super) fn find_burst<Q: Query<K>>(
         &self,
-        hashes: &[u64],
-        keys: &[Q],
+        hashes: &[u32],
+        keys: &mut impl Iterator<Item = Q>,
     ) -> [Option<u32>; BURST] {
         let mut found = [None; BURST];
         for ((found, &hash), key) in found.iter_mut().zip(hashes).zip(keys) {
-            *found = self.find_likely(fold(hash), |stored| key.equivalent(stored));
+            *found = self.find_likely(hash, |stored| key.key().equivalent(stored));
         }
         found
     }

@@ -108,7 +108,7 @@ impl Statistics {
     /// ```
     /// let mut cache: flowtable::BoundedCache<&str, u32> = flowtable::BoundedCache::new(100)?;
     /// for _ in 0..4 {
-    ///     cache.get_or_insert_with("a", |_| 1);
+    ///     cache.get_or_insert_with(&"a", |_| 1);
     /// }
     /// assert_eq!(cache.statistics().hit_ratio(), Some(0.75));
     /// # Ok::<(), flowtable::cache::CacheError>(())

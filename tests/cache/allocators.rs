@@ -3,7 +3,7 @@
 use flowtable::cache::{CacheError, Replacement};
 use flowtable::eviction::SecondChance;
 use flowtable::{BoundedCache, SourceHashCache};
-use model::caches::bounded::{AccessBy, CheckedChains};
+use model::caches::bounded::CheckedChains;
 use model::caches::sets::CheckedSets;
 use model::caches::{Lockstep, Name, Step, run};
 use model::hashers::{Weak, mix};
@@ -60,8 +60,8 @@ fn caches_whose_requests_fail_are_caches() {
         let cases = [(1, Weak::Mixed), (30, Weak::Mixed), (most, Weak::Constant)];
         for (capacity, hasher) in cases.into_iter().skip(if cfg!(miri) { 2 } else { 0 }) {
             let memory = Limited::failing_each(period);
-            let (policy, access) = (SecondChance::new(), AccessBy::Either);
-            let chained = CheckedChains::new_in(capacity, policy, hasher, access, &memory);
+            let policy = SecondChance::new();
+            let chained = CheckedChains::new_in(capacity, policy, hasher, &memory);
             match chained {
                 Ok(inner) => {
                     memory.fail_each(0);

@@ -4,7 +4,7 @@ mod dropping;
 mod duplicates;
 
 use core::cell::Cell;
-use core::hash::BuildHasherDefault;
+use core::hash::{BuildHasherDefault, Hash, Hasher};
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -16,10 +16,11 @@ use flowtable::cache::{
 use flowtable::eviction::{
     ByClass, EntryStats, Eviction, Lru, Passive, PassiveGc, Random, SecondChance,
 };
+use flowtable::hash::IdHasher;
 use flowtable::hash::source_index::SourceIndex;
 #[cfg(feature = "papers")]
 use flowtable::papers::hash::{Crc8Pair, Crc16, Crc32, Fletcher16, XorFold8, XorFold16};
-use flowtable::{BoundedCache, DefaultHashBuilder, SourceHashCache, Timestamp};
+use flowtable::{BoundedCache, SourceHashCache, Timestamp, write_to};
 use model::alloc;
 use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
 use model::hashers::{Weak, mix};
@@ -96,23 +97,6 @@ fn impossible_sizes_are_errors() {
     let filter = |capacity| DuplicateFilter::<u32>::new(capacity, Duration::ZERO).err();
     assert_eq!(filter(0), Some(CacheError::NoCapacity));
     assert_eq!(filter(1 << 30), Some(CacheError::TooLarge));
-}
-
-#[test]
-fn batches_of_unequal_lengths_panic() {
-    fn panics(act: impl FnOnce()) -> bool {
-        catch_unwind(AssertUnwindSafe(act)).is_err()
-    }
-    let mut sets = SourceHashCache::<u32, u32, 2>::new(4).unwrap();
-    let one = [SourceIndex::ABSENT];
-    assert!(panics(|| sets.get_batch(&one, &[1, 2], &mut [None, None])));
-    assert!(panics(|| sets.get_batch(&one, &[1], &mut [])));
-    assert!(panics(|| sets.peek_batch(&one, &[1, 2], &mut [None, None])));
-    assert!(panics(|| sets.peek_batch(&one, &[1], &mut [])));
-    assert!(panics(|| sets.get_batch_mut(&one, &[1, 2], |_, _| ())));
-    let mut chains = BoundedCache::<u32, u32>::new(4).unwrap();
-    assert!(panics(|| chains.get_batch_mut_hashed(&[1], &[1, 2], |_, _| ())));
-    assert_eq!((sets.statistics(), chains.statistics()), Default::default());
 }
 
 // Threads.
@@ -240,17 +224,32 @@ fn entries_with_equal_indices_fill_the_ways_of_a_set() {
     assert_eq!(cache.capacity(), 128);
 }
 
+/// A key of which a part is the hash.
+#[derive(Debug, PartialEq, Eq)]
+struct Alike {
+    hash: u64,
+    number: u64,
+}
+
+impl Hash for Alike {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.hash.hash(state);
+    }
+}
+
 #[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
 fn a_flood_with_one_hash_evicts_its_own_entries_only() {
-    let hasher = DefaultHashBuilder::with_seed(1);
-    let mut cache = BoundedCache::with_parts(100, SecondChance::new(), hasher).unwrap();
-    (0..60).for_each(|key| _ = cache.insert_hashed(mix(key), key, key));
-    for attack in 1000..2000_u64 {
-        let evicted = cache.insert_hashed(127, attack, 0).evicted;
-        assert_eq!(evicted, attack.checked_sub(8).filter(|it| *it >= 1000).map(|it| (it, 0)));
+    let mut cache = BoundedCache::with_parts(100, SecondChance::new(), IdHasher).unwrap();
+    let key = |number| Alike { hash: mix(number), number };
+    (0..60).for_each(|number| _ = cache.insert(key(number), number));
+    let attack = |number| Alike { hash: 127, number };
+    for number in 1000..2000_u64 {
+        let evicted = cache.insert(attack(number), 0).evicted;
+        let eighth_before = number.checked_sub(8).filter(|it| *it >= 1000);
+        assert_eq!(evicted, eighth_before.map(|number| (attack(number), 0)));
     }
-    assert!((0..60).all(|key| cache.peek_hashed(mix(key), &key) == Some(&key)));
+    assert!((0..60).all(|number| cache.peek(&key(number)) == Some(&number)));
     assert_eq!(cache.len(), 68);
 }
 
@@ -295,17 +294,17 @@ impl Eviction for NoVictim {
 fn a_full_cache_without_a_victim_refuses_new_entries() {
     let mut cache = BoundedCache::with_parts(2, NoVictim, Weak::Mixed).unwrap();
     _ = cache.insert('a', 1);
-    _ = cache.get_or_insert_with('b', |_| 2);
+    _ = cache.get_or_insert_with(&'b', |_| 2);
     let before = cache.statistics();
     assert_eq!(cache.insert('c', 3), Inserted { previous: None, evicted: Some(('c', 3)) });
     assert_eq!((cache.len(), cache.statistics()), (2, before));
     assert_eq!(cache.insert('a', 4), Inserted { previous: Some(1), evicted: None });
-    let panicked = catch_unwind(AssertUnwindSafe(|| *cache.get_or_insert_with('d', |_| 5)));
+    let panicked = catch_unwind(AssertUnwindSafe(|| *cache.get_or_insert_with(&'d', |_| 5)));
     assert!(panicked.is_err());
     cache.validate().unwrap();
     assert_eq!((cache.peek(&'a'), cache.peek(&'b'), cache.peek(&'d')), (Some(&4), Some(&2), None));
     assert_eq!(cache.remove(&'a'), Some(4));
-    assert_eq!(*cache.get_or_insert_with('d', |_| 5), 5);
+    assert_eq!(*cache.get_or_insert_with(&'d', |_| 5), 5);
 }
 
 // Memory.
@@ -322,8 +321,8 @@ fn check_sets_allocate_once<const WAYS: usize>(replacement: Replacement) {
             _ = cache.insert(index(key), key, [key; 3]);
             _ = cache.get_or_insert_with(index(key + 9), key + 9, |key| [*key; 3]);
             _ = cache.remove(index(key / 2), &(key / 2));
-            cache.get_batch(&indices, &keys, &mut [None; 40]);
-            cache.get_batch_mut(&indices, &keys, |_, _| ());
+            cache.get_batch(indices.into_iter().zip(&keys), |_, _| ());
+            cache.get_batch_mut(indices.into_iter().zip(&keys), |_, _| ());
             match key % 1000 {
                 500 => cache.retain(|key, _| key % 2 == 0),
                 999 => cache.clear(),
@@ -509,7 +508,7 @@ fn sets_with_equal_entries_are_equal() {
 fn one_wrong_time_does_not_fill_the_filter() {
     let lifetime = Duration::from_secs(10);
     let mut filter: DuplicateFilter<u64> = DuplicateFilter::new(100, lifetime).unwrap();
-    let mut accept = |sender, seconds| filter.accept(sender, 1, Timestamp::from_secs(seconds));
+    let mut accept = |sender, seconds| filter.accept(&sender, 1, Timestamp::from_secs(seconds));
     assert_eq!(accept(999_999, 4_294_967_295), CallVerdict::Accept);
     for sender in 0..1200 {
         let now = 1_700_000_000 + 3600 * (sender / 50);

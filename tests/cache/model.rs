@@ -8,7 +8,7 @@ use flowtable::eviction::{
     ByClass, EntryStats, Eviction, Lru, Passive, PassiveGc, Random, SecondChance,
 };
 use flowtable::{DefaultHashBuilder, Timestamp};
-use model::caches::bounded::{AccessBy, CheckedChains};
+use model::caches::bounded::CheckedChains;
 use model::caches::chains::CheckedChainedCache;
 use model::caches::filter::CheckedFilter;
 use model::caches::sets::CheckedSets;
@@ -142,10 +142,6 @@ impl Eviction for Reluctant {
     }
 }
 
-fn access() -> impl Strategy<Value = AccessBy> {
-    select(&[AccessBy::Key, AccessBy::Either, AccessBy::Index])
-}
-
 /// A script like those of the property tests, but drawn quickly and equal in each run.
 fn script(seed: u64, indices: Indices) -> Vec<Step> {
     let step = |number: u64| {
@@ -187,7 +183,7 @@ fn long_scripts_match_the_model() {
         run(CheckedSets::<u32, Box<u32>, 3>::new(12, oldest), &script);
         run(CheckedSets::<Wide, [u64; 12], 4>::new(8, lru), &script);
         run(CheckedSets::<Box<u32>, (), 8>::new(16, second_chance), &script);
-        let pair = CheckedChains::new(12, SecondChance::new(), Weak::Mixed, AccessBy::Either);
+        let pair = CheckedChains::new(12, SecondChance::new(), Weak::Mixed);
         run::<CheckedChains<Box<u32>, Box<u32>, _, _>>(pair, &script);
     }
 }
@@ -227,24 +223,24 @@ proptest! {
     #[test]
     #[cfg_attr(miri, ignore = "it takes minutes")]
     fn chains_match_the_model_with_each_policy(
-        capacity in 1..30_usize, hasher in select(&Weak::ALL), access in access(), steps in steps(),
+        capacity in 1..30_usize, hasher in select(&Weak::ALL), steps in steps(),
     ) {
         type Chains<P> = CheckedChains<u32, u32, P, Weak>;
-        run(Chains::new(capacity, Lru::new(), hasher, access), &steps);
-        run(Chains::new(capacity, SecondChance::new(), hasher, access), &steps);
-        run(Chains::new(capacity, ByClass::new(), hasher, access), &steps);
-        run(Chains::new(capacity, Random::with_seed(5), hasher, access), &steps);
+        run(Chains::new(capacity, Lru::new(), hasher), &steps);
+        run(Chains::new(capacity, SecondChance::new(), hasher), &steps);
+        run(Chains::new(capacity, ByClass::new(), hasher), &steps);
+        run(Chains::new(capacity, Random::with_seed(5), hasher), &steps);
         let passive = Passive::new(PassiveGc::new(6, 3).expect("neither is zero"));
-        run(Chains::new(capacity, passive, hasher, access), &steps);
+        run(Chains::new(capacity, passive, hasher), &steps);
     }
 
     #[test]
     #[cfg_attr(miri, ignore = "it takes minutes")]
     fn chains_match_the_model_with_foreign_policies(
-        capacity in 1..30_usize, access in access(), has_victims: bool, steps in steps(),
+        capacity in 1..30_usize, has_victims: bool, steps in steps(),
     ) {
         let (policy, hasher) = (Reluctant::new(has_victims), DefaultHashBuilder::with_seed(1));
-        let pair = CheckedChains::<Box<u32>, Box<u32>, _, _>::new(capacity, policy, hasher, access);
+        let pair = CheckedChains::<Box<u32>, Box<u32>, _, _>::new(capacity, policy, hasher);
         run(pair.with_refusals(), &steps);
     }
 

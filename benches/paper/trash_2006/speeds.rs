@@ -4,7 +4,7 @@ use std::error::Error;
 
 use flowtable::cache::Chains;
 use flowtable::eviction::{PassiveGc, SecondChance};
-use flowtable::{BoundedCache, DefaultHashBuilder};
+use flowtable::{BoundedCache, DefaultHashBuilder, Prehashed};
 use model::papers::trash_2006::traffic::{Packet, PaperKey, Rings, new_flow, src_dst, trash};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -33,15 +33,15 @@ impl Cache for Ours {
     }
 
     fn touch(&mut self, (hash, key): &(u64, PaperKey), now: Tick) -> bool {
-        self.0.get_mut_hashed(*hash, key).map(|last_use| *last_use = now).is_some()
+        self.0.get_mut(Prehashed { hash: *hash, key }).map(|last_use| *last_use = now).is_some()
     }
 
     fn admit(&mut self, (hash, key): (u64, PaperKey), now: Tick) {
-        _ = self.0.insert_hashed(hash, key, now);
+        self.0.get_or_insert_with(Prehashed { hash, key: &key }, |_| now);
     }
 
     fn end(&mut self, (hash, key): &(u64, PaperKey)) {
-        self.0.remove_hashed(*hash, key);
+        self.0.remove(Prehashed { hash: *hash, key });
     }
 
     fn state(&self) -> State {

@@ -56,7 +56,7 @@ struct Hashed(DuplicateFilter<Name>);
 impl Filter for Hashed {
     fn run(&mut self, calls: &[Call]) -> Timed {
         timed(calls, |Call { packet, sequence, at }| {
-            self.0.accept(packet.name, *sequence, *at) == CallVerdict::Accept
+            self.0.accept(&packet.name, *sequence, *at) == CallVerdict::Accept
         })
     }
 }
@@ -67,7 +67,7 @@ struct Indexed(DuplicateFilter<Name>);
 impl Filter for Indexed {
     fn run(&mut self, calls: &[Call]) -> Timed {
         timed(calls, |Call { packet, sequence, at }| {
-            let verdict = self.0.accept_indexed(packet.index, packet.name, *sequence, *at);
+            let verdict = self.0.accept_indexed(packet.index, &packet.name, *sequence, *at);
             verdict == CallVerdict::Accept
         })
     }

@@ -10,29 +10,7 @@ use hashbrown::{HashMap, HashTable};
 use super::packets::{Name, Packet};
 use super::subject::Cache;
 
-/// The sizes of bursts. Each has copies of its own size, as arrays are initialised.
-const SMALL: usize = 32;
-const LARGE: usize = 256;
-
-const UNNAMED: Name = Name { src: 0, dst: 0, sport: 0, dport: 0 };
-
 pub(crate) struct Sets<const WAYS: usize>(pub(crate) SourceHashCache<Name, u32, WAYS>);
-
-impl<const WAYS: usize> Sets<WAYS> {
-    /// Looks up at most `N` packets.
-    #[inline]
-    fn burst_of<const N: usize>(&mut self, packets: &[Packet]) -> u64 {
-        // A driver has the two fields in columns, or copies them like this.
-        let (mut indices, mut names) = ([SourceIndex::ABSENT; N], [UNNAMED; N]);
-        for ((index, name), packet) in indices.iter_mut().zip(&mut names).zip(packets) {
-            (*index, *name) = (packet.index, packet.name);
-        }
-        let mut found = [None; N];
-        let found = &mut found[..packets.len()];
-        self.0.get_batch(&indices[..packets.len()], &names[..packets.len()], found);
-        found.iter().flatten().map(|value| u64::from(**value)).sum()
-    }
-}
 
 impl<const WAYS: usize> Cache for Sets<WAYS> {
     // The lookups of hashbrown are inlined, too.
@@ -46,10 +24,9 @@ impl<const WAYS: usize> Cache for Sets<WAYS> {
     }
     #[inline]
     fn burst(&mut self, packets: &[Packet]) -> u64 {
-        match packets.len() {
-            ..=SMALL => self.burst_of::<SMALL>(packets),
-            _ => self.burst_of::<LARGE>(packets),
-        }
+        let (keys, mut sum) = (packets.iter().map(|packet| (packet.index, &packet.name)), 0);
+        self.0.get_batch(keys, |_, value| sum += value.map_or(0, |value| u64::from(*value)));
+        sum
     }
     fn bytes(&self) -> Option<usize> {
         Some(self.0.allocation_size())
@@ -57,20 +34,6 @@ impl<const WAYS: usize> Cache for Sets<WAYS> {
 }
 
 pub(crate) struct Chained<S>(pub(crate) BoundedCache<Name, u32, SecondChance, S>);
-
-impl<S: BuildHasher> Chained<S> {
-    /// Looks up at most `N` packets.
-    #[inline]
-    fn burst_of<const N: usize>(&mut self, packets: &[Packet]) -> u64 {
-        let mut names = [UNNAMED; N];
-        names.iter_mut().zip(packets).for_each(|(name, packet)| *name = packet.name);
-        let mut sum = 0;
-        self.0.get_batch_mut(&names[..packets.len()], |_, value| {
-            sum += value.map_or(0, |value| u64::from(*value));
-        });
-        sum
-    }
-}
 
 impl<S: BuildHasher> Cache for Chained<S> {
     // The lookups of hashlink are inlined, too.
@@ -84,10 +47,9 @@ impl<S: BuildHasher> Cache for Chained<S> {
     }
     #[inline]
     fn burst(&mut self, packets: &[Packet]) -> u64 {
-        match packets.len() {
-            ..=SMALL => self.burst_of::<SMALL>(packets),
-            _ => self.burst_of::<LARGE>(packets),
-        }
+        let (names, mut sum) = (packets.iter().map(|packet| &packet.name), 0);
+        self.0.get_batch_mut(names, |_, value| sum += value.map_or(0, |value| u64::from(*value)));
+        sum
     }
     fn bytes(&self) -> Option<usize> {
         Some(self.0.allocation_size())

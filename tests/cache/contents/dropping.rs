@@ -98,8 +98,8 @@ fn work<const WAYS: usize>(cache: &mut Sets<WAYS>) {
     }
     let keys = [10, 11, 12].map(Counted::new);
     let indices = keys.each_ref().map(|key| index(key.number));
-    cache.get_batch(&indices, &keys, &mut [None, None, None]);
-    cache.get_batch_mut(&indices, &keys, |_, found| {
+    cache.get_batch(indices.into_iter().zip(&keys), |_, _| ());
+    cache.get_batch_mut(indices.into_iter().zip(&keys), |_, found| {
         if let Some(found) = found {
             *found = Counted::new(found.number);
         }
@@ -176,7 +176,7 @@ fn a_panic_of_a_closure_leaves_a_valid_cache() {
     let keys = [0, 1, 2, 3, 4, 5].map(Counted::new);
     let indices = keys.each_ref().map(|key| index(key.number));
     caught(|| {
-        cache.get_batch_mut(&indices, &keys, |number, _| {
+        cache.get_batch_mut(indices.into_iter().zip(&keys), |number, _| {
             if number == 4 {
                 panic_quietly();
             }
@@ -221,7 +221,7 @@ fn work_in_chains(cache: &mut Chains) {
     for key in 0..12 {
         drop(cache.insert(Counted::new(key), Counted::new(key)));
         let key = Counted::new(key / 2);
-        _ = cache.get_or_insert_with(key, |key| Counted::new(key.number));
+        _ = cache.get_or_insert_with(&key, |key| Counted::new(key.number));
     }
     let keys = [9, 10, 11].map(Counted::new);
     cache.get_batch_mut(&keys, |_, found| {
@@ -280,11 +280,12 @@ fn leave_by_each_operation<K: Clone + Eq, const WAYS: usize>(
     assert_eq!(**cache.get_or_insert_with(at(most), make(most), |_| Box::new(most)), most);
     let names = [most, most - 1, 0];
     let (indices, keys, mut found) = (names.map(at), names.map(make), [None; 3]);
-    cache.get_batch(&indices, &keys, &mut found);
+    let queries = indices.iter().copied().zip(&keys);
+    cache.get_batch(queries.clone(), write_to(&mut found));
     assert_eq!(found.map(|found| found.map(|value| **value)), [Some(most), Some(most - 1), None]);
-    cache.get_batch_mut(&indices, &keys, |_, found| found.into_iter().for_each(|it| **it += 1));
+    cache.get_batch_mut(queries.clone(), |_, found| found.into_iter().for_each(|it| **it += 1));
     let mut found = [None; 3];
-    cache.peek_batch(&indices, &keys, &mut found);
+    cache.peek_batch(queries, write_to(&mut found));
     assert_eq!(found[1].map(|value| **value), Some(most));
     assert_eq!(cache.remove(indices[1], &keys[1]), Some(Box::new(most)));
     let panics =

@@ -6,7 +6,7 @@ use super::*;
 fn a_call_above_the_last_sequence_number_is_accepted() {
     let mut filter = DuplicateFilter::new(2, Duration::from_secs(10)).unwrap();
     let mut accept =
-        |sender, sequence, seconds| filter.accept(sender, sequence, Timestamp::from_secs(seconds));
+        |sender, sequence, seconds| filter.accept(&sender, sequence, Timestamp::from_secs(seconds));
     assert_eq!(accept('a', 5, 0), CallVerdict::Accept);
     assert_eq!(
         [accept('a', 5, 1), accept('a', 4, 1), accept('a', 0, 1)],
@@ -69,7 +69,7 @@ fn each_call_is_executed_once() {
         }
     }
     for (now, sender, number, call) in arrivals {
-        let verdict = filter.accept(sender, number, Timestamp::from_nanos(now));
+        let verdict = filter.accept(&sender, number, Timestamp::from_nanos(now));
         assert_ne!(verdict, CallVerdict::Full);
         *executed.entry(call).or_default() += u32::from(verdict == CallVerdict::Accept);
     }
@@ -84,13 +84,14 @@ fn each_call_is_executed_once() {
 fn expired_senders_are_replaced() {
     let hasher = BuildHasherDefault::<std::hash::DefaultHasher>::new();
     let mut filter = DuplicateFilter::with_hasher(100, Duration::from_secs(1), hasher).unwrap();
-    let mut accept = |sender: u32, seconds| filter.accept(sender, 0, Timestamp::from_secs(seconds));
+    let mut accept =
+        |sender: u32, seconds| filter.accept(&sender, 0, Timestamp::from_secs(seconds));
     (0..100).for_each(|sender| assert_eq!(accept(sender, 0), CallVerdict::Accept));
     assert_eq!(accept(100, 0), CallVerdict::Full);
     (100..200).for_each(|sender| assert_eq!(accept(sender, 1), CallVerdict::Accept));
     assert_eq!(accept(200, 1), CallVerdict::Full);
     assert_eq!(filter.clean(Timestamp::from_secs(2), 30), 30);
-    assert_eq!(filter.accept(300, 0, Timestamp::ZERO), CallVerdict::Accept);
+    assert_eq!(filter.accept(&300, 0, Timestamp::ZERO), CallVerdict::Accept);
     assert_eq!(filter.len(), 70 - 2 + 1);
     filter.validate().unwrap();
 }
@@ -99,11 +100,11 @@ fn expired_senders_are_replaced() {
 #[test]
 fn a_retransmission_after_the_lifetime_is_accepted() {
     let mut filter = DuplicateFilter::new(10, Duration::from_secs(60)).unwrap();
-    let verdicts = [0, 20, 40, 59, 60].map(|at| filter.accept('a', 5, Timestamp::from_secs(at)));
+    let verdicts = [0, 20, 40, 59, 60].map(|at| filter.accept(&'a', 5, Timestamp::from_secs(at)));
     use CallVerdict::{Accept, Duplicate};
     assert_eq!(verdicts, [Accept, Duplicate, Duplicate, Duplicate, Accept]);
     let mut none = DuplicateFilter::new(10, Duration::ZERO).unwrap();
-    assert_eq!([(); 2].map(|()| none.accept('a', 5, Timestamp::ZERO)), [Accept; 2]);
+    assert_eq!([(); 2].map(|()| none.accept(&'a', 5, Timestamp::ZERO)), [Accept; 2]);
 }
 
 /// The index of a packet finds the sender's state, and decides nothing: with any indices, even one
@@ -118,8 +119,8 @@ fn an_index_from_the_packet_changes_no_verdict() {
             let (sender, sequence) = (mix(step) % 12, mix(step + 1_000_000) % 16);
             let index = SourceIndex::new((mix(sender) % indices) as u32);
             let now = Timestamp::from_nanos(step);
-            let expected = by_hash.accept(sender, sequence, now);
-            assert_eq!(by_index.accept_indexed(index, sender, sequence, now), expected);
+            let expected = by_hash.accept(&sender, sequence, now);
+            assert_eq!(by_index.accept_indexed(index, &sender, sequence, now), expected);
         }
         by_index.validate().unwrap();
         assert_eq!(by_index.len(), by_hash.len());

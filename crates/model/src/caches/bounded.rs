@@ -6,23 +6,12 @@ use core::hash::{BuildHasher, Hash};
 use flowtable::cache::{CacheError, Inserted, Statistics};
 use flowtable::eviction::{EntryStats, Eviction};
 use flowtable::memory::{Allocator, Global};
-use flowtable::{BoundedCache, Timestamp};
+use flowtable::{BoundedCache, Prehashed, Timestamp};
 
 use super::{Lockstep, Make, Name, Step};
 
 /// The documented maximum number of entries with one hash.
 const EQUAL_HASHES: usize = 8;
-
-/// The methods by which a cache is accessed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AccessBy {
-    /// By key.
-    Key,
-    /// By key, and by the hash that the cache returns for it, in turns.
-    Either,
-    /// By a hash from the index of a [`Name`], which is the key.
-    Index,
-}
 
 #[derive(Clone, Debug)]
 struct Entry<K, V> {
@@ -169,9 +158,8 @@ impl<K: Clone + PartialEq, V: Clone, P: Eviction> ChainsModel<K, V, P> {
 pub struct CheckedChains<K, V, P, S, A: Allocator + Clone = Global> {
     ours: BoundedCache<K, V, P, S, A>,
     model: ChainsModel<K, V, P>,
-    access: AccessBy,
-    /// Whether the next access is by hash.
-    by_hash: bool,
+    /// Whether the next access is with a hash.
+    is_hashed: bool,
     /// Whether the policy always has an entry to evict.
     always_one: bool,
 }
@@ -183,8 +171,8 @@ where
     P: Eviction + Clone,
     S: BuildHasher,
 {
-    pub fn new(capacity: usize, policy: P, hasher: S, access: AccessBy) -> Self {
-        Self::new_in(capacity, policy, hasher, access, Global).expect("the memory is available")
+    pub fn new(capacity: usize, policy: P, hasher: S) -> Self {
+        Self::new_in(capacity, policy, hasher, Global).expect("the memory is available")
     }
 }
 
@@ -197,16 +185,10 @@ where
     A: Allocator + Clone,
 {
     /// A cache in this memory, if there is enough.
-    pub fn new_in(
-        capacity: usize,
-        policy: P,
-        hasher: S,
-        access: AccessBy,
-        memory: A,
-    ) -> Result<Self, CacheError> {
+    pub fn new_in(capacity: usize, policy: P, hasher: S, memory: A) -> Result<Self, CacheError> {
         let model = ChainsModel::new(capacity, policy.clone());
         let ours = BoundedCache::with_parts_in(capacity, policy, hasher, memory)?;
-        Ok(Self { ours, model, access, by_hash: false, always_one: true })
+        Ok(Self { ours, model, is_hashed: false, always_one: true })
     }
 
     /// Bytes allocated by the cache and its policy.
@@ -219,63 +201,46 @@ where
         Self { always_one: false, ..self }
     }
 
-    /// The hash given to the cache, if any, the hash given to the model, and the key.
-    fn parts(&mut self, name: Name) -> (Option<u64>, u64, K) {
-        let (hash, key) = match self.access {
-            // Equal keys have equal hashes, up to eight keys the same one.
-            AccessBy::Index => (u64::from(name.index / 8), K::make(name.index)),
-            _ => {
-                let key = K::make(name.key);
-                (self.ours.hash_of(&key), key)
-            }
-        };
-        self.by_hash = !self.by_hash && self.access == AccessBy::Either;
-        let is_given = self.by_hash || self.access == AccessBy::Index;
-        (is_given.then_some(hash), hash, key)
+    /// The key and its hash, and whether the cache is given it: each second time.
+    fn parts(&mut self, name: Name) -> (bool, u64, K) {
+        let key = K::make(name.key);
+        self.is_hashed = !self.is_hashed;
+        (self.is_hashed, self.ours.hash_of(&key), key)
     }
 
     fn get(&mut self, name: Name, now: Option<u32>) {
-        let (given, hash, key) = self.parts(name);
+        let (is_hashed, hash, key) = self.parts(name);
         let theirs = self.model.get(hash, &key);
+        let hashed = Prehashed { hash, key: &key };
         let Some(now) = now else {
-            let ours = match given {
-                Some(hash) => self.ours.get_hashed(hash, &key),
-                None => self.ours.get(&key),
-            };
+            let ours = if is_hashed { self.ours.get(hashed) } else { self.ours.get(&key) };
             return assert_eq!(ours, theirs.as_deref());
         };
-        let ours = match given {
-            Some(hash) => self.ours.get_mut_hashed(hash, &key),
-            None => self.ours.get_mut(&key),
-        };
+        let ours = if is_hashed { self.ours.get_mut(hashed) } else { self.ours.get_mut(&key) };
         assert_eq!(ours, theirs);
         ours.into_iter().chain(theirs).for_each(|value| *value = V::make(now));
     }
 
     fn insert(&mut self, name: Name, now: u32) {
-        let (given, hash, key) = self.parts(name);
+        let (_, hash, key) = self.parts(name);
         let theirs = self.model.insert(hash, key.clone(), V::make(now));
-        let ours = match given {
-            Some(hash) => self.ours.insert_hashed(hash, key, V::make(now)),
-            None => self.ours.insert(key, V::make(now)),
-        };
-        assert_eq!(ours, theirs);
+        assert_eq!(self.ours.insert(key, V::make(now)), theirs);
     }
 
     fn get_or_insert(&mut self, name: Name, now: u32) {
         if !self.always_one {
             return self.insert(name, now);
         }
-        let (given, hash, key) = self.parts(name);
+        let (is_hashed, hash, key) = self.parts(name);
         let mut is_made = false;
         let make = |made: &K| {
             is_made = true;
             assert_eq!(*made, key);
             V::make(now)
         };
-        let ours = match given {
-            Some(hash) => self.ours.get_or_insert_with_hashed(hash, key.clone(), make),
-            None => self.ours.get_or_insert_with(key.clone(), make),
+        let ours = match is_hashed {
+            true => self.ours.get_or_insert_with(Prehashed { hash, key: &key }, make),
+            false => self.ours.get_or_insert_with(&key, make),
         };
         let theirs = self.model.get(hash, &key).cloned();
         assert_eq!(theirs.is_none(), is_made);
@@ -290,7 +255,7 @@ where
         let parts: Vec<_> = names.iter().map(|&name| self.parts(name)).collect();
         let keys: Vec<K> = parts.iter().map(|(.., key)| key.clone()).collect();
         let hashes: Vec<u64> = parts.iter().map(|(_, hash, _)| *hash).collect();
-        let Self { ours, model, by_hash, access, .. } = self;
+        let Self { ours, model, is_hashed, .. } = self;
         let mut next = 0;
         let each = |number, ours: Option<&mut V>| {
             assert_eq!(number, next);
@@ -299,8 +264,9 @@ where
             assert_eq!(ours, theirs);
             ours.into_iter().chain(theirs).for_each(|value| *value = V::make(now));
         };
-        match *by_hash || *access == AccessBy::Index {
-            true => ours.get_batch_mut_hashed(&hashes, &keys, each),
+        let hashed = hashes.iter().zip(&keys).map(|(&hash, key)| Prehashed { hash, key });
+        match *is_hashed {
+            true => ours.get_batch_mut(hashed, each),
             false => ours.get_batch_mut(&keys, each),
         }
         assert_eq!(next, names.len());
@@ -342,23 +308,19 @@ where
             Step::Get(name) => self.get(*name, None),
             Step::GetMut(name) => self.get(*name, Some(now)),
             Step::Peek(name) => {
-                let (given, hash, key) = self.parts(*name);
-                let ours = match given {
-                    Some(hash) => self.ours.peek_hashed(hash, &key),
-                    None => self.ours.peek(&key),
-                };
+                let (_, hash, key) = self.parts(*name);
+                let ours = self.ours.peek(Prehashed { hash, key: &key });
                 assert_eq!(ours, self.model.peek(hash, &key));
-                if self.access != AccessBy::Index {
-                    assert_eq!(self.ours.contains_key(&key), ours.is_some());
-                }
+                assert_eq!(self.ours.peek(&key), ours);
+                assert_eq!(self.ours.contains_key(&key), ours.is_some());
             }
             Step::GetOrInsert(name) => self.get_or_insert(*name, now),
             Step::Insert(name) => self.insert(*name, now),
             Step::Remove(name) => {
-                let (given, hash, key) = self.parts(*name);
-                let ours = match given {
-                    Some(hash) => self.ours.remove_hashed(hash, &key),
-                    None => self.ours.remove(&key),
+                let (is_hashed, hash, key) = self.parts(*name);
+                let ours = match is_hashed {
+                    true => self.ours.remove(Prehashed { hash, key: &key }),
+                    false => self.ours.remove(&key),
                 };
                 assert_eq!(ours, self.model.remove(hash, &key));
             }

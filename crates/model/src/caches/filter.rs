@@ -59,7 +59,7 @@ impl<S: BuildHasher> CheckedFilter<S> {
     pub fn accept(&mut self, sender: u32, sequence: u64, now: Timestamp) -> CallVerdict {
         self.clean_some(now, 2);
         let theirs = self.verdict(sender, sequence);
-        let ours = self.ours.accept(sender, sequence, now);
+        let ours = self.ours.accept(&sender, sequence, now);
         assert_eq!(ours, theirs, "{sender} {sequence} {now:?}");
         if ours == CallVerdict::Accept {
             self.accepted.push(Accepted { sender, sequence, at: self.now });

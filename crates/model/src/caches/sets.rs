@@ -1,9 +1,9 @@
 //! `SourceHashCache` compared with a reference model: a list for each set.
 
-use flowtable::SourceHashCache;
 use flowtable::cache::{CacheError, Inserted, Replacement, Statistics};
 use flowtable::hash::source_index::SourceIndex;
 use flowtable::memory::{Allocator, Global};
+use flowtable::{SourceHashCache, write_to};
 
 use super::{Lockstep, Make, Name, Step};
 
@@ -171,7 +171,7 @@ impl<K: Make, V: Make, const WAYS: usize, A: Allocator + Clone> CheckedSets<K, V
     fn get_batch(&mut self, names: &[Name]) {
         let (indices, keys) = split::<K>(names);
         let mut found = vec![None; names.len()];
-        self.ours.get_batch(&indices, &keys, &mut found);
+        self.ours.get_batch(indices.into_iter().zip(&keys), write_to(&mut found));
         let theirs =
             names.iter().zip(&keys).map(|(name, key)| self.model.get(name.index, key).cloned());
         let theirs: Vec<Option<V>> = theirs.collect();
@@ -181,7 +181,7 @@ impl<K: Make, V: Make, const WAYS: usize, A: Allocator + Clone> CheckedSets<K, V
     fn peek_batch(&mut self, names: &[Name]) {
         let (indices, keys) = split::<K>(names);
         let mut found = vec![None; names.len()];
-        self.ours.peek_batch(&indices, &keys, &mut found);
+        self.ours.peek_batch(indices.iter().copied().zip(&keys), write_to(&mut found));
         for ((index, key), found) in indices.iter().zip(&keys).zip(found) {
             assert_eq!(found, self.model.peek(index.get(), key).as_ref());
         }
@@ -190,7 +190,7 @@ impl<K: Make, V: Make, const WAYS: usize, A: Allocator + Clone> CheckedSets<K, V
     fn get_batch_mut(&mut self, names: &[Name], now: u32) {
         let (indices, keys) = split::<K>(names);
         let mut next = 0;
-        self.ours.get_batch_mut(&indices, &keys, |number, ours| {
+        self.ours.get_batch_mut(indices.into_iter().zip(&keys), |number, ours| {
             assert_eq!(number, next);
             next += 1;
             let theirs = self.model.get(names[number].index, &keys[number]);
