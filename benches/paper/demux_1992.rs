@@ -10,7 +10,7 @@ mod figures;
 mod lookup_time;
 mod variants;
 
-pub(crate) use evidence::{explain_syns_first, explain_trains, explain_users_wait};
+pub(crate) use evidence::{explain_own_packet, explain_users_wait};
 
 use crate::finding::Finding;
 use crate::report::{About, Outcome, Report};

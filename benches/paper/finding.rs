@@ -2,13 +2,16 @@
 //!
 //! ```text
 //!     Finding::number("table 2", "one process, Kpps", 294.0, here)    two numbers
-//!         .within(2.0)                                                agree within 2 %
+//!         .counted()                                                  agree within 1 %
 //!         .because(Cause::…)                                          the cause if they do not
 //! ```
 //!
 //! A verdict is computed from the measurement, so that another machine, or a fault, can change it.
 //! "Agrees" and "differs" are for something measured or counted beside something printed. A formula
 //! beside a formula, a setting and a constant are "calculated", whatever the outcome.
+//!
+//! Tolerances are a policy, not a choice for each line: [`counted`](Finding::counted),
+//! [`rounded`](Finding::rounded), [`about`](Finding::about) and [`timed`](Finding::timed).
 
 use std::fmt::{self, Display};
 use std::panic::Location;
@@ -54,6 +57,8 @@ pub(crate) struct Finding {
     /// The two values, if they are numbers.
     numbers: Option<(f64, f64)>,
     needs_full_scale: bool,
+    /// Whether another machine may change it.
+    pub(crate) is_timed: bool,
     /// The line of code that makes it.
     pub(crate) source: &'static Location<'static>,
 }
@@ -99,6 +104,7 @@ impl Finding {
             why: String::new(),
             numbers: None,
             needs_full_scale: false,
+            is_timed: false,
             source: Location::caller(),
         };
         finding.judged(rule.into(), holds)
@@ -125,8 +131,34 @@ impl Finding {
         Self { rule, verdict, cause, ..self }
     }
 
+    /// The tolerance of a number that is printed with three digits or more, and counted or
+    /// simulated here.
+    pub(crate) fn counted(self) -> Self {
+        self.within(1.0)
+    }
+
+    /// The tolerance of a number that is printed with two digits, and counted or simulated here.
+    pub(crate) fn rounded(self) -> Self {
+        self.within(5.0)
+    }
+
+    /// The tolerance of a number that the paper calls "about", or that is read off a figure.
+    pub(crate) fn about(self) -> Self {
+        self.within(10.0)
+    }
+
+    /// The tolerance of a ratio of times, which is marked as a property of this machine.
+    pub(crate) fn timed(self) -> Self {
+        self.within(25.0).on_this_machine()
+    }
+
+    /// Marks a comparison that another machine may change.
+    pub(crate) fn on_this_machine(self) -> Self {
+        Self { is_timed: true, ..self }
+    }
+
     /// Allows a relative error in per cent of the published number.
-    pub(crate) fn within(self, percent: f64) -> Self {
+    fn within(self, percent: f64) -> Self {
         let (published, measured) = self.numbers.expect("two numbers are compared");
         let agrees = (measured - published).abs() <= percent / 100.0 * published.abs();
         self.judged(format!("within {percent} %"), agrees)

@@ -4,8 +4,8 @@ use std::fmt::{Display, Write};
 
 use crate::finding::{Finding, Verdict};
 use crate::page::{
-    INTRODUCTION, Page, Place, SMALL_SCALE, Shown, TITLE, count, differing, documentation,
-    in_words, places,
+    INTRODUCTION, Page, Place, SMALL_SCALE, Shown, TITLE, count, documentation, in_words, places,
+    verdict,
 };
 use crate::report::{Item, Report, Table};
 
@@ -89,9 +89,6 @@ fn one_cause(cause: &Shown) -> String {
         explanation.status.name(),
         escape(explanation.text)
     );
-    if !cause.lines.is_empty() {
-        push(&mut text, format_args!("<small>Lines: {}.</small>\n", escape(&cause.lines())));
-    }
     if !cause.evidence.is_empty() {
         let command = escape(&cause.command());
         push(
@@ -132,23 +129,10 @@ fn paper(report: &Report, root: &str) -> String {
         let label = escape(&place.label());
         push(&mut text, format_args!("<a class=\"{class}\" href=\"#{anchor}\">{label}</a>\n"));
     }
-    let differing = differing(report);
-    let head = if differing.is_empty() { String::new() } else { format!("{HEAD}<tbody>\n") };
-    push(&mut text, format_args!("</p>\n<h3>{} lines differ</h3>\n{head}", differing.len()));
-    for finding in &differing {
-        let place = format!("<th class=\"where\" scope=\"row\">{}</th>", escape(finding.place));
-        text += &finding_row(finding, &place, root);
-    }
-    push(
-        &mut text,
-        format_args!(
-            "{}<details><summary>All lines: {}</summary>\n{HEAD}",
-            if differing.is_empty() { "" } else { "</tbody></table>\n" },
-            in_words(count(report.findings.iter()))
-        ),
-    );
+    let counts = in_words(count(report.findings.iter()));
+    push(&mut text, format_args!("</p>\n<h3>{counts}</h3>\n{HEAD}"));
     places.iter().for_each(|place| text += &place_rows(report, place, root));
-    text += "</table>\n</details>\n";
+    text += "</table>\n";
     folded(&mut text, "Figures, with the published points", report, |item| {
         matches!(item, Item::Figure { .. })
     });
@@ -189,8 +173,8 @@ fn place_rows(report: &Report, place: &Place<'_>, root: &str) -> String {
 
 /// Renders a row. A reason replaces the numbers of what is not measured.
 fn finding_row(finding: &Finding, first: &str, root: &str) -> String {
-    let Finding { what, published, measured, rule, verdict, why, source, .. } = finding;
-    let class = class(*verdict);
+    let Finding { what, published, measured, rule, why, source, .. } = finding;
+    let class = class(finding.verdict);
     let mut text = format!("<tr class=\"{class}\">{first}");
     let why = match why.is_empty() {
         true => String::new(),
@@ -214,11 +198,8 @@ fn finding_row(finding: &Finding, first: &str, root: &str) -> String {
             );
         }
     }
-    let cause = finding.cause.map_or(String::new(), |cause| {
-        let (number, title) = (cause.number(), escape(cause.explanation().title));
-        format!(" <a href=\"#cause-{number}\" title=\"{title}\">[{number}]</a>")
-    });
-    push(&mut text, format_args!("<td class=\"verdict\">{verdict}{cause}</td></tr>\n"));
+    let verdict = verdict(finding, |number| format!("<a href=\"#cause-{number}\">[{number}]</a>"));
+    push(&mut text, format_args!("<td class=\"verdict\">{verdict}</td></tr>\n"));
     text
 }
 

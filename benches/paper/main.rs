@@ -4,7 +4,7 @@
 //!     trash_2006 ─┐                  ┌─▸ index.html           all of it, in one file
 //!     demux_1992 ─┤                  ├─▸ PAPER/*.csv, *.svg   each table, each figure
 //!     …           ├─▸ Report (each) ─┤
-//!                 ┘                  └─▸ --markdown FILE      the same page, for a repository
+//!                 ┘                  └─▸ --markdown FILE      the same, for a repository
 //! ```
 //!
 //! A paper has a module below, which fills its [`Report`](report::Report): tables, figures and
@@ -115,6 +115,11 @@ fn reproduce(plan: &Plan) -> Outcome {
         let to = |dir: &Path| in_file(file, markdown::from_file_to(file, dir));
         let (dir, root) = (to(&plan.out)?, to(Path::new("."))?);
         in_file(file, fs::write(file, markdown::page(&page, &dir, &root)))?;
+        for report in &page.reports {
+            let details = plan.out.join(report.about.name).with_extension("md");
+            let text = markdown::details(report, &page.causes);
+            in_file(&details, fs::write(&details, text))?;
+        }
         println!("In Markdown it is {}.", file.display());
     }
     Ok(())

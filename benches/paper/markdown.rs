@@ -1,4 +1,5 @@
-//! The page as Markdown, for a repository: figures and long tables are separate files.
+//! The page as Markdown, for a repository: one file for all lines, and one for the details of each
+//! paper. Figures and long tables are files of their own.
 
 use std::fs;
 use std::io;
@@ -7,7 +8,7 @@ use std::path::{Component, Path, PathBuf, absolute};
 use crate::finding::{Finding, Verdict};
 use crate::html::LONG;
 use crate::page::{
-    INTRODUCTION, Page, SMALL_SCALE, Shown, TITLE, count, differing, documentation, in_words,
+    INTRODUCTION, Page, SMALL_SCALE, Shown, TITLE, count, documentation, in_words, verdict,
 };
 use crate::report::{Item, Report, Table};
 
@@ -64,29 +65,15 @@ pub(crate) fn page(page: &Page, dir: &str, root: &str) -> String {
 
 fn one_cause(cause: &Shown) -> String {
     let (number, explanation) = (cause.number, cause.explanation);
-    let mut text = format!(
-        "<a id=\"cause-{number}\"></a>**{number}. {}** (*{}*). {}",
+    format!(
+        "{number}. <a id=\"cause-{number}\"></a>**{}** (*{}*). {}\n",
         explanation.title,
         explanation.status.name(),
         explanation.text
-    );
-    if !cause.lines.is_empty() {
-        text += &format!(" Lines: {}.", cause.lines());
-    }
-    text += "\n\n";
-    if !cause.evidence.is_empty() {
-        let command = cause.command();
-        text += &format!("<details><summary>The run</summary>\n\n`{command}`\n\n");
-        for (title, table) in &cause.evidence {
-            text += &format!("{title}:\n\n{}\n", grid(table));
-        }
-        text += "</details>\n\n";
-    }
-    text
+    )
 }
 
-const HEAD: &str = "| where | what | published | measured | rule | verdict |\n\
-    |---|---|---|---|---|---|\n";
+const HEAD: &str = "| where | what | paper | here | verdict |\n|---|---|---|---|---|\n";
 
 fn paper(report: &Report, dir: &str, root: &str) -> String {
     let about = report.about;
@@ -94,35 +81,46 @@ fn paper(report: &Report, dir: &str, root: &str) -> String {
     let modules = modules.map(|module| format!("[`{module}`]({})", documentation(module)));
     let modules = modules.collect::<Vec<_>>().join(", ");
     let mut text = format!(
-        "\n## {}\n\n{}, {}. Documentation: {modules}.\n\n**The paper.** {}\n\n**Here.** {}\n\n\
-         **To keep in mind.** {}\n\n",
-        about.title, about.authors, about.published, about.claims, about.ours, about.caution
+        "\n## {}\n\n{}, {}. Documentation: {modules}. [Tables, figures and runs]({dir}/{}.md).\n\n\
+         **The paper.** {}\n\n**Here.** {}\n\n**To keep in mind.** {}\n\n{}:\n\n{HEAD}",
+        about.title,
+        about.authors,
+        about.published,
+        about.name,
+        about.claims,
+        about.ours,
+        about.caution,
+        in_words(count(report.findings.iter()))
     );
-    let differing = differing(report);
-    text += &format!("{} lines differ:\n\n{HEAD}", differing.len());
-    differing.iter().for_each(|finding| text += &finding_row(finding, root));
-    let counts = in_words(count(report.findings.iter()));
-    text += &format!("\n<details><summary>All lines: {counts}</summary>\n\n{HEAD}");
     report.findings.iter().for_each(|finding| text += &finding_row(finding, root));
-    text += "\n</details>\n\n<details><summary>Tables and figures, with the published points\
-        </summary>\n";
-    let dir = format!("{dir}/{}", about.name);
-    report.items.iter().for_each(|item| text += &show(item, &dir));
-    text + "\n</details>\n"
+    text
 }
 
 fn finding_row(finding: &Finding, root: &str) -> String {
-    let Finding { place, what, published, measured, rule, verdict, why, source, .. } = finding;
+    let Finding { place, what, published, measured, why, source, .. } = finding;
     let why = if why.is_empty() { String::new() } else { format!(" *{why}*") };
-    let cause = finding.cause.map_or(String::new(), |cause| {
-        let number = cause.number();
-        format!(" [{number}](#cause-{number})")
-    });
-    let verdict = format!("{} {verdict}{cause}", sign(*verdict));
+    let verdict = verdict(finding, |number| format!("[{number}](#cause-{number})"));
+    let verdict = format!("{} {verdict}", sign(finding.verdict));
     // No line numbers: they would change with each edit.
     let what = format!("[{what}]({root}/{}){why}", source.file());
-    let cells: [&str; 6] = [place, &what, published, measured, rule, &verdict];
+    let cells: [&str; 5] = [place, &what, published, measured, &verdict];
     line(cells.iter().map(ToString::to_string))
+}
+
+/// Renders the page of details of a paper, which is beside the folder of its files.
+pub(crate) fn details(report: &Report, causes: &[Shown]) -> String {
+    let about = report.about;
+    let mut text = format!("# {}: tables, figures and runs\n", about.title);
+    report.items.iter().for_each(|item| text += &show(item, about.name));
+    let of_this = |cause: &&Shown| cause.paper == Some(about.title);
+    for cause in causes.iter().filter(of_this).filter(|cause| !cause.evidence.is_empty()) {
+        let (number, title, command) = (cause.number, cause.explanation.title, cause.command());
+        text += &format!("\n## Cause {number}: {title}\n\n`{command}`\n");
+        for (title, table) in &cause.evidence {
+            text += &format!("\n{title}:\n\n{}", grid(table));
+        }
+    }
+    text
 }
 
 fn show(item: &Item, dir: &str) -> String {

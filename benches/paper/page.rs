@@ -2,8 +2,9 @@
 //!
 //! ```text
 //!     one line for each paper           the outcome
-//!     what differs, and why             numbered causes, each with the run that shows it
-//!     each paper                        the lines that differ; folded: all lines, figures, tables
+//!     what differs, and why             numbered causes
+//!     each paper                        its lines, in the order of its sections, each once
+//!     details of each paper             tables, figures, and the runs that show the causes
 //! ```
 
 use std::error::Error;
@@ -32,18 +33,12 @@ pub(crate) struct Page {
 pub(crate) struct Shown {
     pub(crate) number: usize,
     pub(crate) explanation: &'static Explanation,
-    /// How many lines differ by it, by the title of the paper.
-    pub(crate) lines: Vec<(&'static str, usize)>,
+    /// The title of the first paper that has lines which differ by it.
+    pub(crate) paper: Option<&'static str>,
     pub(crate) evidence: Evidence,
 }
 
 impl Shown {
-    /// The lines that differ by it, as text.
-    pub(crate) fn lines(&self) -> String {
-        let of = |(title, count): &(&str, usize)| format!("{count} of \"{title}\"");
-        self.lines.iter().map(of).collect::<Vec<_>>().join(", ")
-    }
-
     /// The command that runs its experiment.
     pub(crate) fn command(&self) -> String {
         let name = self.explanation.name;
@@ -57,10 +52,13 @@ pub(crate) const SMALL_SCALE: &str =
 
 /// How to read the page.
 pub(crate) const INTRODUCTION: &str = "Each line sets what a paper prints beside what is \
-    measured or counted here; the run computes the verdict by the rule that the line states. \
-    \"Calculated\" is a formula beside a formula, or a setting: it is not counted. A line that \
-    differs points to its cause by number. The lines are those of an inventory of the papers: a \
-    line without a finding fails the run.";
+    measured or counted here; the run computes the verdict. \"Calculated\" is a formula beside a \
+    formula, or a setting: it is not counted. A line that differs points to its cause by number. \
+    The lines are those of an inventory of the papers: a line without a finding fails the run. \
+    Tolerances: 1 % for what is counted or simulated, 5 % where two digits are printed, 10 % for \
+    \"about\", 25 % for ratios of times; findings.csv has the rule of each line. ◷ marks lines \
+    that another machine may change: of an earlier run on two machines, 3 of 228 verdicts, all of \
+    them such.";
 
 impl Page {
     /// Runs the experiments of the causes, and collects the page.
@@ -76,15 +74,13 @@ impl Page {
             let number = at + 1;
             let is_of =
                 |finding: &&Finding| finding.cause.is_some_and(|cause| cause.number() == number);
-            let of = |report: &Report| {
-                (report.about.title, report.findings.iter().filter(is_of).count())
-            };
-            let lines: Vec<_> = reports.iter().map(of).filter(|(_, count)| *count > 0).collect();
+            let differs = |report: &&Report| report.findings.iter().any(|one| is_of(&one));
+            let paper = reports.iter().find(differs).map(|report| report.about.title);
             // A quick run tries all experiments.
-            if !lines.is_empty() || quick {
+            if paper.is_some() || quick {
                 println!("\nCause {number}: {}", explanation.title);
                 let evidence = (explanation.run)(quick)?;
-                causes.push(Shown { number, explanation, lines, evidence });
+                causes.push(Shown { number, explanation, paper, evidence });
             }
         }
         Ok(Self { setting, quick, reports, causes })
@@ -143,9 +139,12 @@ pub(crate) fn places(report: &Report) -> Vec<Place<'_>> {
     inventory::places(report.about.name).into_iter().map(of).collect()
 }
 
-/// Returns the findings that differ.
-pub(crate) fn differing(report: &Report) -> Vec<&Finding> {
-    report.findings.iter().filter(|finding| finding.verdict == Verdict::Differs).collect()
+/// Returns a verdict as text, with the mark of this machine and the number of the cause, which
+/// `link` formats.
+pub(crate) fn verdict(finding: &Finding, link: impl Fn(usize) -> String) -> String {
+    let clock = if finding.is_timed { " ◷" } else { "" };
+    let cause = finding.cause.map_or(String::new(), |cause| format!(" {}", link(cause.number())));
+    format!("{}{clock}{cause}", finding.verdict)
 }
 
 /// Returns the address of the documentation of a module.

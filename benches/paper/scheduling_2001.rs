@@ -17,9 +17,8 @@ mod testbed;
 mod turns;
 mod verdicts;
 
-pub(crate) use granularity::explain_switch_time;
-pub(crate) use phases::explain_phases;
 pub(crate) use polling::explain_empty_polls;
+pub(crate) use rates::{explain_input_share, explain_switch_time};
 pub(crate) use turns::explain_turn_details;
 
 use std::time::Duration;

@@ -13,6 +13,7 @@ mod instructions;
 mod packet_filter;
 mod threaded_indices;
 
+pub(crate) use collisions::explain_linear_crc;
 pub(crate) use dml::explain_short_packets;
 pub(crate) use instructions::{counted_run, explain_instructions};
 pub(crate) use packet_filter::explain_filter_flows;
@@ -55,9 +56,9 @@ pub(crate) fn run(report: &mut Report, quick: bool) -> Outcome {
     let why = "It draws the testbed: generators around a router. They are simulated.";
     report.record(Finding::not_measured("figure 3", "the experiment", why));
     report.record(Finding::no_data("figure 1", "what it shows"));
-    let why = "They state in words which layer or application marks which data: what Kind in the \
-        module dml names.";
-    report.record(Finding::not_measured("tables 2 and 3", "marks and their users", why));
+    let why = "Table 2 states in words which layer marks which data: the names of Kind in the \
+        module dml. Table 3 lists applications of source hashing.";
+    report.record(Finding::not_measured("tables 2 and 3", "marks and applications", why));
     report.record(Finding::no_data("figure 6", "what it shows"));
     report.record(Finding::no_data("figure 8", "what it shows"));
     Ok(())

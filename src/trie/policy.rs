@@ -18,7 +18,7 @@ use core::fmt;
 
 /// The fill levels at which a node is doubled and halved, in percent of its slots.
 ///
-/// Paper: Olsson and Nilsson, *TRASH*, section 2.
+/// The sources of Linux have them; the TRASH paper states no numbers.
 ///
 /// # Example
 ///
@@ -101,7 +101,7 @@ impl Thresholds {
 /// | [`LINUX`](Self::LINUX), the default | 50 / 25 | 30 / 15 | 2.5 | 1.42 |
 /// | [`TRASH_2006`](Self::TRASH_2006) | 50 / 25 | 25 / 15, at most 19 bits | 1.7 | 2.13 |
 ///
-/// Paper: Olsson and Nilsson, *TRASH*, section 2.
+/// The sources of Linux have them; the TRASH paper states no numbers.
 ///
 /// # Example
 ///
@@ -156,7 +156,8 @@ impl Tuning {
     /// The maximum of log2 of the slots of any node: 2^30 slots, whatever the tuning.
     pub const MAX_BITS: u32 = 30;
 
-    /// The parameters of the kernel in the TRASH paper.
+    /// The parameters of Linux at the time of the TRASH paper, by its sources. The paper states the
+    /// 19 bits of the root (section 4.10) and no thresholds.
     pub const TRASH_2006: Self = Self {
         node: percent(50, 25),
         root: percent(25, 15),

@@ -19,8 +19,8 @@
 //! Cost: an insertion at the threshold reads `4 * goal` leaves, or all if there are fewer; the
 //! paper's goal of 100 costs tens of microseconds at once. The walk to the four leaves of a ring
 //! reads nodes only; the reads of the leaves then overlap. A victim is removed by its number in the
-//! slab, not by its key. Then as many insertions as leaves were evicted collect nothing. Where all leaves are in use there is no garbage, and each insertion
-//! scans the leaves without effect.
+//! slab, not by its key. Then as many insertions as leaves were evicted collect nothing. Where all
+//! leaves are in use there is no garbage, and each insertion scans the leaves without effect.
 //!
 //! Paper: Olsson and Nilsson, *TRASH*, sections 4.4 to 4.6. Differences: the rover is a key,
 //! not a leaf, so it cannot dangle; and a reset ends a connection, too.

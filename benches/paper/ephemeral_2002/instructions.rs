@@ -90,9 +90,7 @@ fn judge(report: &mut Report) {
         let modelled = f64::from(words_of_all()[words].1) * WORD;
         let what = format!("{name}: µs in SRAM, at 0.1 for a word");
         report.record(
-            Finding::number("table 2", what, paper, modelled)
-                .within(10.0)
-                .because(Cause::WordsAndTime),
+            Finding::number("table 2", what, paper, modelled).about().because(Cause::WordsAndTime),
         );
     }
     let why = "The paper does not state the time of a word of SDRAM.";
@@ -113,7 +111,7 @@ fn judge(report: &mut Report) {
     }
     let (what, fastest) =
         ("Mb/s of the smallest packets with COUNT", megabits(thousands(TABLE_2[0].1[1])));
-    let finding = Finding::number("text, rates", what, 169.0, fastest).within(1.0);
+    let finding = Finding::number("text, rates", what, 169.0, fastest).counted();
     report.record(finding.calculated());
 }
 

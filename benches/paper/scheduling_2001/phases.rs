@@ -7,7 +7,6 @@ use rand::{Rng, SeedableRng};
 
 use super::SEED;
 use super::simulation::{efficiency, limits, slices, throttles};
-use crate::causes::{Cause, Evidence};
 use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table, median};
 
@@ -28,8 +27,8 @@ fn judge(report: &mut Report, quick: bool) {
         let seeds = 0..if quick { 3 } else { 31 };
         let of = |seed| efficiency(&run(&with_random_phases(30, seed), policy));
         let finding = Finding::number(place, what, paper, median(seeds.map(of).collect()));
-        let finding = finding.within(5.0).because(Cause::Phases).at_full_scale();
-        report.record(if place == "figure 16" { finding.calculated() } else { finding });
+        // The printed numbers are for flows in step.
+        report.record(finding.rounded().calculated());
     }
 }
 
@@ -40,22 +39,6 @@ fn with_random_phases(cost_13: u64, seed: u64) -> Vec<Flow> {
         flow.with_phase(us(rng.random_range(0..period)))
     };
     flows(cost_13).into_iter().map(with_phase).collect()
-}
-
-/// Sets flows that begin in step beside flows that begin at random moments.
-pub(crate) fn explain_phases(quick: bool) -> Result<Evidence, Box<dyn std::error::Error>> {
-    let mut table = Table::new(&["setting, c13 = 30 us", "printed", "in step", "at random"]);
-    for (name, printed, policy) in [
-        ("8 packets", "84", packets(8)),
-        ("500 us", "84", slice(500)),
-        ("T = 10 %, G = 30 us", "-", throttle((10, 30))),
-    ] {
-        let seeds = 0..if quick { 3 } else { 31 };
-        let apart = seeds.map(|seed| efficiency(&run(&with_random_phases(30, seed), policy)));
-        let (together, apart) = (efficiency(&run(&flows(30), policy)), median(apart.collect()));
-        table.row(&[&name, &printed, &format!("{together:.1}"), &format!("{apart:.1}")]);
-    }
-    Ok(vec![("E, %, by the moments at which flows begin (medians)", table)])
 }
 
 /// Runs all settings with flows in phase, and with random phases.

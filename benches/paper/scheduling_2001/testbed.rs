@@ -14,8 +14,10 @@ use flowtable::Timestamp;
 use flowtable::papers::schedule::pipeline::{Device, Pipeline, Reading};
 use flowtable::papers::schedule::{BoundedQueue, EstimatorError, QueueEstimator, longest_sleep};
 
-/// The packets of a poll, and of any turn.
+/// The packets of a poll, and of any turn, at most.
 pub(crate) const BATCH: u32 = 16;
+/// A switch by which, with turns of nine packets, all rows of table 2 come out.
+pub(crate) const SWITCH: Duration = Duration::from_nanos(920);
 /// Buffers of a card, and of each queue in the router.
 pub(crate) const CARD: u32 = 64;
 pub(crate) const QUEUE: usize = 128;

@@ -68,7 +68,7 @@ fn judge(report: &mut Report) -> Outcome {
     }
     let what = "packets from which on a circuit is worth its set-up (calculated: R / (L - s))";
     let finding = Finding::number(PLACE, what, 333.0, FIGURE_2.packets_for_a_circuit());
-    report.record(finding.within(1.0).calculated());
+    report.record(finding.counted().calculated());
     Ok(())
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn gain_of_an_index(report: &mut Report) -> Outcome {
         if rest == 30.0 {
             let what = "a hash of 30 instructions : an index of 2, beside 30 others";
             let finding = Finding::number("section 3.4", what, 2.0, improvement(30.0, 2.0, rest));
-            report.record(finding.within(10.0).calculated());
+            report.record(finding.about().calculated());
         }
         let paper = if rest == 30.0 { "\"a factor of 2\"" } else { "-" };
         table.row(&[&rest, &format!("{:.3}", improvement(30.0, 2.0, rest)), &paper]);

@@ -18,6 +18,8 @@ pub(crate) struct Named {
     pub(crate) names: Vec<(Vec<u8>, SourceIndex)>,
 }
 
+/// The name of all captures together.
+pub(crate) const ALL: &str = "all";
 /// Captures with fewer flows than this are counted in the total only.
 const FEW: usize = 300;
 
@@ -37,7 +39,7 @@ impl Named {
                 each.push(Self::new(name.into_owned(), keys, &mut rng));
             }
         }
-        each.push(Self::new("all".into(), together, &mut rng));
+        each.push(Self::new(ALL.into(), together, &mut rng));
         Ok(each)
     }
 

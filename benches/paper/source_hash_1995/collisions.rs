@@ -1,13 +1,16 @@
 //! Figure 5: collisions of names in a table, by kind of index.
 
+use std::error::Error;
+
 use bench_common::figure::{Figure, Line, Panel, Scale};
 use flowtable::DefaultHashBuilder;
 use flowtable::papers::source_index::analysis::expected_collisions;
 use model::papers::source_hash_1995::SEED;
-use model::papers::source_hash_1995::fids::Set;
+use model::papers::source_hash_1995::fids::{Flow, Set};
 use model::papers::source_hash_1995::indices::{Kind, SLOTS, colliding, collisions, three_sigma};
 
-use super::captures::Named;
+use super::captures::{ALL, Named};
+use crate::causes::{Cause, Evidence};
 use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table};
 
@@ -49,6 +52,7 @@ pub(crate) fn of_sets(report: &mut Report, quick: bool) -> Outcome {
             row(&mut table, &[&format!("{set:?}")], count, counted);
             if (set, count) == (Set::A, most.min(40_000)) {
                 judge(report, count, counted);
+                judge_half_full(report, &flows[..count.min(SLOTS / 2)]);
             }
             let by_crc = of(counted, Kind::CrcPair) - expected(count);
             if set == Set::B && by_crc > three_sigma(expected(count)) {
@@ -76,7 +80,8 @@ fn of(counted: [usize; Kind::ALL.len()], kind: Kind) -> f64 {
     place.map_or(f64::NAN, |place| counted[place] as f64)
 }
 
-/// Compares set A, that of the paper: names of 16 subnets, each of which numbers them from 0.
+/// Compares set A: names of 16 subnets, as the paper has 16 interfaces, each of which numbers them
+/// from 0. Which subnets the paper had is not stated.
 fn judge(report: &mut Report, names: usize, counted: [usize; Kind::ALL.len()]) {
     const PLACE: &str = "figure 5";
     let (by_chance, sigma) = (expected(names), three_sigma(expected(names)));
@@ -100,7 +105,17 @@ fn judge(report: &mut Report, names: usize, counted: [usize; Kind::ALL.len()]) {
     report.record(Finding::not_measured(PLACE, "the heights of the three curves", why));
 }
 
-/// Draws set A, that of the paper, and set B, in which two halves of the name are correlated.
+/// Compares a table with twice as many places as flows with what the paper expects of it.
+fn judge_half_full(report: &mut Report, flows: &[Flow]) {
+    let taken = 100.0 * colliding(flows, Kind::Source) as f64 / flows.len() as f64;
+    let what = "a place for every half flow, source index: flows that find it taken, %";
+    let (paper, rule) = ("a rare occurrence", "5 % or less");
+    let ours = format!("{taken:.1} %");
+    let finding = Finding::check("section 2", what, paper, ours, rule, taken <= 5.0);
+    report.record(finding.because(Cause::HalfFull).at_full_scale());
+}
+
+/// Draws set A, as in the paper, and set B, in which two halves of the name are correlated.
 fn draw(report: &mut Report, most: usize) -> Outcome {
     let steps: Vec<usize> = (1..=32).map(|step| step * SLOTS / 32).filter(|&n| n <= most).collect();
     let kinds = [Kind::Xor16, Kind::CrcPair, Kind::Source];
@@ -126,10 +141,11 @@ fn draw(report: &mut Report, most: usize) -> Outcome {
 
 /// Counts collisions of the flows in captures.
 pub(crate) fn of_captures(report: &mut Report) -> Outcome {
+    let what = "five-tuples of captures, CRC-8 pair: collisions";
     let all = match Named::all() {
         Ok(all) => all,
         Err(why) => {
-            report.remark(format!("Skipped: collisions in captures: {why}."));
+            report.record(Finding::not_measured("figure 5", what, &why));
             return Ok(());
         }
     };
@@ -140,7 +156,28 @@ pub(crate) fn of_captures(report: &mut Report) -> Outcome {
             collisions(names.iter().map(|(name, source)| kind.index(name, *source, &keyed)))
         });
         row(&mut table, &[capture], names.len(), counted);
+        if capture == ALL {
+            let (by_chance, by_crc) = (expected(names.len()), of(counted, Kind::CrcPair));
+            let ours = format!("{by_crc} of {}, by chance {by_chance:.0}", names.len());
+            let rule = format!("within {:.0} of chance: three sigma", three_sigma(by_chance));
+            let holds = (by_crc - by_chance).abs() <= three_sigma(by_chance);
+            let paper = "as few as the source index";
+            let finding = Finding::check("figure 5", what, paper, ours, &rule, holds);
+            report.record(finding.because(Cause::LinearCrc));
+        }
     }
     let title = "Five-tuples of captures, one way, in places that others have, of 65,536 places";
     report.table("captures", title, table)
+}
+
+/// Counts collisions of the pair of CRCs where one part of the name counts, and where two do.
+pub(crate) fn explain_linear_crc(quick: bool) -> Result<Evidence, Box<dyn Error>> {
+    let names = if quick { 2000 } else { 20_000 };
+    let mut table = Table::new(&["names", "at random", "CRC-8 pair", "source index"]);
+    for (name, set) in [("16 subnets (set A)", Set::A), ("two parts count (set B)", Set::B)] {
+        let flows = set.flows(names, SEED);
+        let counted = [Kind::CrcPair, Kind::Source].map(|kind| colliding(&flows, kind));
+        table.row(&[&name, &format!("{:.0}", expected(names)), &counted[0], &counted[1]]);
+    }
+    Ok(vec![("Names in places that others have", table)])
 }

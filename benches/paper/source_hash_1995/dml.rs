@@ -324,7 +324,7 @@ fn judge(report: &mut Report, length: usize, faster: f64) {
         "a gain of 10 % or more",
         gain >= 10.0,
     );
-    report.record(finding.because(Cause::ShortPackets).at_full_scale());
+    report.record(finding.because(Cause::ShortPackets).on_this_machine().at_full_scale());
 }
 
 fn three_passes(packet: &[u8], to: &mut [u8]) {

@@ -215,11 +215,7 @@ fn rest(faster: f64, long: f64, short: f64) -> f64 {
 fn judge(report: &mut Report, times: &Times) {
     const PLACE: &str = "figure 4";
     let faster = times.times_as_fast(SHORT, LONG);
-    let what = "forwarding, source index: direction";
     let ours = format!("{} times as fast", two(faster));
-    let paper = "faster with a cache";
-    let finding = Finding::check(PLACE, what, paper, ours.clone(), "faster", faster > 1.0);
-    report.record(finding.at_full_scale());
     let what = "forwarding, source index: \"45 % better\"";
     let [least, most] = MEANINGS.map(|(_, faster)| faster);
     let holds = (least..=most).contains(&faster);
@@ -227,13 +223,14 @@ fn judge(report: &mut Report, times: &Times) {
     let finding = Finding::check(PLACE, what, "1.45 to 1.82 times as fast", ours, rule, holds);
     let [long, short] = [LONG, SHORT].map(|number| times.of(number) - times.of(REST));
     let why = format!(
-        "Beside {:.0} to {:.0} ns of other work 45 % would be left of the gain.",
+        "Beside {:.0} to {:.0} ns of other work 45 % would be left of the gain. The slow path \
+            validates the header's checksum, which a hit does not.",
         rest(most, long, short),
         rest(least, long, short)
     );
     let finding =
         if faster > most { finding.because(Cause::OtherWork).noting(&why) } else { finding };
-    report.record(finding.at_full_scale());
+    report.record(finding.on_this_machine().at_full_scale());
     judge_hashes(report, times);
 }
 
@@ -242,8 +239,8 @@ fn judge_hashes(report: &mut Report, times: &Times) {
     let all = [SHORT - 2, SHORT - 1, SHORT].map(|number| times.of(number));
     let [xor, crc, source] = all;
     let what = "forwarding: which hash, beside whether there is a cache";
-    let spread =
-        all.into_iter().fold(0.0, f64::max) - all.into_iter().fold(f64::INFINITY, f64::min);
+    let [least, most] =
+        [all.into_iter().fold(f64::INFINITY, f64::min), all.into_iter().fold(0.0, f64::max)];
     let ours = format!(
         "XOR {}, CRC {}, source {} ns; no cache {}",
         two(xor),
@@ -251,11 +248,10 @@ fn judge_hashes(report: &mut Report, times: &Times) {
         two(source),
         two(times.of(LONG))
     );
-    let holds = spread < 0.25 * (times.of(LONG) - source);
-    let (paper, rule) =
-        ("no difference that its timer shows", "apart by less than a quarter of the gain");
+    let (paper, rule) = ("no difference that its timer shows", "apart by 25 % at most");
+    let holds = most <= 1.25 * least;
     let finding = Finding::check("figure 4", what, paper, ours, rule, holds);
-    report.record(finding.at_full_scale());
+    report.record(finding.because(Cause::OtherWork).on_this_machine().at_full_scale());
 }
 
 /// Reports the other work per packet that would explain the gain of the paper, and the meaning of

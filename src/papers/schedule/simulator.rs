@@ -202,7 +202,7 @@ impl Simulation<'_> {
     ///
     /// As [`run`](Self::run).
     ///
-    /// Paper: Qie et al., section 4.3: all packets of a flow cost the same, and data-dependent
+    /// Paper: Qie et al., section 4.3: all packets of a flow cost the same. Section 6: data-dependent
     /// costs are future work.
     ///
     /// # Example

@@ -6,7 +6,8 @@ use crate::cache::{CacheError, SourceHashCache, Statistics};
 
 /// A route of a border router: the result of its conventional lookup.
 ///
-/// Paper: Chandranmenon and Varghese, section 4: a bit of the packet distinguishes areas.
+/// Paper: Chandranmenon and Varghese, section 4.1: a bit of the packet tells random indices from
+/// threaded ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BorderRoute {
     /// The destination is in the area: this router's own [label](Table::label) for it.
@@ -42,7 +43,7 @@ pub enum BorderRoute {
 /// | … on a miss | the lookup as well, each time if there is no route |
 /// | memory | the cache |
 ///
-/// Paper: Chandranmenon and Varghese, section 4, on hierarchies with
+/// Paper: Chandranmenon and Varghese, section 4.1, on hierarchies with
 /// source hashing.
 ///
 /// # Example

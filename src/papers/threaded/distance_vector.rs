@@ -13,7 +13,7 @@ use crate::timestamp::Timestamp;
 
 /// An advertisement of a destination, sent by a router to a neighbour.
 ///
-/// Paper: Chandranmenon and Varghese, section 4.1.
+/// Paper: Chandranmenon and Varghese, section 4.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advertisement<D> {
     /// The destination.
@@ -69,7 +69,7 @@ pub struct Advertisement<D> {
 /// | [`link_down`](Self::link_down) | O(destinations (log destinations + neighbours)) |
 /// | memory | rows of a [`Table`], 12 bytes for each advertisement of a neighbour |
 ///
-/// Paper: Chandranmenon and Varghese, section 4.1 and figure 7.
+/// Paper: Chandranmenon and Varghese, section 4 and figure 7.
 ///
 /// # Example
 ///

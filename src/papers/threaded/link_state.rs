@@ -19,7 +19,7 @@ const SEQUENCE_LIMIT: u64 = 1 << 63;
 
 /// A message of a link-state router to a neighbour.
 ///
-/// Paper: Chandranmenon and Varghese, section 4.1.
+/// Paper: Chandranmenon and Varghese, section 4.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message<D> {
     /// The state of any router, which the receiver floods to its other neighbours.
@@ -75,7 +75,7 @@ pub enum Message<D> {
 /// | [`has_pending`](Self::has_pending) | O(links) |
 /// | memory | the database, rows of a [`Table`], and each neighbour's labels |
 ///
-/// Paper: Chandranmenon and Varghese, section 4.1.
+/// Paper: Chandranmenon and Varghese, section 4.
 ///
 /// # Example
 ///
