@@ -19,6 +19,7 @@ mod args;
 mod causes;
 mod demux_1992;
 mod ephemeral_2002;
+mod explanations;
 mod finding;
 mod html;
 mod inventory;
@@ -28,6 +29,7 @@ mod report;
 mod rounds;
 mod scheduling_2001;
 mod source_hash_1995;
+mod table;
 mod trash_2006;
 
 use std::env;
@@ -37,7 +39,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use args::Plan;
-use causes::{EXPLANATIONS, Explanation};
+use causes::Explanation;
+use explanations::EXPLANATIONS;
 use page::Page;
 use report::{About, Outcome, Report, in_file};
 

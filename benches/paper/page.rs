@@ -12,7 +12,8 @@ use std::process::Command;
 
 use bench_common::machine;
 
-use crate::causes::{EXPLANATIONS, Evidence, Explanation};
+use crate::causes::{Evidence, Explanation};
+use crate::explanations::EXPLANATIONS;
 use crate::finding::{Finding, Verdict};
 use crate::inventory;
 use crate::report::Report;

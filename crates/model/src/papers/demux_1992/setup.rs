@@ -58,12 +58,3 @@ pub fn segments(connections: u32, seed: u64) -> Vec<Segment> {
     };
     turns.into_iter().map(next).collect()
 }
-
-/// Returns the same packets with all SYNs first: the clients initiate all connections, then
-/// transmit.
-pub fn segments_after_syns(connections: u32, seed: u64) -> Vec<Segment> {
-    let (mut syns, others): (Vec<_>, Vec<_>) =
-        segments(connections, seed).into_iter().partition(|segment| segment.is_syn());
-    syns.extend(others);
-    syns
-}
