@@ -132,7 +132,8 @@ pub(crate) const EXPLANATIONS: [Explanation; 18] = [
         title: "Shares of input threads, and what an empty poll takes from others",
         status: Status::Open,
         text: "With a share for line speed, as section 3.3 states it, two idle ports that poll \
-            take more of the processor than the printed 30 %, whoever pays for the switch. Shares \
+            take more of the processor than the printed 30 %, with the switch charged or \
+            not. Shares \
             of 150 of 1000 yield the printed 91, but by their choice: two of them are 30 %. In \
             table 3 the direction of the printed 35 and 38 comes out, and half of its size.",
         run: scheduling_2001::explain_empty_polls,

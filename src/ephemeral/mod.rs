@@ -165,8 +165,8 @@
 //!
 //! - The paper has chains of entries, which its cleaner unlinks. Here tags are in an index with
 //!   two slots for each binding.
-//! - Removal is ours; in the part of the paper that is available every binding lives for exactly one
-//!   lifetime.
+//! - Removal is ours; in the part of the paper that is available every binding lives for exactly
+//!   one lifetime.
 //! - The paper's cleaner is a thread that runs every tenth of a lifetime, and is late by that much:
 //!   see [`sweep`](EphemeralStore::sweep). Here a lookup checks the expiry, and creation reclaims.
 

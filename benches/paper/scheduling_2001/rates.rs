@@ -32,7 +32,7 @@ const ROWS: [(&str, f64, Processes); 4] = [
     ("three, forwarding by single packets", 227.0, Processes::ThreeAndSinglePackets),
 ];
 
-/// What the paper states of its turns: "on the order of 10 packets" (section 2.2) and "a context
+/// The printed turns: "on the order of 10 packets" (section 2.2) and "a context
 /// switch costs 2 µs" (section 4).
 const PRINTED: Turns = Turns { packets: 10, switch: Duration::from_nanos(2000) };
 

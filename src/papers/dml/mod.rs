@@ -106,9 +106,9 @@
 //!
 //! Chandranmenon and Varghese, *Trading packet headers for packet processing* (1995), place the
 //! header after the data-link header and define the purposes of regions; the byte layout and the
-//! EtherType field are ours. They measured no implementation, and quote gains of 50 % and
-//! of 10 to 20 % from integrated layer processing: Clark and Tennenhouse, *Architectural
-//! considerations for a new generation of protocols* (1990), and later measurements. The checksum: RFC 1071.
+//! EtherType field are ours. They measured no implementation, and quote gains of 50 % and of 10 to
+//! 20 % from integrated layer processing: Clark and Tennenhouse, *Architectural considerations for
+//! a new generation of protocols* (1990), and later measurements. The checksum: RFC 1071.
 
 mod builder;
 mod checksum;

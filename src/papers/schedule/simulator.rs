@@ -202,8 +202,8 @@ impl Simulation<'_> {
     ///
     /// As [`run`](Self::run).
     ///
-    /// Paper: Qie et al., section 4.3: all packets of a flow cost the same. Section 6: data-dependent
-    /// costs are future work.
+    /// Paper: Qie et al., section 4.3: all packets of a flow cost the same. Section 6:
+    /// data-dependent costs are future work.
     ///
     /// # Example
     ///

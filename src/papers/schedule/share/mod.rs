@@ -84,8 +84,8 @@ pub use proportional::ProportionalShare;
 /// | WF²Q+ | of the threads that are due, the earliest finish | before they begin | its share, and one run |
 /// | start-time | the earliest start | when they end | up to one run of each other thread |
 ///
-/// Paper: Qie et al., section 3.1, name proportional share such as weighted fair queueing; section 5
-/// names WF²Q+, and cites start-time fair queueing among the work on packet scheduling.
+/// Paper: Qie et al., section 3.1, name proportional share such as weighted fair queueing; section
+/// 5 names WF²Q+, and cites start-time fair queueing among the work on packet scheduling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Order {
     /// WF²Q+, of Bennett and Zhang.
