@@ -1,14 +1,55 @@
 //! Hashers: the keyed default, the hash of a network card, and keys that are random already.
 //!
-//! All structures accept any [`BuildHasher`]. The default is [`DefaultHashBuilder`], which is keyed
-//! against collision attacks: [`ahash`](https://docs.rs/ahash), at about 3 ns for a flow key. Each
-//! table has its own four words of seed.
+//! All structures accept any [`BuildHasher`]. The default is [`DefaultHashBuilder`]:
+//! [`ahash`](https://docs.rs/ahash) with four secret words of seed for each table, at about 3 ns
+//! for a flow key.
 //!
 //! Without an operating system as source of randomness the seeds are an argument: see
 //! [`with_seeds`](DefaultHashBuilder::with_seeds).
 //!
+//! # Hostile keys
+//!
+//! The default hash resists senders who choose keys, but see neither hashes nor the order of the
+//! entries of a table, and do not time single lookups to nanoseconds. It is not cryptographic, so
+//! tables with untrusted keys should not reveal the order of their entries.
+//!
+//! Some structures detect floods of keys with similar hashes, under any hash:
+//!
+//! - [`TrashMap`], [`TrashSet`], [`FlowCache`], [`TrashDemux`] and [`SocketTable`] draw a new seed
+//!   and rehash, some entries with each insertion;
+//! - [`TrashTable`], whose caller hashes, reports the flood;
+//! - [`ChainedCache`], [`BoundedCache`], [`DuplicateFilter`], [`EphemeralStore`], [`Sequent`] and
+//!   the structures for several threads do *not* detect it.
+//!
+//! If senders may learn hashes, give the structure a cryptographic hash by its parameter `S`, such
+//! as SipHash, at several times the cost:
+//!
+//! ```
+//! use flowtable::{FlowKey, TrashMap};
+//! use std::hash::RandomState; // SipHash 1-3
+//!
+//! let mut flows: TrashMap<FlowKey, u64, RandomState> = TrashMap::default();
+//! let key = FlowKey::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 40_000, 443, 6).unwrap();
+//! flows.insert(key, 1500);
+//! assert_eq!(flows.get(&key), Some(&1500));
+//! ```
+//!
+//! # Other hashers
+//!
 //! [`Rss`] computes the hash of a network card, so that a table takes the one that the card has
 //! delivered with a packet. [`IdHasher`] is for keys that are random already.
+//!
+//! [`TrashMap`]: crate::TrashMap
+//! [`TrashSet`]: crate::TrashSet
+//! [`TrashTable`]: crate::TrashTable
+//! [`FlowCache`]: crate::FlowCache
+//! [`TrashDemux`]: crate::demux::TrashDemux
+//! [`SocketTable`]: crate::SocketTable
+//! [`ChainedCache`]: crate::ChainedCache
+//! [`BoundedCache`]: crate::BoundedCache
+//! [`DuplicateFilter`]: crate::DuplicateFilter
+//! [`EphemeralStore`]: crate::EphemeralStore
+//! [`Sequent`]: crate::demux::Sequent
 
 mod id;
 mod query;
