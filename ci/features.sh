@@ -5,8 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # Each feature alone, and both conversions without `std`; ci/check.sh has all features. `concurrent`
-# implies `std`; no code depends on two features.
-for set in "" std papers concurrent serde ipnet serde,ipnet; do
+# and `rayon` imply `std`; no code depends on two features.
+for set in "" std papers concurrent serde ipnet rayon serde,ipnet; do
     echo "features: ${set:-none}"
     cargo clippy -p flowtable --lib --no-default-features --features "$set" -- -D warnings
 done

@@ -150,11 +150,16 @@ impl<T> Directory<T> {
         (0..half).rev().all(|at| self.segment(at as u64) == self.segment((at + half) as u64))
     }
 
-    /// The segment whose number is `index` or a greater one, and its number; `index` is after it
-    /// then.
+    /// The segment whose number is `index` or a greater one, and its number, if that is below
+    /// `end`; `index` is after it then.
     #[inline]
-    pub(crate) fn next_from(&self, index: &mut usize, mask: usize) -> Option<(usize, Segment<T>)> {
-        while *index < self.len() {
+    pub(crate) fn next_from(
+        &self,
+        index: &mut usize,
+        end: usize,
+        mask: usize,
+    ) -> Option<(usize, Segment<T>)> {
+        while *index < end {
             let (number, segment) = (*index, self.segment(*index as u64));
             *index += 1;
             // The empty one has a mask of its own.
@@ -168,7 +173,7 @@ impl<T> Directory<T> {
     /// Every segment once, with its number.
     pub(crate) fn numbers(&self, mask: usize) -> impl Iterator<Item = (usize, Segment<T>)> {
         let mut index = 0;
-        core::iter::from_fn(move || self.next_from(&mut index, mask))
+        core::iter::from_fn(move || self.next_from(&mut index, self.len(), mask))
     }
 
     /// The last segment whose number is below `index`, which is its number then.

@@ -15,30 +15,38 @@ use crate::memory::{Allocator, Vec};
 /// assert_eq!(error.bytes(), None); // more than there are addresses
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TryReserveError {
-    /// The allocation that failed; nothing if there is no such size.
-    layout: Option<Layout>,
+pub enum TryReserveError {
+    /// The entries take more bytes than the address space has.
+    CapacityOverflow,
+    /// The allocator has not had the memory.
+    AllocError {
+        /// The allocation that failed.
+        layout: Layout,
+    },
 }
 
 impl TryReserveError {
-    pub(crate) const OVERFLOW: Self = Self { layout: None };
+    pub(crate) const OVERFLOW: Self = Self::CapacityOverflow;
 
     pub(crate) const fn memory(layout: Layout) -> Self {
-        Self { layout: Some(layout) }
+        Self::AllocError { layout }
     }
 
     /// The number of bytes that could not be allocated. `None` if the number exceeds the limit of
     /// an allocation.
     #[must_use]
     pub fn bytes(&self) -> Option<usize> {
-        self.layout.map(|layout| layout.size())
+        match self {
+            Self::CapacityOverflow => None,
+            Self::AllocError { layout } => Some(layout.size()),
+        }
     }
 
     /// Ends as a failed allocation does in `alloc`.
     pub(crate) fn raise(self) -> ! {
-        match self.layout {
-            Some(layout) => alloc::alloc::handle_alloc_error(layout),
-            None => panic!("capacity overflow"),
+        match self {
+            Self::AllocError { layout } => alloc::alloc::handle_alloc_error(layout),
+            Self::CapacityOverflow => panic!("capacity overflow"),
         }
     }
 }

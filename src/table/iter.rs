@@ -7,25 +7,63 @@ use core::{mem, slice};
 
 use super::Table;
 use super::directory::Directory;
-use super::error::TryReserveError;
 use super::growth::free;
 use super::probe::Position;
-use super::segment::{Boxed, Segment, Slots, uninit_box};
+use super::segment::{Boxed, Segment, Slots};
 use super::tags::GROUP;
-use crate::memory::{Allocator, Box, Global};
+use crate::memory::{Allocator, Global};
 
-/// Every occupied slot of a table.
-struct AllSlots<'t, T> {
+/// Every occupied slot of the segments with some numbers.
+pub(super) struct AllSlots<'t, T> {
     directory: &'t Directory<T>,
     mask: usize,
     /// The next index in the directory.
     index: usize,
+    /// The index to end before.
+    end: usize,
     slots: Slots<T>,
 }
 
 impl<'t, T> AllSlots<'t, T> {
+    const NOWHERE: &'t Directory<T> = &Directory::new();
+
+    /// No slot.
+    const NONE: Self =
+        Self { directory: Self::NOWHERE, mask: 0, index: 0, end: 0, slots: Slots::NONE };
+
+    /// All slots of a table from an index of its directory on.
+    pub(super) fn from(
+        directory: &'t Directory<T>,
+        mask: usize,
+        index: usize,
+        slots: Slots<T>,
+    ) -> Self {
+        Self { directory, mask, index, end: directory.len(), slots }
+    }
+
     fn new<A: Allocator + Clone>(table: &'t Table<T, A>) -> Self {
-        Self { directory: &table.directory, mask: table.mask, index: 0, slots: Slots::NONE }
+        Self::from(&table.directory, table.mask, 0, Slots::NONE)
+    }
+
+    /// Splits the slots of the upper half of the indices off.
+    #[cfg(feature = "rayon")]
+    pub(super) fn split_off(&mut self) -> Option<Self> {
+        let half = self.index.midpoint(self.end);
+        if half == self.index {
+            return None;
+        }
+        let upper = Self { index: half, slots: Slots::NONE, ..*self };
+        self.end = half;
+        Some(upper)
+    }
+
+    /// The number of entries of the segments that have not been visited.
+    #[cfg(feature = "rayon")]
+    pub(super) fn entries(&self) -> usize {
+        let mut index = self.index;
+        let segments =
+            core::iter::from_fn(|| self.directory.next_from(&mut index, self.end, self.mask));
+        segments.map(|(_, segment)| segment.len(self.mask)).sum()
     }
 }
 
@@ -44,7 +82,7 @@ impl<T> Iterator for AllSlots<'_, T> {
             if let Some(slot) = self.slots.next() {
                 return Some(slot);
             }
-            let (_, segment) = self.directory.next_from(&mut self.index, self.mask)?;
+            let (_, segment) = self.directory.next_from(&mut self.index, self.end, self.mask)?;
             self.slots = segment.slots(self.mask);
         }
     }
@@ -52,9 +90,15 @@ impl<T> Iterator for AllSlots<'_, T> {
 
 /// An iterator over references to the entries of a table.
 pub struct Iter<'t, T> {
-    slots: AllSlots<'t, T>,
-    stash: slice::Iter<'t, (u64, Boxed<T>)>,
-    left: usize,
+    pub(super) slots: AllSlots<'t, T>,
+    pub(super) stash: slice::Iter<'t, (u64, Boxed<T>)>,
+    pub(super) left: usize,
+}
+
+impl<T> Default for Iter<'_, T> {
+    fn default() -> Self {
+        Self { slots: AllSlots::NONE, stash: [].iter(), left: 0 }
+    }
 }
 
 impl<T> Clone for Iter<'_, T> {
@@ -93,13 +137,17 @@ impl<T: fmt::Debug> fmt::Debug for Iter<'_, T> {
 
 /// An iterator over mutable references to the entries of a table.
 pub struct IterMut<'t, T> {
-    directory: &'t Directory<T>,
-    mask: usize,
-    index: usize,
-    slots: Slots<T>,
-    stash: slice::IterMut<'t, (u64, Boxed<T>)>,
-    left: usize,
-    entries: PhantomData<&'t mut T>,
+    pub(super) slots: AllSlots<'t, T>,
+    pub(super) stash: slice::IterMut<'t, (u64, Boxed<T>)>,
+    pub(super) left: usize,
+    pub(super) entries: PhantomData<&'t mut T>,
+}
+
+impl<T> Default for IterMut<'_, T> {
+    fn default() -> Self {
+        let stash = [].iter_mut();
+        Self { slots: AllSlots::NONE, stash, left: 0, entries: PhantomData }
+    }
 }
 
 impl<'t, T> Iterator for IterMut<'t, T> {
@@ -107,18 +155,12 @@ impl<'t, T> Iterator for IterMut<'t, T> {
 
     #[inline]
     fn next(&mut self) -> Option<&'t mut T> {
-        loop {
-            if let Some((segment, slot)) = self.slots.next() {
-                self.left -= 1;
-                return Some(segment.get_mut(slot));
-            }
-            let Some((_, segment)) = self.directory.next_from(&mut self.index, self.mask) else {
-                let (_, entry) = self.stash.next()?;
-                self.left -= 1;
-                return Some(&mut **entry);
-            };
-            self.slots = segment.slots(self.mask);
-        }
+        let entry = match self.slots.next() {
+            Some((segment, slot)) => segment.get_mut(slot),
+            None => self.stash.next().map(|(_, entry)| &mut **entry)?,
+        };
+        self.left -= 1;
+        Some(entry)
     }
 
     #[inline]
@@ -139,10 +181,16 @@ impl<T> fmt::Debug for IterMut<'_, T> {
 /// An owning iterator over the entries of a table; it drops the rest when dropped.
 pub struct IntoIter<T, A: Allocator + Clone = Global> {
     /// No longer used as a table: it owns the memory and the remaining entries.
-    table: Table<T, A>,
-    index: usize,
-    slots: Slots<T>,
-    left: usize,
+    pub(super) table: Table<T, A>,
+    pub(super) index: usize,
+    pub(super) slots: Slots<T>,
+    pub(super) left: usize,
+}
+
+impl<T, A: Allocator + Clone + Default> Default for IntoIter<T, A> {
+    fn default() -> Self {
+        Table::new_in(A::default()).into_entries()
+    }
 }
 
 impl<T, A: Allocator + Clone> Iterator for IntoIter<T, A> {
@@ -155,8 +203,9 @@ impl<T, A: Allocator + Clone> Iterator for IntoIter<T, A> {
                 self.left -= 1;
                 return Some(segment.take(slot, self.table.allocator()));
             }
-            let mask = self.table.mask;
-            let Some((_, segment)) = self.table.directory.next_from(&mut self.index, mask) else {
+            let (directory, mask) = (&self.table.directory, self.table.mask);
+            let end = directory.len();
+            let Some((_, segment)) = directory.next_from(&mut self.index, end, mask) else {
                 let (_, entry) = self.table.stash.pop()?;
                 self.left -= 1;
                 return Some(entry.into_entry(self.table.allocator()));
@@ -205,15 +254,8 @@ impl<T, A: Allocator + Clone> Table<T, A> {
 
     /// Mutable references to all entries.
     pub(crate) fn iter_mut(&mut self) -> IterMut<'_, T> {
-        IterMut {
-            directory: &self.directory,
-            mask: self.mask,
-            index: 0,
-            slots: Slots::NONE,
-            stash: self.stash.iter_mut(),
-            left: self.len,
-            entries: PhantomData,
-        }
+        let slots = AllSlots::from(&self.directory, self.mask, 0, Slots::NONE);
+        IterMut { slots, stash: self.stash.iter_mut(), left: self.len, entries: PhantomData }
     }
 
     /// All entries.
@@ -243,7 +285,9 @@ impl<T, A: Allocator + Clone> Table<T, A> {
                 *budget -= 1;
                 cursor.visited += 1;
             }
-            let Some((number, segment)) = self.directory.next_from(&mut cursor.index, mask) else {
+            let end = self.directory.len();
+            let next = self.directory.next_from(&mut cursor.index, end, mask);
+            let Some((number, segment)) = next else {
                 let at = Position::in_stash(cursor.stashed, 0);
                 return self.get(at).map(|_| at);
             };
@@ -282,40 +326,6 @@ impl<T, A: Allocator + Clone> Table<T, A> {
         while self.extract_next(&mut cursor, &mut picks, hasher).is_some() {}
     }
 
-    /// A copy of the same shape.
-    fn try_clone(&self) -> Result<Self, TryReserveError>
-    where
-        T: Clone,
-    {
-        let mut copy = Self::new_in(self.allocator().clone());
-        if self.directory.is_allocated() {
-            copy.directory = Directory::allocate(self.directory.len(), self.allocator())?;
-        }
-        (copy.mask, copy.reserved, copy.extras) = (self.mask, self.reserved, self.extras);
-        for (number, segment) in self.directory.numbers(self.mask) {
-            let header = segment.header(self.mask);
-            let new = segment.alike(self.mask, self.allocator())?;
-            copy.directory.set_all(number, header.depth, new);
-            copy.segments += 1;
-            for (_, slot) in segment.slots(self.mask) {
-                let entry = segment.get(slot).clone();
-                let is_inline = Segment::<T>::IS_INLINE;
-                let uninit = if is_inline { None } else { Some(uninit_box(self.allocator())?) };
-                new.write(slot, segment.tag(slot), uninit, entry);
-                copy.len += 1;
-            }
-            *new.header_mut(self.mask) = header;
-        }
-        copy.stash.reserve_exact(self.stash.len());
-        for (hash, entry) in &self.stash {
-            let entry = T::clone(entry);
-            let uninit = uninit_box(self.allocator())?;
-            copy.stash.push((*hash, Boxed::new(Box::write(uninit, entry))));
-            copy.len += 1;
-        }
-        Ok(copy)
-    }
-
     /// Drops the entries of a segment and frees it; goes on if one of them panics.
     fn drop_segment(segment: Segment<T>, mask: usize, memory: &A) {
         struct Rest<'m, T, A: Allocator + Clone>(Segment<T>, usize, &'m A);
@@ -334,13 +344,6 @@ impl<T, A: Allocator + Clone> Table<T, A> {
             }
         }
         Rest(segment, mask, memory).drop_entries();
-    }
-}
-
-/// Ends the program without memory, as all copies do.
-impl<T: Clone, A: Allocator + Clone> Clone for Table<T, A> {
-    fn clone(&self) -> Self {
-        self.try_clone().unwrap_or_else(|error| error.raise())
     }
 }
 

@@ -12,7 +12,7 @@ use super::tags::{GROUP, Mask, tag};
 use crate::memory::Allocator;
 
 /// The slots that a search for a hash compares.
-struct SlotsOfHash<T> {
+pub(super) struct SlotsOfHash<T> {
     segment: Segment<T>,
     /// The mask of the table.
     mask: usize,
@@ -26,7 +26,17 @@ struct SlotsOfHash<T> {
 }
 
 impl<T> SlotsOfHash<T> {
-    fn new<A: Allocator + Clone>(table: &Table<T, A>, hash: u64) -> Self {
+    /// No slot.
+    const NONE: Self = Self {
+        segment: Segment::EMPTY,
+        mask: 0,
+        tag: 0,
+        offset: 0,
+        matches: Mask::NONE,
+        is_last: true,
+    };
+
+    pub(super) fn new<A: Allocator + Clone>(table: &Table<T, A>, hash: u64) -> Self {
         let (segment, offset) = (table.directory.segment(hash), table.home(hash));
         let group = segment.group(offset);
         let (matches, is_last) = (group.matches_hash(hash), !group.free().is_empty());
@@ -67,6 +77,12 @@ pub struct IterHash<'t, T> {
     hash: u64,
 }
 
+impl<T> Default for IterHash<'_, T> {
+    fn default() -> Self {
+        Self { slots: SlotsOfHash::NONE, stash: [].iter(), hash: 0 }
+    }
+}
+
 impl<T> Clone for IterHash<'_, T> {
     fn clone(&self) -> Self {
         Self { slots: self.slots.clone(), stash: self.stash.clone(), hash: self.hash }
@@ -99,6 +115,13 @@ pub struct IterHashMut<'t, T> {
     stash: slice::IterMut<'t, (u64, Boxed<T>)>,
     hash: u64,
     entries: PhantomData<&'t mut T>,
+}
+
+impl<T> Default for IterHashMut<'_, T> {
+    fn default() -> Self {
+        let stash = [].iter_mut();
+        Self { slots: SlotsOfHash::NONE, stash, hash: 0, entries: PhantomData }
+    }
 }
 
 impl<'t, T> Iterator for IterHashMut<'t, T> {

@@ -62,6 +62,7 @@
 
 mod batch;
 mod check;
+mod copy;
 mod directory;
 pub(crate) mod error;
 mod growth;
@@ -69,6 +70,9 @@ mod insert;
 mod iter;
 mod iter_hash;
 pub(crate) mod lines;
+mod numbers;
+#[cfg(feature = "rayon")]
+mod parallel;
 mod policy;
 mod probe;
 mod remove;
@@ -86,6 +90,8 @@ pub use iter_hash::{IterHash, IterHashMut};
 
 pub(crate) use insert::Room;
 pub(crate) use iter::Cursor;
+#[cfg(feature = "rayon")]
+pub(crate) use parallel::Split;
 pub(crate) use policy::REACH;
 pub(crate) use probe::Position;
 pub(crate) use segment::uninit_box;

@@ -194,11 +194,9 @@ impl<T> Segment<T> {
         let block: NonNull<u8> = block.cast();
         // SAFETY: the tags are in the block.
         let tags = unsafe { block.add(entries) };
-        let groups = slots.div_ceil(GROUP);
-        // SAFETY: the block has that number of tags.
-        unsafe { tags.write_bytes(FREE, groups * GROUP) };
         let segment = Self { tags, entries: PhantomData };
-        let mask = (groups - 1) * GROUP;
+        let mask = (slots.div_ceil(GROUP) - 1) * GROUP;
+        segment.clear_tags(mask);
         let header = Header { len: 0, limit: limit as u32, slots: slots as u32, depth };
         // SAFETY: the header is in the block, and aligned as groups are.
         unsafe { segment.header_at(mask).write(header) };
@@ -531,19 +529,18 @@ impl<T> Segment<T> {
     /// Whether dropping an entry does anything.
     pub(crate) const NEEDS_DROP: bool = core::mem::needs_drop::<T>() || !Self::IS_INLINE;
 
-    /// A copy without entries; the displaced ones are marked already.
-    pub(crate) fn alike(
-        self,
-        mask: usize,
-        memory: &impl Allocator,
-    ) -> Result<Self, TryReserveError> {
-        let header = self.header(mask);
-        let limit = header.limit as usize;
-        let copy = Self::allocate(header.slots as usize, header.depth, limit, memory)?;
+    /// Marks the slots as displaced that are so in another segment.
+    pub(crate) fn copy_displaced(self, other: Self, mask: usize) {
         for offset in (0..=mask).step_by(GROUP) {
-            copy.set_displaced(mask, offset, self.displaced(mask, offset));
+            self.set_displaced(mask, offset, other.displaced(mask, offset));
         }
-        Ok(copy)
+    }
+
+    /// Sets all tags to [`FREE`]. Entries are not dropped, and boxes leak.
+    pub(crate) fn clear_tags(self, mask: usize) {
+        debug_assert!(self != Self::EMPTY, "M1");
+        // SAFETY: M1, M2: the block has that number of tags.
+        unsafe { self.tags.write_bytes(FREE, mask + GROUP) };
     }
 }
 

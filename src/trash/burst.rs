@@ -95,7 +95,8 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
             let count = self.stages(keys.clone(), &mut burst);
             let hashes = burst.hashes;
             for (at, (&hash, key)) in hashes.iter().zip(keys.clone()).enumerate() {
-                each(first + at, self.find_mut(hash, key.key()));
+                let found = self.find_mut(hash, key.key());
+                each(first + at, found.map(|(_, value)| value));
             }
             if count < BURST || keys.nth(BURST - 1).is_none() {
                 return;
@@ -127,6 +128,20 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         &mut self,
         keys: [Q; N],
     ) -> [Option<&mut V>; N] {
+        self.get_disjoint_key_value_mut(keys).map(|entry| entry.map(|(_, value)| value))
+    }
+
+    /// Returns the keys of the map and mutable references to the values of several keys: see
+    /// [`get_disjoint_mut`](Self::get_disjoint_mut).
+    ///
+    /// # Panics
+    ///
+    /// If two keys have the same entry.
+    #[must_use]
+    pub fn get_disjoint_key_value_mut<Q: Query<K>, const N: usize>(
+        &mut self,
+        keys: [Q; N],
+    ) -> [Option<(&K, &mut V)>; N] {
         let hashes = keys.each_ref().map(|key| key.hash_with(&self.hasher));
         for hashes in hashes.chunks(BURST) {
             self.table.find_candidates(hashes.iter().copied(), &mut Burst::new());
@@ -138,7 +153,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
             self.current().locate(hash, |(own, _)| key.equivalent(own))
         });
         let found = self.current_table_mut().get_many_mut(at);
-        found.map(|entry| entry.map(|(_, value)| value))
+        found.map(|entry| entry.map(|(key, value)| (&*key, value)))
     }
 
     /// Inserts all entries, and passes each replaced value to the closure with the index of the

@@ -2,12 +2,14 @@
 
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
-use core::mem;
 
 use equivalent::Equivalent;
 
 use super::TrashMap;
 use super::error::TryInsertError;
+use super::occupied::OccupiedEntry;
+use super::vacant::{BorrowedKey, IntoKey, OwnedKey, VacantEntry, VacantKey};
+use crate::hash::Query;
 use crate::memory::{Allocator, Global};
 use crate::table::Position;
 use crate::table::error::TryReserveError;
@@ -15,7 +17,8 @@ use crate::table::error::TryReserveError;
 /// The entry of one key, occupied or vacant. Its methods do not search again.
 ///
 /// Methods that insert or remove an entry cost as much as `insert` and `remove` of the map without
-/// their lookup; the others are O(1).
+/// their lookup; the others are O(1). `P` is the key of a vacant entry: owned here, borrowed in an
+/// [`EntryRef`].
 ///
 /// # Example
 ///
@@ -28,67 +31,49 @@ use crate::table::error::TryReserveError;
 /// names.entry(443).and_modify(|name| name.push_str(", h2")).or_default();
 /// assert_eq!((&*names[&443], &*names[&8080]), ("https, h2", "port 8080"));
 /// ```
-pub enum Entry<'a, K, V, S, A: Allocator + Clone = Global> {
+pub enum Entry<'a, K, V, S, A: Allocator + Clone = Global, P = OwnedKey<K>> {
     /// The key has a value.
     Occupied(OccupiedEntry<'a, K, V, S, A>),
     /// The key has no value.
-    Vacant(VacantEntry<'a, K, V, S, A>),
+    Vacant(VacantEntry<'a, K, V, S, A, P>),
 }
 
-/// The entry of a key that has a value.
+/// The entry of a borrowed key, which becomes an owned one when it is inserted. See
+/// [`TrashMap::entry_ref`].
 ///
 /// # Example
 ///
 /// ```
-/// use flowtable::{TrashMap, trash::Entry};
+/// use flowtable::{TrashMap, trash::EntryRef};
 ///
-/// // Two packets are left of each; with the last one the flow goes.
-/// let mut left = TrashMap::from([("a", 2), ("b", 2)]);
-/// for name in ["a", "b", "a"] {
-///     let Entry::Occupied(mut flow) = left.entry(name) else { panic!("it has gone") };
-///     *flow.get_mut() -= 1;
-///     if *flow.get() == 0 {
-///         assert_eq!(flow.remove_entry(), ("a", 0));
-///     }
+/// let mut names: TrashMap<String, u32> = TrashMap::new();
+/// for name in ["a", "b", "a", "a"] {
+///     *names.entry_ref(name).and_modify(|count| *count += 1).or_insert(1) += 10;
 /// }
-/// let Entry::Occupied(mut flow) = left.entry("b") else { panic!("it has gone") };
-/// assert_eq!(flow.insert(5), 1);
-/// *flow.into_mut() += 1;
-/// assert_eq!(left, TrashMap::from([("b", 6)]));
+/// *names.entry_ref("b").or_default() += 100;
+/// assert_eq!((names["a"], names["b"]), (33, 111));
+/// assert_eq!(names.entry_ref("long").or_insert_with_key(|name| name.len() as u32), &4);
+/// let EntryRef::Vacant(vacant) = names.entry_ref("e") else { panic!("there is no e") };
+/// assert_eq!(vacant.try_insert(9).map(|value| *value), Ok(9));
 /// ```
-pub struct OccupiedEntry<'a, K, V, S, A: Allocator + Clone = Global> {
-    pub(super) map: &'a mut TrashMap<K, V, S, A>,
-    /// Of an entry of the map's table, which does not change but through this.
-    pub(super) at: Position,
-}
-
-/// The entry of a key that has no value.
-///
-/// # Example
-///
-/// ```
-/// use flowtable::{TrashMap, trash::Entry};
-///
-/// let mut flows = TrashMap::new();
-/// let mut refused = vec![];
-/// for (name, may_open) in [("a", true), ("b", false), ("a", false)] {
-///     if let Entry::Vacant(place) = flows.entry(name) {
-///         match may_open {
-///             true => *place.insert(0) += 1,
-///             false => refused.push(place.into_key()),
-///         }
-///     }
-/// }
-/// assert_eq!((flows.len(), refused), (1, vec!["b"]));
-/// ```
-pub struct VacantEntry<'a, K, V, S, A: Allocator + Clone = Global> {
-    pub(super) map: &'a mut TrashMap<K, V, S, A>,
-    /// The hash of the key in the map's table.
-    pub(super) hash: u64,
-    pub(super) key: K,
-}
+pub type EntryRef<'a, K, Q, V, S, A = Global> = Entry<'a, K, V, S, A, BorrowedKey<Q>>;
 
 impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A> {
+    /// Returns the entry of `key`, occupied or vacant, after one lookup.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut packets = flowtable::TrashMap::new();
+    /// for port in [443_u16, 53, 443] {
+    ///     *packets.entry(port).or_insert(0) += 1;
+    /// }
+    /// assert_eq!(packets, flowtable::TrashMap::from([(53, 1), (443, 2)]));
+    /// ```
+    pub fn entry(&mut self, key: K) -> Entry<'_, K, V, S, A> {
+        self.try_entry(key).unwrap_or_else(|failed| failed.error.raise())
+    }
+
     /// Returns the entry of `key`, or the key if a reseeding has to move its entry and there
     /// is no memory for it. See [`VacantEntry::try_insert`] for an insertion that does not end the
     /// program.
@@ -112,9 +97,62 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
     /// ```
     pub fn try_entry(&mut self, key: K) -> Result<Entry<'_, K, V, S, A>, TryInsertError<K>> {
         match self.locate_prepared(self.hash_of(&key), &key) {
-            Ok((_, Some(at))) => Ok(Entry::Occupied(OccupiedEntry { map: self, at })),
-            Ok((hash, None)) => Ok(Entry::Vacant(VacantEntry { map: self, hash, key })),
+            Ok(found) => Ok(self.entry_at(found, OwnedKey(key))),
             Err(error) => Err(TryInsertError { refused: key, error }),
+        }
+    }
+
+    /// Returns the entry of a borrowed key, which becomes an owned one only if it is inserted, as
+    /// by [`ToOwned`](alloc::borrow::ToOwned). The owned key must be equivalent to the borrowed one
+    /// and have the same hash.
+    ///
+    /// For a key with its hash, too: see [`Prehashed`](crate::Prehashed).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{FlowKey, Prehashed, TrashMap};
+    ///
+    /// let mut packets: TrashMap<FlowKey, u32> = TrashMap::new();
+    /// let key = FlowKey::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 5353, 53, 17).unwrap();
+    /// let query = Prehashed { hash: packets.hash_of(&key), key: &key };
+    /// *packets.entry_ref(query).or_insert(0) += 1;
+    /// assert_eq!(packets[&key], 1);
+    /// ```
+    pub fn entry_ref<Q: Query<K>>(&mut self, key: Q) -> EntryRef<'_, K, Q, V, S, A> {
+        self.try_entry_ref(key).unwrap_or_else(|error| error.raise())
+    }
+
+    /// Returns the entry of a borrowed key, if there is memory: see
+    /// [`try_entry`](Self::try_entry).
+    ///
+    /// # Errors
+    ///
+    /// If memory is needed and cannot be allocated; the map is as it was.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut names: flowtable::TrashMap<String, u32> = flowtable::TrashMap::new();
+    /// assert_eq!(names.try_entry_ref("a").map(|entry| *entry.or_insert(1)), Ok(1));
+    /// ```
+    pub fn try_entry_ref<Q: Query<K>>(
+        &mut self,
+        key: Q,
+    ) -> Result<EntryRef<'_, K, Q, V, S, A>, TryReserveError> {
+        let found = self.locate_prepared(key.hash_with(&self.hasher), key.key())?;
+        Ok(self.entry_at(found, BorrowedKey(key)))
+    }
+
+    /// The entry of a key that has been located.
+    fn entry_at<P>(
+        &mut self,
+        (hash, at): (u64, Option<Position>),
+        key: P,
+    ) -> Entry<'_, K, V, S, A, P> {
+        match at {
+            Some(at) => Entry::Occupied(OccupiedEntry { map: self, at }),
+            None => Entry::Vacant(VacantEntry { map: self, hash, key }),
         }
     }
 
@@ -134,38 +172,47 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
     }
 }
 
-impl<'a, K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> Entry<'a, K, V, S, A> {
-    /// The key.
+impl<'a, K, V, S, A, P> Entry<'a, K, V, S, A, P>
+where
+    K: Eq + Hash,
+    S: BuildHasher,
+    A: Allocator + Clone,
+    P: IntoKey<K>,
+{
+    /// Returns the key: of the map if there is one, else the key that the entry was created with.
     #[must_use]
-    pub fn key(&self) -> &K {
+    pub fn key(&self) -> &P::Key {
         match self {
-            Self::Occupied(entry) => entry.key(),
+            Self::Occupied(entry) => P::of_own(entry.key()),
             Self::Vacant(entry) => entry.key(),
         }
     }
 
-    /// The value, `default` if there was none.
+    /// Returns a mutable reference to the value, which is `default` if there was none.
     pub fn or_insert(self, default: V) -> &'a mut V {
         self.or_insert_with(|| default)
     }
 
-    /// The value, made by `default` if there was none.
+    /// Returns a mutable reference to the value, which is the result of `default` if there was
+    /// none.
     pub fn or_insert_with(self, default: impl FnOnce() -> V) -> &'a mut V {
         self.or_insert_with_key(|_| default())
     }
 
-    /// The value, made from the key by `default` if there was none.
-    pub fn or_insert_with_key(self, default: impl FnOnce(&K) -> V) -> &'a mut V {
+    /// Returns a mutable reference to the value, which is the result of `default` for the key if
+    /// there was none.
+    pub fn or_insert_with_key(self, default: impl FnOnce(&P::Key) -> V) -> &'a mut V {
         match self {
             Self::Occupied(entry) => entry.into_mut(),
             Self::Vacant(entry) => {
-                let value = default(&entry.key);
+                let value = default(entry.key());
                 entry.insert(value)
             }
         }
     }
 
-    /// The value, the default of its type if there was none.
+    /// Returns a mutable reference to the value, which is the default of its type if there was
+    /// none.
     pub fn or_default(self) -> &'a mut V
     where
         V: Default,
@@ -173,7 +220,35 @@ impl<'a, K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> Entry<'a, K, V, 
         self.or_insert_with(V::default)
     }
 
-    /// Gives the key a value, whether or not it has one, and returns the entry.
+    /// Returns the occupied entry, whose value is `default` if there was none.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut flows = flowtable::TrashMap::from([("a", 1)]);
+    /// assert_eq!(flows.entry("a").or_insert_entry(5).remove(), 1);
+    /// assert_eq!(flows.entry_ref(&"b").or_default_entry().insert(2), 0);
+    /// assert_eq!(flows["b"], 2);
+    /// ```
+    pub fn or_insert_entry(self, default: V) -> OccupiedEntry<'a, K, V, S, A> {
+        match self {
+            Self::Occupied(entry) => entry,
+            Self::Vacant(entry) => entry.insert_entry(default),
+        }
+    }
+
+    /// Returns the occupied entry, whose value is the default of its type if there was none.
+    pub fn or_default_entry(self) -> OccupiedEntry<'a, K, V, S, A>
+    where
+        V: Default,
+    {
+        match self {
+            Self::Occupied(entry) => entry,
+            Self::Vacant(entry) => entry.insert_entry(V::default()),
+        }
+    }
+
+    /// Gives the key a value, whether or not it has one, and returns the occupied entry.
     pub fn insert_entry(self, value: V) -> OccupiedEntry<'a, K, V, S, A> {
         match self {
             Self::Occupied(mut entry) => {
@@ -184,7 +259,13 @@ impl<'a, K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> Entry<'a, K, V, 
         }
     }
 
+    /// The name of [`insert_entry`](Self::insert_entry) in hashbrown.
+    pub fn insert(self, value: V) -> OccupiedEntry<'a, K, V, S, A> {
+        self.insert_entry(value)
+    }
+
     /// Changes the value if there is one.
+    #[must_use]
     pub fn and_modify(mut self, change: impl FnOnce(&mut V)) -> Self {
         if let Self::Occupied(entry) = &mut self {
             change(entry.get_mut());
@@ -193,126 +274,43 @@ impl<'a, K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> Entry<'a, K, V, 
     }
 }
 
-/// Why an occupied entry has an entry.
-const OCCUPIED: &str = "the map cannot change while its entry is looked at";
-
-impl<'a, K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> OccupiedEntry<'a, K, V, S, A> {
-    /// The key in the map.
-    #[must_use]
-    pub fn key(&self) -> &K {
-        &self.map.current().get(self.at).expect(OCCUPIED).0
-    }
-
-    /// The value.
-    #[must_use]
-    pub fn get(&self) -> &V {
-        &self.map.current().get(self.at).expect(OCCUPIED).1
-    }
-
-    /// Returns a mutable reference to the value.
-    pub fn get_mut(&mut self) -> &mut V {
-        &mut self.map.current_table_mut().get_mut(self.at).expect(OCCUPIED).1
-    }
-
-    /// Converts the entry into a mutable reference to its value, for the lifetime of the map's
-    /// borrow.
-    #[must_use]
-    pub fn into_mut(self) -> &'a mut V {
-        &mut self.map.current_table_mut().get_mut(self.at).expect(OCCUPIED).1
-    }
-
-    /// Gives the key another value and returns the one that it had.
-    pub fn insert(&mut self, value: V) -> V {
-        mem::replace(self.get_mut(), value)
-    }
-
-    /// Removes the key and returns its value.
-    pub fn remove(self) -> V {
-        self.remove_entry().1
-    }
-
-    /// Removes the key and returns it with its value.
-    pub fn remove_entry(self) -> (K, V) {
-        self.map.take(self.at).expect(OCCUPIED)
-    }
-}
-
-impl<'a, K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> VacantEntry<'a, K, V, S, A> {
-    /// The key.
-    #[must_use]
-    pub fn key(&self) -> &K {
-        &self.key
-    }
-
-    /// Returns the key that the entry was created with.
-    #[must_use]
-    pub fn into_key(self) -> K {
-        self.key
-    }
-
-    /// Gives the key a value and returns the entry, which is occupied then.
+impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> Entry<'_, K, V, S, A> {
+    /// Replaces the value, if there is one, by the result of `replace`, or removes the key if that
+    /// is `None`: see [`OccupiedEntry::replace_entry_with`].
     ///
     /// # Example
     ///
     /// ```
-    /// let mut flows = flowtable::TrashMap::new();
-    /// let mut entry = flows.entry("a").insert_entry(1);
-    /// *entry.get_mut() += 1;
-    /// assert_eq!(entry.remove_entry(), ("a", 2));
+    /// let mut left = flowtable::TrashMap::from([("a", 1), ("b", 2)]);
+    /// for name in ["a", "b", "c"] {
+    ///     let _ = left.entry(name).and_replace_entry_with(|_, count| match count {
+    ///         1 => None,
+    ///         _ => Some(count - 1),
+    ///     });
+    /// }
+    /// assert_eq!(left, flowtable::TrashMap::from([("b", 1)]));
     /// ```
-    pub fn insert_entry(self, value: V) -> OccupiedEntry<'a, K, V, S, A> {
-        let Self { map, hash, key } = self;
-        let (table, hasher) = map.current_mut();
-        let room = table.make_room(hash, &hasher).unwrap_or_else(|error| error.raise());
-        let (_, at) = room.insert_at((key, value));
-        OccupiedEntry { map, at }
-    }
-
-    /// Gives the key a value, or returns both if there is no memory.
-    ///
-    /// # Errors
-    ///
-    /// If memory is needed and cannot be allocated; the map is as it was.
-    pub fn try_insert(self, value: V) -> Result<&'a mut V, TryInsertError<(K, V)>> {
-        let Self { map, hash, key } = self;
-        let (table, hasher) = map.current_mut();
-        match table.make_room(hash, &hasher) {
-            Ok(room) => Ok(&mut room.insert((key, value)).1),
-            Err(error) => Err(TryInsertError { refused: (key, value), error }),
+    #[must_use]
+    pub fn and_replace_entry_with(self, replace: impl FnOnce(&K, V) -> Option<V>) -> Self {
+        match self {
+            Self::Occupied(entry) => entry.replace_entry_with(replace),
+            Self::Vacant(_) => self,
         }
-    }
-
-    /// Gives the key a value.
-    pub fn insert(self, value: V) -> &'a mut V {
-        let Self { map, hash, key } = self;
-        let (table, hasher) = map.current_mut();
-        let room = table.make_room(hash, &hasher).unwrap_or_else(|error| error.raise());
-        &mut room.insert((key, value)).1
     }
 }
 
-impl<K: Eq + Hash + fmt::Debug, V: fmt::Debug, S: BuildHasher, A: Allocator + Clone> fmt::Debug
-    for Entry<'_, K, V, S, A>
+impl<K, V, S, A, P> fmt::Debug for Entry<'_, K, V, S, A, P>
+where
+    K: Eq + Hash + fmt::Debug,
+    V: fmt::Debug,
+    S: BuildHasher,
+    A: Allocator + Clone,
+    P: VacantKey<K, Key: fmt::Debug>,
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Occupied(entry) => f.debug_tuple("Occupied").field(entry).finish(),
             Self::Vacant(entry) => f.debug_tuple("Vacant").field(entry).finish(),
         }
-    }
-}
-
-impl<K: Eq + Hash + fmt::Debug, V: fmt::Debug, S: BuildHasher, A: Allocator + Clone> fmt::Debug
-    for OccupiedEntry<'_, K, V, S, A>
-{
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut fields = f.debug_struct("OccupiedEntry");
-        fields.field("key", self.key()).field("value", self.get()).finish_non_exhaustive()
-    }
-}
-
-impl<K: fmt::Debug, V, S, A: Allocator + Clone> fmt::Debug for VacantEntry<'_, K, V, S, A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VacantEntry").field("key", &self.key).finish_non_exhaustive()
     }
 }

@@ -7,26 +7,31 @@ use crate::memory::{Allocator, Global};
 use crate::table::{self, Table};
 
 /// The entries of a table and of the one before.
-#[derive(Clone)]
-struct Both<Entries> {
-    current: Entries,
-    old: Option<Entries>,
+#[derive(Clone, Default)]
+pub(super) struct Both<Entries> {
+    pub(super) current: Entries,
+    pub(super) old: Option<Entries>,
 }
 
-impl<Entries: ExactSizeIterator> Both<Entries> {
-    fn len(&self) -> usize {
-        self.current.len() + self.old.as_ref().map_or(0, ExactSizeIterator::len)
-    }
+impl<Entries: ExactSizeIterator> Iterator for Both<Entries> {
+    type Item = Entries::Item;
 
     #[inline]
     fn next(&mut self) -> Option<Entries::Item> {
         self.current.next().or_else(|| self.old.as_mut()?.next())
     }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.current.len() + self.old.as_ref().map_or(0, ExactSizeIterator::len);
+        (left, Some(left))
+    }
 }
+
+impl<Entries: ExactSizeIterator> ExactSizeIterator for Both<Entries> {}
 
 /// An iterator over keys and values: see [`TrashMap::iter`](super::TrashMap::iter).
 pub struct Iter<'a, K, V> {
-    entries: Both<table::Iter<'a, (K, V)>>,
+    pub(super) entries: Both<table::Iter<'a, (K, V)>>,
 }
 
 impl<'a, K, V> Iter<'a, K, V> {
@@ -35,6 +40,12 @@ impl<'a, K, V> Iter<'a, K, V> {
         old: Option<&'a Table<(K, V), A>>,
     ) -> Self {
         Self { entries: Both { current: table.iter(), old: old.map(Table::iter) } }
+    }
+}
+
+impl<K, V> Default for Iter<'_, K, V> {
+    fn default() -> Self {
+        Self { entries: Both::default() }
     }
 }
 
@@ -59,7 +70,7 @@ impl<'a, K, V> Iterator for Iter<'a, K, V> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.entries.len(), Some(self.entries.len()))
+        self.entries.size_hint()
     }
 }
 
@@ -69,7 +80,7 @@ impl<K, V> FusedIterator for Iter<'_, K, V> {}
 /// An iterator over keys and mutable references to the values: see
 /// [`TrashMap::iter_mut`](super::TrashMap::iter_mut).
 pub struct IterMut<'a, K, V> {
-    entries: Both<table::IterMut<'a, (K, V)>>,
+    pub(super) entries: Both<table::IterMut<'a, (K, V)>>,
 }
 
 impl<'a, K, V> IterMut<'a, K, V> {
@@ -78,6 +89,12 @@ impl<'a, K, V> IterMut<'a, K, V> {
         old: Option<&'a mut Table<(K, V), A>>,
     ) -> Self {
         Self { entries: Both { current: table.iter_mut(), old: old.map(Table::iter_mut) } }
+    }
+}
+
+impl<K, V> Default for IterMut<'_, K, V> {
+    fn default() -> Self {
+        Self { entries: Both::default() }
     }
 }
 
@@ -90,7 +107,7 @@ impl<'a, K, V> Iterator for IterMut<'a, K, V> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.entries.len(), Some(self.entries.len()))
+        self.entries.size_hint()
     }
 }
 
@@ -117,13 +134,19 @@ impl<K, V> fmt::Debug for IterMut<'_, K, V> {
 /// assert_eq!((flows.len(), flows.allocation_size()), (0, 0));
 /// ```
 pub struct IntoIter<K, V, A: Allocator + Clone = Global> {
-    entries: Both<table::IntoIter<(K, V), A>>,
+    pub(super) entries: Both<table::IntoIter<(K, V), A>>,
 }
 
 impl<K, V, A: Allocator + Clone> IntoIter<K, V, A> {
     pub(super) fn new(table: Table<(K, V), A>, old: Option<Table<(K, V), A>>) -> Self {
         let old = old.map(Table::into_entries);
         Self { entries: Both { current: table.into_entries(), old } }
+    }
+}
+
+impl<K, V, A: Allocator + Clone + Default> Default for IntoIter<K, V, A> {
+    fn default() -> Self {
+        Self { entries: Both::default() }
     }
 }
 
@@ -135,7 +158,7 @@ impl<K, V, A: Allocator + Clone> Iterator for IntoIter<K, V, A> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.entries.len(), Some(self.entries.len()))
+        self.entries.size_hint()
     }
 }
 
@@ -191,73 +214,42 @@ impl<K, V: fmt::Debug> fmt::Debug for Values<'_, K, V> {
     }
 }
 
-impl<'a, K, V> Iterator for Keys<'a, K, V> {
-    type Item = &'a K;
+/// Implements the traits of iterators over a part of each entry, by those of the iterator inside.
+macro_rules! parts_of_entries {
+    ($(
+        [$($generics:tt)*] $parts:ty = $part:pat => $value:ident: $item:ty, of $entries:ty;
+    )*) => {$(
+        impl<$($generics)*> Iterator for $parts {
+            type Item = $item;
 
-    fn next(&mut self) -> Option<&'a K> {
-        self.0.next().map(|(key, _)| key)
-    }
+            #[inline]
+            fn next(&mut self) -> Option<$item> {
+                self.0.next().map(|$part| $value)
+            }
 
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.0.size_hint()
-    }
+            fn size_hint(&self) -> (usize, Option<usize>) {
+                self.0.size_hint()
+            }
+        }
+
+        impl<$($generics)*> ExactSizeIterator for $parts {}
+        impl<$($generics)*> FusedIterator for $parts {}
+
+        impl<$($generics)*> Default for $parts
+        where
+            $entries: Default,
+        {
+            fn default() -> Self {
+                Self(Default::default())
+            }
+        }
+    )*};
 }
 
-impl<'a, K, V> Iterator for Values<'a, K, V> {
-    type Item = &'a V;
-
-    fn next(&mut self) -> Option<&'a V> {
-        self.0.next().map(|(_, value)| value)
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.0.size_hint()
-    }
+parts_of_entries! {
+    ['a, K, V] Keys<'a, K, V> = (key, _) => key: &'a K, of Iter<'a, K, V>;
+    ['a, K, V] Values<'a, K, V> = (_, value) => value: &'a V, of Iter<'a, K, V>;
+    ['a, K, V] ValuesMut<'a, K, V> = (_, value) => value: &'a mut V, of IterMut<'a, K, V>;
+    [K, V, A: Allocator + Clone] IntoKeys<K, V, A> = (key, _) => key: K, of IntoIter<K, V, A>;
+    [K, V, A: Allocator + Clone] IntoValues<K, V, A> = (_, value) => value: V, of IntoIter<K, V, A>;
 }
-
-impl<'a, K, V> Iterator for ValuesMut<'a, K, V> {
-    type Item = &'a mut V;
-
-    fn next(&mut self) -> Option<&'a mut V> {
-        self.0.next().map(|(_, value)| value)
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.0.size_hint()
-    }
-}
-
-impl<K, V, A: Allocator + Clone> Iterator for IntoKeys<K, V, A> {
-    type Item = K;
-
-    fn next(&mut self) -> Option<K> {
-        self.0.next().map(|(key, _)| key)
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.0.size_hint()
-    }
-}
-
-impl<K, V, A: Allocator + Clone> Iterator for IntoValues<K, V, A> {
-    type Item = V;
-
-    fn next(&mut self) -> Option<V> {
-        self.0.next().map(|(_, value)| value)
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.0.size_hint()
-    }
-}
-
-impl<K, V> ExactSizeIterator for Keys<'_, K, V> {}
-impl<K, V> ExactSizeIterator for Values<'_, K, V> {}
-impl<K, V> ExactSizeIterator for ValuesMut<'_, K, V> {}
-impl<K, V, A: Allocator + Clone> ExactSizeIterator for IntoKeys<K, V, A> {}
-impl<K, V, A: Allocator + Clone> ExactSizeIterator for IntoValues<K, V, A> {}
-impl<K, V> FusedIterator for Keys<'_, K, V> {}
-impl<K, V> FusedIterator for Values<'_, K, V> {}
-impl<K, V> FusedIterator for ValuesMut<'_, K, V> {}
-impl<K, V, A: Allocator + Clone> FusedIterator for IntoKeys<K, V, A> {}
-impl<K, V, A: Allocator + Clone> FusedIterator for IntoValues<K, V, A> {}

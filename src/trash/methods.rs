@@ -5,7 +5,7 @@ use core::hash::{BuildHasher, Hash};
 use equivalent::Equivalent;
 
 use super::reseed::{self, Old, Reseeded};
-use super::{Entry, IntoIter, TableShape, Tables, TrashMap, TryInsertError};
+use super::{IntoIter, TableShape, Tables, TrashMap, TryInsertError};
 use crate::hash::{DefaultHashBuilder, Query};
 use crate::memory::{Allocator, Box, Global};
 use crate::probes::Observer;
@@ -231,21 +231,28 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
     #[inline]
     #[must_use]
     pub fn get_mut<Q: Query<K>>(&mut self, key: Q) -> Option<&mut V> {
-        self.find_mut(key.hash_with(&self.hasher), key.key())
+        self.find_mut(key.hash_with(&self.hasher), key.key()).map(|(_, value)| value)
     }
 
-    /// Returns a mutable reference to the value of `key`, given its hash.
+    /// Returns the key of the map and a mutable reference to the value of `key`.
+    #[inline]
+    #[must_use]
+    pub fn get_key_value_mut<Q: Query<K>>(&mut self, key: Q) -> Option<(&K, &mut V)> {
+        let found = self.find_mut(key.hash_with(&self.hasher), key.key());
+        found.map(|(key, value)| (&*key, value))
+    }
+
+    /// Returns a mutable reference to the entry of `key`, given its hash.
     #[inline]
     pub(super) fn find_mut<Q: Hash + Equivalent<K> + ?Sized>(
         &mut self,
         hash: u64,
         key: &Q,
-    ) -> Option<&mut V> {
+    ) -> Option<&mut (K, V)> {
         if self.is_unusual() {
             return self.find_reseeded_mut(hash, key);
         }
-        let eq = |(own, _): &(K, V)| key.equivalent(own);
-        self.table.find_mut_in_segments(hash, eq).map(|(_, value)| value)
+        self.table.find_mut_in_segments(hash, |(own, _)| key.equivalent(own))
     }
 
     /// [`get_mut`](Self::get_mut), and returns the number of entries examined.
@@ -337,6 +344,30 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         reseed::insert(table, hash, (key, value), &reseed::entry_hasher(&*hasher, None))
     }
 
+    /// Inserts a key that is not in the map, without a lookup, and returns references to it and its
+    /// value. A key that is in the map is in it twice then: which of both is found or removed is
+    /// not specified.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut ports = flowtable::TrashMap::with_capacity(1000);
+    /// for port in 0..1000_u16 {
+    ///     *ports.insert_unique_unchecked(port, 0).1 += port % 10;
+    /// }
+    /// assert_eq!((ports.len(), ports.get_key_value_mut(&443)), (1000, Some((&443, &mut 3))));
+    /// ```
+    pub fn insert_unique_unchecked(&mut self, key: K, value: V) -> (&K, &mut V) {
+        let mut hash = self.hash_of(&key);
+        if self.is_unusual() {
+            self.prepare(&key).unwrap_or_else(|error| error.raise());
+            hash = self.current_hash(hash, &key);
+        }
+        let room = self.room_for(hash).unwrap_or_else(|error| error.raise());
+        let (key, value) = room.insert((key, value));
+        (key, value)
+    }
+
     /// Removes `key` and returns its value.
     ///
     /// # Example
@@ -367,21 +398,6 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         }
         let Self { table, hasher, .. } = self;
         table.remove(hash, |(own, _)| key.equivalent(own), &reseed::entry_hasher(&*hasher, None))
-    }
-
-    /// Returns the entry of `key`, occupied or vacant, after one lookup.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// let mut packets = flowtable::TrashMap::new();
-    /// for port in [443_u16, 53, 443] {
-    ///     *packets.entry(port).or_insert(0) += 1;
-    /// }
-    /// assert_eq!(packets, flowtable::TrashMap::from([(53, 1), (443, 2)]));
-    /// ```
-    pub fn entry(&mut self, key: K) -> Entry<'_, K, V, S, A> {
-        self.try_entry(key).unwrap_or_else(|failed| failed.error.raise())
     }
 
     /// Keeps the entries for which `keep` returns true; they are visited in no order. O(slots). If

@@ -47,6 +47,20 @@
 //! map stays correct, its lookups are linear, and it tries another seed each time that it has
 //! doubled.
 //!
+//! # Differences from `hashbrown::HashMap`
+//!
+//! The map is a replacement of hashbrown's by another name, but for
+//!
+//! - `try_insert`, which fails without memory here, and not if the key is there (2 of hashbrown's
+//!   examples do not compile with this map);
+//! - `get_disjoint_unchecked_mut`, which is unsafe for the sake of the comparison of positions
+//!   (1 example);
+//! - methods named `…_unchecked`, which are not unsafe: a key that is wrong may not be found;
+//! - `clear` and `drain`, which free the memory;
+//! - allocators, which must be `Clone`.
+//!
+//! Sets have no difference beyond these. For tables see [`table`].
+//!
 //! # Costs
 //!
 //! Nine bits of tag and mark for a slot, and 24 bytes for a segment; segments are filled
@@ -74,16 +88,19 @@ mod burst;
 mod capacity;
 mod check;
 mod entry;
-mod entry_ref;
 mod error;
 mod extract;
 mod in_memory;
 mod iter;
+mod occupied;
+#[cfg(feature = "rayon")]
+mod parallel;
 mod reseed;
 pub mod set;
 mod shape;
 pub mod table;
 mod traits;
+mod vacant;
 
 use crate::hash::DefaultHashBuilder;
 use crate::memory::{Allocator, Box, Global};
@@ -91,15 +108,18 @@ use crate::table::Table;
 use reseed::Reseeded;
 
 pub use crate::table::error::TryReserveError;
-pub use entry::{Entry, OccupiedEntry, VacantEntry};
-pub use entry_ref::{EntryRef, VacantEntryRef};
+pub use entry::{Entry, EntryRef};
 pub use error::TryInsertError;
 pub(crate) use extract::ExtractCursor;
 pub use extract::ExtractIf;
 pub use iter::{IntoIter, IntoKeys, IntoValues, Iter, IterMut, Keys, Values, ValuesMut};
+pub use occupied::OccupiedEntry;
+#[cfg(feature = "rayon")]
+pub use parallel::Parallel;
 pub use set::TrashSet;
 pub use shape::TableShape;
 pub use table::TrashTable;
+pub use vacant::{BorrowedKey, IntoKey, OwnedKey, VacantEntry, VacantEntryRef, VacantKey};
 
 /// A map from keys to values that never pauses: the state of a packet's flow by the flow's key.
 ///

@@ -164,22 +164,21 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         })
     }
 
-    /// The value of `key`, in a map that has reseeded or is flooded.
+    /// The entry of `key`, in a map that has reseeded or is flooded.
     #[cold]
     #[inline(never)]
     pub(super) fn find_reseeded_mut<Q: Hash + Equivalent<K> + ?Sized>(
         &mut self,
         hash: u64,
         key: &Q,
-    ) -> Option<&mut V> {
+    ) -> Option<&mut (K, V)> {
         if self.prepare(key).is_err() {
             // There is no memory to move it.
             let at = self.locate_old(key)?;
-            return self.old_table_mut()?.get_mut(at).map(|(_, value)| value);
+            return self.old_table_mut()?.get_mut(at);
         }
         let hash = self.current_hash(hash, key);
-        let found = self.current_table_mut().find_mut(hash, |(own, _)| key.equivalent(own));
-        found.map(|(_, value)| value)
+        self.current_table_mut().find_mut(hash, |(own, _)| key.equivalent(own))
     }
 
     /// [`find_reseeded_mut`](Self::find_reseeded_mut), and the number of entries examined.
@@ -193,7 +192,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         let mut probes = Probes::default();
         // One search counts, another returns the mutable reference: this path is rare.
         let _ = self.find_observed(hash, key, &mut probes);
-        (self.find_reseeded_mut(hash, key), probes.entries)
+        (self.find_reseeded_mut(hash, key).map(|(_, value)| value), probes.entries)
     }
 
     /// Inserts an entry into a map that has reseeded or is flooded.

@@ -88,6 +88,18 @@ impl<K: Clone, V: Clone, S: Clone, A: Allocator + Clone> Clone for TrashMap<K, V
         let (table, reseeded) = (self.table.clone(), self.reseeded.clone());
         Self { table, hasher: self.hasher.clone(), reseeded }
     }
+
+    /// Makes the map a copy of `source`, in its own memory as far as that is of use. If the drop or
+    /// the clone of an entry panics, the map is empty.
+    fn clone_from(&mut self, source: &Self) {
+        // The map is empty until all entries are there.
+        let (mut table, reseeded) = (self.table.replace_by_empty(), self.reseeded.take());
+        drop(reseeded);
+        table.clone_from(&source.table);
+        self.reseeded = source.reseeded.clone();
+        self.hasher.clone_from(&source.hasher);
+        self.table = table;
+    }
 }
 
 impl<K: fmt::Debug, V: fmt::Debug, S, A: Allocator + Clone> fmt::Debug for TrashMap<K, V, S, A> {
@@ -134,6 +146,14 @@ impl<'a, K: Eq + Hash + Copy, V: Copy, S: BuildHasher, A: Allocator + Clone> Ext
 {
     fn extend<I: IntoIterator<Item = (&'a K, &'a V)>>(&mut self, entries: I) {
         self.extend(entries.into_iter().map(|(&key, &value)| (key, value)));
+    }
+}
+
+impl<'a, K: Eq + Hash + Copy, V: Copy, S: BuildHasher, A: Allocator + Clone> Extend<&'a (K, V)>
+    for TrashMap<K, V, S, A>
+{
+    fn extend<I: IntoIterator<Item = &'a (K, V)>>(&mut self, entries: I) {
+        self.extend(entries.into_iter().copied());
     }
 }
 

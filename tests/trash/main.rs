@@ -6,7 +6,9 @@
 mod allocators;
 #[cfg(not(sanitizer = "address"))]
 mod claims;
+mod copies;
 mod drops;
+mod entries;
 mod entry_ref;
 mod fixed_memory;
 mod floods;
@@ -15,9 +17,12 @@ mod memory;
 mod methods;
 mod model;
 mod panics;
+#[cfg(feature = "rayon")]
+mod parallel;
 mod queries;
 mod set;
 mod sizes;
+mod slots;
 #[cfg(not(sanitizer = "address"))]
 mod table;
 

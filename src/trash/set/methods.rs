@@ -3,14 +3,12 @@
 use core::hash::{BuildHasher, Hash};
 use core::iter::FusedIterator;
 
-use equivalent::Equivalent;
-
-use super::TrashSet;
+use super::{Entry, OccupiedEntry, TrashSet, VacantEntry};
 use crate::hash::{DefaultHashBuilder, Query};
 use crate::invariant::InvariantError;
 use crate::memory::{Allocator, Global};
-use crate::table::Position;
 use crate::table::error::TryReserveError;
+use crate::trash as map;
 use crate::trash::{IntoIter, IntoKeys, Keys, TableShape, TrashMap, TryInsertError};
 
 impl<T> TrashSet<T> {
@@ -332,19 +330,41 @@ impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> TrashSet<T, S, A> {
 
     /// Inserts a value, and returns the equal one that it replaces.
     pub fn replace(&mut self, value: T) -> Option<T> {
-        let (hash, at) = self.locate(&&value);
-        if let Some((own, ())) = at.and_then(|at| self.map.current_table_mut().get_mut(at)) {
-            return Some(core::mem::replace(own, value));
+        match self.map.entry_ref(&value) {
+            map::EntryRef::Occupied(mut entry) => Some(entry.replace_key_unchecked(value)),
+            map::EntryRef::Vacant(map::VacantEntry { map, hash, .. }) => {
+                map::VacantEntry { map, hash, key: () }.insert_with_key_unchecked(value, ());
+                None
+            }
         }
-        self.insert_absent(hash, value);
-        None
+    }
+
+    /// Returns the entry of a value, occupied or vacant, after one lookup.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{TrashSet, trash::set::Entry};
+    ///
+    /// let mut seen = TrashSet::from(["a"]);
+    /// for name in ["a", "b"] {
+    ///     match seen.entry(name) {
+    ///         Entry::Occupied(entry) => assert_eq!(entry.remove(), "a"),
+    ///         Entry::Vacant(entry) => assert_eq!(*entry.insert().get(), "b"),
+    ///     }
+    /// }
+    /// assert_eq!(seen, TrashSet::from(["b"]));
+    /// ```
+    pub fn entry(&mut self, value: T) -> Entry<'_, T, S, A> {
+        match self.map.entry(value) {
+            map::Entry::Occupied(entry) => Entry::Occupied(OccupiedEntry(entry)),
+            map::Entry::Vacant(entry) => Entry::Vacant(VacantEntry(entry)),
+        }
     }
 
     /// Inserts a value if there is no equal one, and returns a reference to the one in the set.
     pub fn get_or_insert(&mut self, value: T) -> &T {
-        let (hash, at) = self.locate(&&value);
-        let at = at.unwrap_or_else(|| self.insert_absent(hash, value));
-        self.at(at)
+        self.map.entry(value).or_insert_entry(()).into_entry().0
     }
 
     /// Inserts the result of `owned` if there is no value equivalent to `value`, and returns a
@@ -358,32 +378,14 @@ impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> TrashSet<T, S, A> {
         value: Q,
         owned: impl FnOnce(&Q::Key) -> T,
     ) -> &T {
-        let (hash, at) = self.locate(&value);
-        let at = at.unwrap_or_else(|| {
-            let owned = owned(value.key());
-            assert!(value.key().equivalent(&owned), "the value is not equivalent");
-            self.insert_absent(hash, owned)
-        });
-        self.at(at)
-    }
-
-    /// The hash of a value in the current table, and the position of the equivalent one there.
-    fn locate<Q: Query<T>>(&mut self, value: &Q) -> (u64, Option<Position>) {
-        let located = self.map.locate_prepared(value.hash_with(self.hasher()), value.key());
-        located.unwrap_or_else(|error| error.raise())
-    }
-
-    /// Inserts a value that is not in the set, given its hash in the current table.
-    fn insert_absent(&mut self, hash: u64, value: T) -> Position {
-        let (table, hasher) = self.map.current_mut();
-        let room = table.make_room(hash, &hasher).unwrap_or_else(|error| error.raise());
-        room.insert_at((value, ())).1
-    }
-
-    /// The value at a position that has just been located or filled.
-    fn at(&self, at: Position) -> &T {
-        let entry = self.map.current().get(at);
-        entry.map(|(value, ())| value).expect("the set has not changed since")
+        let entry = match self.map.entry_ref(value) {
+            map::EntryRef::Occupied(entry) => entry,
+            map::EntryRef::Vacant(entry) => {
+                let owned = owned(entry.key());
+                entry.insert_entry_with_key(owned, ())
+            }
+        };
+        entry.into_entry().0
     }
 
     /// Removes a value. Returns whether it was there.

@@ -5,11 +5,14 @@
 //! ```
 //!
 //! Operators return new sets: `&a | &b` is the union, `&a & &b` the intersection, `&a - &b` the
-//! difference, `&a ^ &b` the symmetric difference. The methods of these names return iterators.
+//! difference, `&a ^ &b` the symmetric difference. `a |= &b` and the others change a set. The
+//! methods of these names return iterators.
 
 // First, so that the documentation of the type begins with its methods.
 mod methods;
 
+mod entry;
+mod operators;
 mod ops;
 mod traits;
 
@@ -17,6 +20,7 @@ use super::TrashMap;
 use crate::hash::DefaultHashBuilder;
 use crate::memory::{Allocator, Global};
 
+pub use entry::{Entry, OccupiedEntry, VacantEntry};
 pub use ops::{Difference, Intersection, SymmetricDifference, Union};
 
 /// A set of values without pauses: a [`TrashMap`] without values.

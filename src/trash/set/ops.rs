@@ -3,7 +3,6 @@
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
 use core::iter::{Chain, FusedIterator};
-use core::ops::{BitAnd, BitOr, BitXor, Sub};
 
 use super::TrashSet;
 use crate::memory::{Allocator, Global};
@@ -219,41 +218,5 @@ impl<T: fmt::Debug + Eq + Hash, S: BuildHasher, A: Allocator + Clone> fmt::Debug
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.clone()).finish()
-    }
-}
-
-impl<T: Eq + Hash + Clone, S: BuildHasher + Default> BitOr for &TrashSet<T, S> {
-    type Output = TrashSet<T, S>;
-
-    /// Returns the union.
-    fn bitor(self, other: Self) -> TrashSet<T, S> {
-        self.union(other).cloned().collect()
-    }
-}
-
-impl<T: Eq + Hash + Clone, S: BuildHasher + Default> BitAnd for &TrashSet<T, S> {
-    type Output = TrashSet<T, S>;
-
-    /// Returns the intersection.
-    fn bitand(self, other: Self) -> TrashSet<T, S> {
-        self.intersection(other).cloned().collect()
-    }
-}
-
-impl<T: Eq + Hash + Clone, S: BuildHasher + Default> BitXor for &TrashSet<T, S> {
-    type Output = TrashSet<T, S>;
-
-    /// Returns the symmetric difference.
-    fn bitxor(self, other: Self) -> TrashSet<T, S> {
-        self.symmetric_difference(other).cloned().collect()
-    }
-}
-
-impl<T: Eq + Hash + Clone, S: BuildHasher + Default> Sub for &TrashSet<T, S> {
-    type Output = TrashSet<T, S>;
-
-    /// Returns the difference.
-    fn sub(self, other: Self) -> TrashSet<T, S> {
-        self.difference(other).cloned().collect()
     }
 }

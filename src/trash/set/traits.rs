@@ -5,7 +5,7 @@ use core::hash::{BuildHasher, Hash};
 
 use super::TrashSet;
 use crate::memory::Allocator;
-use crate::trash::{IntoKeys, Keys};
+use crate::trash::{IntoKeys, Keys, TrashMap};
 
 impl<T, S: Default> Default for TrashSet<T, S> {
     fn default() -> Self {
@@ -17,6 +17,11 @@ impl<T, S: Default> Default for TrashSet<T, S> {
 impl<T: Clone, S: Clone, A: Allocator + Clone> Clone for TrashSet<T, S, A> {
     fn clone(&self) -> Self {
         Self { map: self.map.clone() }
+    }
+
+    /// See [`TrashMap::clone_from`].
+    fn clone_from(&mut self, source: &Self) {
+        self.map.clone_from(&source.map);
     }
 }
 
@@ -67,6 +72,13 @@ impl<T: Eq + Hash, S: BuildHasher + Default> FromIterator<T> for TrashSet<T, S> 
 impl<T: Eq + Hash, const N: usize> From<[T; N]> for TrashSet<T> {
     fn from(values: [T; N]) -> Self {
         values.into_iter().collect()
+    }
+}
+
+/// The keys of a map without values. O(1).
+impl<T, S, A: Allocator + Clone> From<TrashMap<T, (), S, A>> for TrashSet<T, S, A> {
+    fn from(map: TrashMap<T, (), S, A>) -> Self {
+        Self { map }
     }
 }
 

@@ -90,7 +90,7 @@ impl<T, A: Allocator + Clone> TrashTable<T, A> {
     ) -> Result<Entry<'_, T, A>, TryReserveError> {
         Ok(match self.table.locate(hash, eq) {
             Some(at) => Entry::Occupied(OccupiedEntry { table: &mut self.table, at }),
-            None => Entry::Vacant(VacantEntry::new(hash, self.table.make_room(hash, &hasher)?)),
+            None => Entry::Vacant(VacantEntry { room: self.table.make_room(hash, &hasher)? }),
         })
     }
 }
@@ -103,8 +103,7 @@ impl<T, A: Allocator + Clone> TrashTable<T, A> {
 /// let mut table = flowtable::TrashTable::new();
 /// let mut visit = |name: &'static str| {
 ///     let entry = table.entry(7, |(own, _)| *own == name, |_| 7);
-///     assert_eq!(entry.hash(), 7);
-///     *entry.and_modify(|(_, visits)| *visits += 1).or_insert_with(|| (name, 1)).get()
+/// ///     *entry.and_modify(|(_, visits)| *visits += 1).or_insert_with(|| (name, 1)).get()
 /// };
 /// assert_eq!((visit("a"), visit("b"), visit("a")), (("a", 1), ("b", 1), ("a", 2)));
 /// let changed = table.entry(7, |(own, _)| *own == "a", |_| 7).insert(("a", 5));
@@ -119,19 +118,18 @@ pub enum Entry<'a, T, A: Allocator + Clone = Global> {
 
 /// An entry of a table.
 pub struct OccupiedEntry<'a, T, A: Allocator + Clone = Global> {
-    table: &'a mut Table<T, A>,
-    at: Position,
+    pub(super) table: &'a mut Table<T, A>,
+    pub(super) at: Position,
 }
 
 /// Room for an entry, for which all memory is allocated.
 pub struct VacantEntry<'a, T, A: Allocator + Clone = Global> {
-    hash: u64,
-    room: Room<'a, T, A>,
+    pub(super) room: Room<'a, T, A>,
 }
 
 /// The error of [`TrashTable::find_entry`]: no entry matches. Returns the table.
 pub struct AbsentEntry<'a, T, A: Allocator + Clone = Global> {
-    table: &'a mut TrashTable<T, A>,
+    pub(super) table: &'a mut TrashTable<T, A>,
 }
 
 impl<'a, T, A: Allocator + Clone> AbsentEntry<'a, T, A> {
@@ -143,15 +141,6 @@ impl<'a, T, A: Allocator + Clone> AbsentEntry<'a, T, A> {
 }
 
 impl<'a, T, A: Allocator + Clone> Entry<'a, T, A> {
-    /// Returns the hash.
-    #[must_use]
-    pub fn hash(&self) -> u64 {
-        match self {
-            Self::Occupied(entry) => entry.hash(),
-            Self::Vacant(entry) => entry.hash,
-        }
-    }
-
     /// Replaces the entry or inserts it.
     pub fn insert(self, entry: T) -> OccupiedEntry<'a, T, A> {
         match self {
@@ -190,12 +179,6 @@ impl<'a, T, A: Allocator + Clone> Entry<'a, T, A> {
 const OCCUPIED: &str = "the table cannot change while its entry is borrowed";
 
 impl<'a, T, A: Allocator + Clone> OccupiedEntry<'a, T, A> {
-    /// Returns the hash that the entry was found or inserted with.
-    #[must_use]
-    pub fn hash(&self) -> u64 {
-        self.at.hash()
-    }
-
     /// Returns a reference to the entry.
     #[must_use]
     pub fn get(&self) -> &T {
@@ -221,7 +204,7 @@ impl<'a, T, A: Allocator + Clone> OccupiedEntry<'a, T, A> {
     /// ```
     /// let mut table = flowtable::TrashTable::new();
     /// let mut entry = table.insert_unique(7, "a", |_| 7);
-    /// assert_eq!((entry.hash(), entry.replace("b"), *entry.get()), (7, "a", "b"));
+    /// assert_eq!((entry.replace("b"), *entry.get()), ("a", "b"));
     /// ```
     pub fn replace(&mut self, entry: T) -> T {
         mem::replace(self.get_mut(), entry)
@@ -237,16 +220,6 @@ impl<'a, T, A: Allocator + Clone> OccupiedEntry<'a, T, A> {
 }
 
 impl<'a, T, A: Allocator + Clone> VacantEntry<'a, T, A> {
-    pub(super) fn new(hash: u64, room: Room<'a, T, A>) -> Self {
-        Self { hash, room }
-    }
-
-    /// Returns the hash.
-    #[must_use]
-    pub fn hash(&self) -> u64 {
-        self.hash
-    }
-
     /// Inserts an entry. Takes no memory.
     pub fn insert(self, entry: T) -> OccupiedEntry<'a, T, A> {
         let (table, at) = self.room.insert_at(entry);
@@ -271,7 +244,7 @@ impl<T: fmt::Debug, A: Allocator + Clone> fmt::Debug for OccupiedEntry<'_, T, A>
 
 impl<T, A: Allocator + Clone> fmt::Debug for VacantEntry<'_, T, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VacantEntry").field("hash", &self.hash).finish_non_exhaustive()
+        f.debug_struct("VacantEntry").finish_non_exhaustive()
     }
 }
 

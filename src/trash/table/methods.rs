@@ -155,7 +155,7 @@ impl<T, A: Allocator + Clone> TrashTable<T, A> {
         hasher: impl Fn(&T) -> u64,
     ) -> OccupiedEntry<'_, T, A> {
         let room = self.table.make_room(hash, &hasher).unwrap_or_else(|error| error.raise());
-        VacantEntry::new(hash, room).insert(entry)
+        VacantEntry { room }.insert(entry)
     }
 
     /// Inserts an entry, like [`insert_unique`](Self::insert_unique), or returns it if there is no
@@ -179,7 +179,7 @@ impl<T, A: Allocator + Clone> TrashTable<T, A> {
         hasher: impl Fn(&T) -> u64,
     ) -> Result<OccupiedEntry<'_, T, A>, TryInsertError<T>> {
         match self.table.make_room(hash, &hasher) {
-            Ok(room) => Ok(VacantEntry::new(hash, room).insert(entry)),
+            Ok(room) => Ok(VacantEntry { room }.insert(entry)),
             Err(error) => Err(TryInsertError { refused: entry, error }),
         }
     }

@@ -28,14 +28,25 @@
 //!
 //! # Differences from `hashbrown::HashTable`
 //!
-//! Removal takes a `hasher`, too, because an entry that a full group has not had room for moves
-//! back. [`TrashTable::clear`] frees the memory.
+//! Of hashbrown's examples, these do not compile with this table:
+//!
+//! - *Removal without a hasher*: `OccupiedEntry::remove`, `replace_entry_with`, `retain` and
+//!   `extract_if`. An entry that a full group has not had room for moves back, and its hash tells
+//!   where to. So they take a `hasher`, and `remove` returns the entry alone. (8 examples)
+//! - *Unsafe methods*: `get_bucket_unchecked`, `get_bucket_unchecked_mut`,
+//!   `get_bucket_entry_unchecked` and `unsafe_iter`. The ones that check cost a comparison of a
+//!   tag. (4 examples)
+//!
+//! [`TrashTable::clear`] and [`drain`](TrashTable::drain) free the memory. The numbers of slots
+//! ([`find_bucket_index`](TrashTable::find_bucket_index)) have gaps, since a segment that has split
+//! less often than others has its slots at one of several indices.
 
 // First, so that the documentation of the type begins with its methods.
 mod methods;
 
 mod entry;
 mod extract;
+mod slots;
 
 use core::fmt;
 
@@ -74,7 +85,6 @@ pub use extract::ExtractIf;
 /// assert_eq!((number_of("ntp"), number_of("ssh")), (Some(&2), None));
 /// ```
 #[doc(alias("HashTable", "RawTable"))]
-#[derive(Clone)]
 pub struct TrashTable<T, A: Allocator + Clone = Global> {
     table: Table<T, A>,
 }
@@ -82,6 +92,19 @@ pub struct TrashTable<T, A: Allocator + Clone = Global> {
 impl<T> Default for TrashTable<T> {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// A copy has the same shape.
+impl<T: Clone, A: Allocator + Clone> Clone for TrashTable<T, A> {
+    fn clone(&self) -> Self {
+        Self { table: self.table.clone() }
+    }
+
+    /// Makes the table a copy of `source`, in its own memory as far as that is of use. If the drop
+    /// or the clone of an entry panics, the table is empty.
+    fn clone_from(&mut self, source: &Self) {
+        self.table.clone_from(&source.table);
     }
 }
 

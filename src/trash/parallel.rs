@@ -1,0 +1,341 @@
+//! Parallel iterators over maps, sets and tables: the feature `rayon`.
+//!
+//! The traits of rayon give the methods `par_iter`, `par_iter_mut`, `into_par_iter`, `par_extend`
+//! and `collect`. Threads share the entries by segments, some 600 entries each: so a table of one
+//! segment is visited by one thread. Insertions are done by one thread, in bursts, when the entries
+//! have been computed.
+
+use core::hash::{BuildHasher, Hash};
+
+use rayon::iter::plumbing::{Folder, UnindexedConsumer, UnindexedProducer, bridge_unindexed};
+use rayon::iter::{
+    FromParallelIterator, IntoParallelIterator, IntoParallelRefIterator, ParallelExtend,
+    ParallelIterator,
+};
+
+use super::iter::Both;
+use super::{IntoIter, IntoKeys, Iter, IterMut, Keys, TrashMap, TrashSet, TrashTable, table};
+use crate::memory::Allocator;
+use crate::table::Split;
+
+/// A parallel iterator over what the iterator `I` returns.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::TrashMap;
+/// use rayon::prelude::*;
+///
+/// let mut bytes: TrashMap<u32, u64> = (0..10_000).into_par_iter().map(|flow| (flow, 64)).collect();
+/// bytes.par_iter_mut().for_each(|(&flow, bytes)| *bytes += u64::from(flow % 2));
+/// bytes.par_extend([(10_000, 1000)]);
+/// assert_eq!(bytes.par_values().sum::<u64>(), 10_000 * 64 + 5000 + 1000);
+/// assert_eq!(bytes.par_keys().max(), Some(&10_000));
+/// let long: TrashMap<u32, u64> = bytes.into_par_iter().filter(|entry| entry.1 > 64).collect();
+/// assert_eq!(long.len(), 5001);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Parallel<I>(I);
+
+/// A part of the entries for one thread.
+struct Part<I>(I);
+
+impl<I: Split> UnindexedProducer for Part<I> {
+    type Item = I::Item;
+
+    fn split(self) -> (Self, Option<Self>) {
+        let (part, other) = self.0.split();
+        (Self(part), other.map(Self))
+    }
+
+    fn fold_with<F: Folder<I::Item>>(self, folder: F) -> F {
+        folder.consume_iter(self.0)
+    }
+}
+
+impl<Entries: Split + ExactSizeIterator> Split for Both<Entries> {
+    fn split(self) -> (Self, Option<Self>) {
+        let both = |current| Self { current, old: None };
+        if let Some(old) = self.old {
+            return (both(self.current), Some(both(old)));
+        }
+        let (part, other) = self.current.split();
+        (both(part), other.map(both))
+    }
+}
+
+impl<'a, K: Sync, V: Sync> ParallelIterator for Parallel<Iter<'a, K, V>> {
+    type Item = (&'a K, &'a V);
+
+    fn drive_unindexed<C: UnindexedConsumer<Self::Item>>(self, consumer: C) -> C::Result {
+        let entries = Parallel(self.0.entries);
+        entries.map(|(key, value)| (key, value)).drive_unindexed(consumer)
+    }
+}
+
+impl<'a, K: Send, V: Send> ParallelIterator for Parallel<IterMut<'a, K, V>>
+where
+    K: Sync,
+{
+    type Item = (&'a K, &'a mut V);
+
+    fn drive_unindexed<C: UnindexedConsumer<Self::Item>>(self, consumer: C) -> C::Result {
+        let entries = Parallel(self.0.entries);
+        entries.map(|(key, value)| (&*key, value)).drive_unindexed(consumer)
+    }
+}
+
+impl<K: Send, V: Send, A> ParallelIterator for Parallel<IntoIter<K, V, A>>
+where
+    A: Allocator + Clone + Send,
+{
+    type Item = (K, V);
+
+    fn drive_unindexed<C: UnindexedConsumer<Self::Item>>(self, consumer: C) -> C::Result {
+        let Both { mut current, mut old } = self.0.entries;
+        let old = old.as_mut().map(table::IntoIter::removed);
+        bridge_unindexed(Part(Both { current: current.removed(), old }), consumer)
+    }
+}
+
+impl<'a, T: Sync> ParallelIterator for Parallel<Keys<'a, T, ()>> {
+    type Item = &'a T;
+
+    fn drive_unindexed<C: UnindexedConsumer<Self::Item>>(self, consumer: C) -> C::Result {
+        Parallel(self.0.0).map(|(value, ())| value).drive_unindexed(consumer)
+    }
+}
+
+impl<T: Send, A: Allocator + Clone + Send> ParallelIterator for Parallel<IntoKeys<T, (), A>> {
+    type Item = T;
+
+    fn drive_unindexed<C: UnindexedConsumer<Self::Item>>(self, consumer: C) -> C::Result {
+        Parallel(self.0.0).map(|(value, ())| value).drive_unindexed(consumer)
+    }
+}
+
+impl<I: Split + ExactSizeIterator> ParallelIterator for Parallel<Both<I>> {
+    type Item = I::Item;
+
+    fn drive_unindexed<C: UnindexedConsumer<Self::Item>>(self, consumer: C) -> C::Result {
+        bridge_unindexed(Part(self.0), consumer)
+    }
+}
+
+impl<'a, T: Sync> ParallelIterator for Parallel<table::Iter<'a, T>> {
+    type Item = &'a T;
+
+    fn drive_unindexed<C: UnindexedConsumer<Self::Item>>(self, consumer: C) -> C::Result {
+        bridge_unindexed(Part(self.0), consumer)
+    }
+}
+
+impl<'a, T: Send> ParallelIterator for Parallel<table::IterMut<'a, T>> {
+    type Item = &'a mut T;
+
+    fn drive_unindexed<C: UnindexedConsumer<Self::Item>>(self, consumer: C) -> C::Result {
+        bridge_unindexed(Part(self.0), consumer)
+    }
+}
+
+impl<T: Send, A: Allocator + Clone + Send> ParallelIterator for Parallel<table::IntoIter<T, A>> {
+    type Item = T;
+
+    fn drive_unindexed<C: UnindexedConsumer<Self::Item>>(mut self, consumer: C) -> C::Result {
+        bridge_unindexed(Part(self.0.removed()), consumer)
+    }
+}
+
+/// Implements the conversion of a structure into the parallel form of its iterator.
+macro_rules! into_parallel {
+    ($([$($generics:tt)*] $structure:ty => $iterator:ty;)*) => {$(
+        impl<$($generics)*> IntoParallelIterator for $structure
+        where
+            Parallel<$iterator>: ParallelIterator<Item = <$iterator as Iterator>::Item>,
+            <$iterator as Iterator>::Item: Send,
+        {
+            type Item = <$iterator as Iterator>::Item;
+            type Iter = Parallel<$iterator>;
+
+            fn into_par_iter(self) -> Self::Iter {
+                Parallel(self.into_iter())
+            }
+        }
+    )*};
+}
+
+into_parallel! {
+    ['a, K, V, S, A: Allocator + Clone] &'a TrashMap<K, V, S, A> => Iter<'a, K, V>;
+    ['a, K, V, S, A: Allocator + Clone] &'a mut TrashMap<K, V, S, A> => IterMut<'a, K, V>;
+    [K, V, S, A: Allocator + Clone] TrashMap<K, V, S, A> => IntoIter<K, V, A>;
+    ['a, T, S, A: Allocator + Clone] &'a TrashSet<T, S, A> => Keys<'a, T, ()>;
+    [T, S, A: Allocator + Clone] TrashSet<T, S, A> => IntoKeys<T, (), A>;
+    ['a, T, A: Allocator + Clone] &'a TrashTable<T, A> => table::Iter<'a, T>;
+    ['a, T, A: Allocator + Clone] &'a mut TrashTable<T, A> => table::IterMut<'a, T>;
+    [T, A: Allocator + Clone] TrashTable<T, A> => table::IntoIter<T, A>;
+}
+
+/// Inserts all entries, which threads compute first.
+fn extend<T: Send>(target: &mut impl Extend<T>, entries: impl IntoParallelIterator<Item = T>) {
+    let parts = entries.into_par_iter().collect_vec_list();
+    parts.into_iter().for_each(|part| target.extend(part));
+}
+
+impl<T: Send, K, V, S, A: Allocator + Clone> ParallelExtend<T> for TrashMap<K, V, S, A>
+where
+    Self: Extend<T>,
+{
+    fn par_extend<I: IntoParallelIterator<Item = T>>(&mut self, entries: I) {
+        extend(self, entries);
+    }
+}
+
+impl<U: Send, T, S, A: Allocator + Clone> ParallelExtend<U> for TrashSet<T, S, A>
+where
+    Self: Extend<U>,
+{
+    fn par_extend<I: IntoParallelIterator<Item = U>>(&mut self, values: I) {
+        extend(self, values);
+    }
+}
+
+impl<K, V, S: BuildHasher + Default> FromParallelIterator<(K, V)> for TrashMap<K, V, S>
+where
+    K: Eq + Hash + Send,
+    V: Send,
+{
+    fn from_par_iter<I: IntoParallelIterator<Item = (K, V)>>(entries: I) -> Self {
+        let mut map = Self::default();
+        map.par_extend(entries);
+        map
+    }
+}
+
+impl<T, S: BuildHasher + Default> FromParallelIterator<T> for TrashSet<T, S>
+where
+    T: Eq + Hash + Send,
+{
+    fn from_par_iter<I: IntoParallelIterator<Item = T>>(values: I) -> Self {
+        let mut set = Self::default();
+        set.par_extend(values);
+        set
+    }
+}
+
+impl<K: Sync, V: Sync, S, A: Allocator + Clone> TrashMap<K, V, S, A> {
+    /// Returns a parallel iterator over the keys.
+    pub fn par_keys(&self) -> impl ParallelIterator<Item = &K> {
+        Parallel(self.iter()).map(|(key, _)| key)
+    }
+
+    /// Returns a parallel iterator over the values.
+    pub fn par_values(&self) -> impl ParallelIterator<Item = &V> {
+        Parallel(self.iter()).map(|(_, value)| value)
+    }
+}
+
+impl<K: Send + Sync, V: Send, S, A: Allocator + Clone> TrashMap<K, V, S, A> {
+    /// Returns a parallel iterator over mutable references to the values.
+    pub fn par_values_mut(&mut self) -> impl ParallelIterator<Item = &mut V> {
+        Parallel(self.iter_mut()).map(|(_, value)| value)
+    }
+}
+
+impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A> {
+    /// Removes all entries and returns a parallel iterator over them: see
+    /// [`drain`](TrashMap::drain).
+    pub fn par_drain(&mut self) -> Parallel<IntoIter<K, V, A>> {
+        Parallel(self.drain())
+    }
+
+    /// Whether both maps have equal keys with equal values, which threads compare.
+    pub fn par_eq(&self, other: &Self) -> bool
+    where
+        Self: Sync,
+        K: Sync,
+        V: PartialEq + Sync,
+    {
+        let same = |(key, value): (&K, &V)| other.get(key).is_some_and(|other| value == other);
+        self.len() == other.len() && self.par_iter().all(same)
+    }
+}
+
+impl<T, S, A> TrashSet<T, S, A>
+where
+    T: Eq + Hash + Sync,
+    S: BuildHasher,
+    A: Allocator + Clone,
+    Self: Sync,
+{
+    /// Returns a parallel iterator over the values that are in this set and not in `other`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::TrashSet;
+    /// use rayon::prelude::*;
+    ///
+    /// let a: TrashSet<u32> = (0..3000).into_par_iter().collect();
+    /// let b: TrashSet<u32> = (2000..4000).into_par_iter().collect();
+    /// assert_eq!((a.par_difference(&b).count(), a.par_intersection(&b).count()), (2000, 1000));
+    /// assert_eq!((a.par_union(&b).count(), a.par_symmetric_difference(&b).count()), (4000, 3000));
+    /// assert!(!a.par_is_disjoint(&b) && !a.par_is_subset(&b) && !a.par_is_superset(&b));
+    /// ```
+    pub fn par_difference<'a>(&'a self, other: &'a Self) -> impl ParallelIterator<Item = &'a T> {
+        self.par_iter().filter(|value| !other.contains(*value))
+    }
+
+    /// Returns a parallel iterator over the values that are in both sets.
+    pub fn par_intersection<'a>(&'a self, other: &'a Self) -> impl ParallelIterator<Item = &'a T> {
+        self.par_iter().filter(|value| other.contains(*value))
+    }
+
+    /// Returns a parallel iterator over the values that are in one of both sets at least.
+    pub fn par_union<'a>(&'a self, other: &'a Self) -> impl ParallelIterator<Item = &'a T> {
+        self.par_iter().chain(other.par_difference(self))
+    }
+
+    /// Returns a parallel iterator over the values that are in one of both sets only.
+    pub fn par_symmetric_difference<'a>(
+        &'a self,
+        other: &'a Self,
+    ) -> impl ParallelIterator<Item = &'a T> {
+        self.par_difference(other).chain(other.par_difference(self))
+    }
+
+    /// Whether no value is in both sets, by threads.
+    pub fn par_is_disjoint(&self, other: &Self) -> bool {
+        self.par_intersection(other).find_any(|_| true).is_none()
+    }
+
+    /// Whether `other` has all values of this set, by threads.
+    pub fn par_is_subset(&self, other: &Self) -> bool {
+        self.len() <= other.len() && self.par_iter().all(|value| other.contains(value))
+    }
+
+    /// Whether this set has all values of `other`, by threads.
+    pub fn par_is_superset(&self, other: &Self) -> bool {
+        other.par_is_subset(self)
+    }
+
+    /// Whether both sets have equal values, which threads compare.
+    pub fn par_eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.par_is_subset(other)
+    }
+}
+
+impl<T, S, A: Allocator + Clone> TrashSet<T, S, A> {
+    /// Removes all values and returns a parallel iterator over them: see
+    /// [`drain`](TrashSet::drain).
+    pub fn par_drain(&mut self) -> Parallel<IntoKeys<T, (), A>> {
+        Parallel(self.drain())
+    }
+}
+
+impl<T, A: Allocator + Clone> TrashTable<T, A> {
+    /// Removes all entries and returns a parallel iterator over them: see
+    /// [`drain`](TrashTable::drain).
+    pub fn par_drain(&mut self) -> Parallel<table::IntoIter<T, A>> {
+        Parallel(self.drain())
+    }
+}
