@@ -122,6 +122,8 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
     ///     (*from, *to) = (*from - 2, *to + 2);
     /// }
     /// assert_eq!((tokens["a"], tokens["b"]), (3, 2));
+    /// let [from, none] = tokens.get_disjoint_key_value_mut(["a", "c"]);
+    /// assert_eq!((from, none), (Some((&"a", &mut 3)), None));
     /// ```
     #[must_use]
     pub fn get_disjoint_mut<Q: Query<K>, const N: usize>(

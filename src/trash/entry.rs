@@ -7,7 +7,7 @@ use equivalent::Equivalent;
 
 use super::TrashMap;
 use super::error::TryInsertError;
-use super::occupied::OccupiedEntry;
+use super::occupied::{OCCUPIED, OccupiedEntry};
 use super::vacant::{BorrowedKey, IntoKey, OwnedKey, VacantEntry, VacantKey};
 use crate::hash::Query;
 use crate::memory::{Allocator, Global};
@@ -271,6 +271,48 @@ where
             change(entry.get_mut());
         }
         self
+    }
+}
+
+impl<'a, K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> OccupiedEntry<'a, K, V, S, A> {
+    /// Replaces the value by the result of `replace`, or removes the key if that is `None`. Costs
+    /// a removal and an insertion, without lookups. If `replace` panics, the key is removed.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{TrashMap, trash::Entry};
+    ///
+    /// /// A state with data that its successor takes over.
+    /// enum Flow {
+    ///     Opening(Vec<u8>),
+    ///     Open(Vec<u8>),
+    /// }
+    ///
+    /// let (a, b) = (Flow::Opening(vec![1, 2]), Flow::Open(vec![]));
+    /// let mut flows = TrashMap::from([("a", a), ("b", b)]);
+    /// for name in ["a", "b"] {
+    ///     let Entry::Occupied(flow) = flows.entry(name) else { panic!("it has gone") };
+    ///     let _ = flow.replace_entry_with(|_, flow| match flow {
+    ///         Flow::Opening(data) => Some(Flow::Open(data)),
+    ///         Flow::Open(_) => None,
+    ///     });
+    /// }
+    /// assert!(matches!(&flows["a"], Flow::Open(data) if data == &[1, 2]) && flows.len() == 1);
+    /// ```
+    #[must_use]
+    pub fn replace_entry_with(
+        self,
+        replace: impl FnOnce(&K, V) -> Option<V>,
+    ) -> Entry<'a, K, V, S, A> {
+        let Self { map, at } = self;
+        let (key, value) = map.take(at).expect(OCCUPIED);
+        let value = replace(&key, value);
+        let vacant = VacantEntry { map, hash: at.hash(), key: OwnedKey(key) };
+        match value {
+            Some(value) => Entry::Occupied(vacant.insert_entry(value)),
+            None => Entry::Vacant(vacant),
+        }
     }
 }
 

@@ -5,8 +5,6 @@ use core::hash::{BuildHasher, Hash};
 use core::mem;
 
 use super::TrashMap;
-use super::entry::Entry;
-use super::vacant::{OwnedKey, VacantEntry};
 use crate::memory::{Allocator, Global};
 use crate::table::Position;
 
@@ -38,7 +36,7 @@ pub struct OccupiedEntry<'a, K, V, S, A: Allocator + Clone = Global> {
 }
 
 /// Why an occupied entry has an entry.
-const OCCUPIED: &str = "the map cannot change while its entry is looked at";
+pub(super) const OCCUPIED: &str = "the map cannot change while its entry is looked at";
 
 impl<'a, K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> OccupiedEntry<'a, K, V, S, A> {
     /// The key in the map.
@@ -114,6 +112,7 @@ impl<'a, K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> OccupiedEntry<'a
     /// let mut entry = names.entry(shared.clone()).or_insert_entry(0);
     /// entry.replace_key(shared.clone());
     /// assert!(Rc::ptr_eq(entry.key(), &shared));
+    /// assert!(Rc::ptr_eq(&entry.replace_key_unchecked("a".into()), &shared)); // it is equal
     /// ```
     pub fn replace_key(&mut self, key: K) -> K {
         assert!(*self.key() == key, "the keys are not equal");
@@ -125,45 +124,6 @@ impl<'a, K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> OccupiedEntry<'a
     pub fn replace_key_unchecked(&mut self, key: K) -> K {
         let entry = self.map.current_table_mut().get_mut(self.at).expect(OCCUPIED);
         mem::replace(&mut entry.0, key)
-    }
-
-    /// Replaces the value by the result of `replace`, or removes the key if that is `None`. Costs
-    /// a removal and an insertion, without lookups. If `replace` panics, the key is removed.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::{TrashMap, trash::Entry};
-    ///
-    /// /// A state with data that its successor takes over.
-    /// enum Flow {
-    ///     Opening(Vec<u8>),
-    ///     Open(Vec<u8>),
-    /// }
-    ///
-    /// let mut flows = TrashMap::from([("a", Flow::Opening(vec![1, 2])), ("b", Flow::Open(vec![]))]);
-    /// for name in ["a", "b"] {
-    ///     let Entry::Occupied(flow) = flows.entry(name) else { panic!("it has gone") };
-    ///     let _ = flow.replace_entry_with(|_, flow| match flow {
-    ///         Flow::Opening(data) => Some(Flow::Open(data)),
-    ///         Flow::Open(_) => None,
-    ///     });
-    /// }
-    /// assert!(matches!(&flows["a"], Flow::Open(data) if data == &[1, 2]) && flows.len() == 1);
-    /// ```
-    #[must_use]
-    pub fn replace_entry_with(
-        self,
-        replace: impl FnOnce(&K, V) -> Option<V>,
-    ) -> Entry<'a, K, V, S, A> {
-        let Self { map, at } = self;
-        let (key, value) = map.take(at).expect(OCCUPIED);
-        let value = replace(&key, value);
-        let vacant = VacantEntry { map, hash: at.hash(), key: OwnedKey(key) };
-        match value {
-            Some(value) => Entry::Occupied(vacant.insert_entry(value)),
-            None => Entry::Vacant(vacant),
-        }
     }
 }
 

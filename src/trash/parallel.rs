@@ -26,13 +26,20 @@ use crate::table::Split;
 /// use flowtable::TrashMap;
 /// use rayon::prelude::*;
 ///
-/// let mut bytes: TrashMap<u32, u64> = (0..10_000).into_par_iter().map(|flow| (flow, 64)).collect();
+/// let flows = (0..10_000).into_par_iter();
+/// let mut bytes: TrashMap<u32, u64> = flows.map(|flow| (flow, 64)).collect();
 /// bytes.par_iter_mut().for_each(|(&flow, bytes)| *bytes += u64::from(flow % 2));
 /// bytes.par_extend([(10_000, 1000)]);
 /// assert_eq!(bytes.par_values().sum::<u64>(), 10_000 * 64 + 5000 + 1000);
 /// assert_eq!(bytes.par_keys().max(), Some(&10_000));
-/// let long: TrashMap<u32, u64> = bytes.into_par_iter().filter(|entry| entry.1 > 64).collect();
-/// assert_eq!(long.len(), 5001);
+/// bytes.par_values_mut().for_each(|bytes| *bytes -= 64);
+/// assert!(bytes.par_eq(&bytes.clone()));
+/// let some: TrashMap<u32, u64> = bytes.par_drain().filter(|entry| entry.1 > 0).collect();
+/// assert_eq!((some.len(), bytes.len()), (5001, 0));
+///
+/// let mut table = flowtable::TrashTable::new();
+/// table.insert_unique(7, "an entry", |_| 7);
+/// assert_eq!(table.par_drain().map(str::len).sum::<usize>(), 8);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Parallel<I>(I);
@@ -280,6 +287,8 @@ where
     /// assert_eq!((a.par_difference(&b).count(), a.par_intersection(&b).count()), (2000, 1000));
     /// assert_eq!((a.par_union(&b).count(), a.par_symmetric_difference(&b).count()), (4000, 3000));
     /// assert!(!a.par_is_disjoint(&b) && !a.par_is_subset(&b) && !a.par_is_superset(&b));
+    /// let mut copy = a.clone();
+    /// assert!(copy.par_eq(&a) && copy.par_drain().count() == 3000);
     /// ```
     pub fn par_difference<'a>(&'a self, other: &'a Self) -> impl ParallelIterator<Item = &'a T> {
         self.par_iter().filter(|value| !other.contains(*value))

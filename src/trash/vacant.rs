@@ -132,6 +132,13 @@ where
     /// let owned = String::from(entry.key()); // or from a pool
     /// *entry.insert_with_key(owned, 1) += 1;
     /// assert_eq!(names["a"], 2);
+    ///
+    /// let EntryRef::Vacant(entry) = names.entry_ref("b") else { panic!("there is no b") };
+    /// assert_eq!(entry.insert_entry_with_key("b".into(), 5).key(), "b");
+    /// let EntryRef::Vacant(entry) = names.entry_ref("c") else { panic!("there is no c") };
+    /// assert_eq!(*entry.insert_with_key_unchecked("c".into(), 6), 6); // it is equivalent
+    /// let EntryRef::Vacant(entry) = names.entry_ref("d") else { panic!("there is no d") };
+    /// assert_eq!(entry.insert_entry_with_key_unchecked("d".into(), 7).get(), &7);
     /// ```
     pub fn insert_with_key(self, key: K, value: V) -> &'a mut V
     where

@@ -62,7 +62,7 @@ fn step(map: &mut Map, model: &mut HashMap<String, u32>, (kind, number): (u8, u3
     }
 }
 
-/// The same with a set; the key is the value.
+/// One step with the value `number` of a set.
 fn step_of_set(set: &mut TrashSet<u32, Weak>, model: &mut HashSet<u32>, (kind, number): (u8, u32)) {
     let entry = set.entry(number);
     assert_eq!(entry.get(), &number);

@@ -29,7 +29,8 @@ proptest! {
         table.retain(|key| *key % removed == 0, hash);
 
         let slots: Vec<usize> = table.iter_buckets().collect();
-        let entries: HashSet<u32> = slots.iter().map(|&at| *table.get_bucket(at).unwrap()).collect();
+        let entry = |&slot: &usize| *table.get_bucket(slot).unwrap();
+        let entries: HashSet<u32> = slots.iter().map(entry).collect();
         prop_assert_eq!(slots.len(), table.len());
         prop_assert_eq!(&entries, &table.iter().copied().collect::<HashSet<u32>>());
         let occupied = (0..table.num_buckets()).filter(|&slot| table.get_bucket(slot).is_some());

@@ -12,10 +12,14 @@ use crate::trash as map;
 /// # Example
 ///
 /// ```
+/// use flowtable::trash::set::Entry;
+///
 /// let mut seen = flowtable::TrashSet::new();
 /// seen.entry("a").or_insert();
 /// assert_eq!(seen.entry("b").insert().get(), &"b");
 /// assert_eq!((seen.entry("c").get(), seen.len()), (&"c", 2));
+/// let Entry::Vacant(entry) = seen.entry("d") else { panic!("there is no d") };
+/// assert_eq!(entry.into_value(), "d");
 /// ```
 pub enum Entry<'a, T, S, A: Allocator + Clone = Global> {
     /// The value is in the set.
