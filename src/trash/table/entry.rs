@@ -103,7 +103,7 @@ impl<T, A: Allocator + Clone> TrashTable<T, A> {
 /// let mut table = flowtable::TrashTable::new();
 /// let mut visit = |name: &'static str| {
 ///     let entry = table.entry(7, |(own, _)| *own == name, |_| 7);
-/// ///     *entry.and_modify(|(_, visits)| *visits += 1).or_insert_with(|| (name, 1)).get()
+///     *entry.and_modify(|(_, visits)| *visits += 1).or_insert_with(|| (name, 1)).get()
 /// };
 /// assert_eq!((visit("a"), visit("b"), visit("a")), (("a", 1), ("b", 1), ("a", 2)));
 /// let changed = table.entry(7, |(own, _)| *own == "a", |_| 7).insert(("a", 5));
