@@ -15,7 +15,7 @@ use flow_cache::expected::{Expected, Seen, Traversal, assert_exact, flows_by_ten
 use flow_cache::script::{Input, Key, Op, Policy, Sent, Setup, When, tenant};
 use flowtable::eviction::{ByClass, Eviction, Lru, Passive, PassiveGc, Random, SecondChance};
 use flowtable::flow_cache::{
-    Class, Cursor, EndReason, Event, Handle, Image, ImageError, Metrics, NameError, Packet,
+    Class, Cursor, EndReason, Event, Handle, Image, ImageError, Metrics, AliasError, Packet,
     Refused, RemovedFlow, Renewal, Report, Resident, Tenant,
 };
 use flowtable::{DefaultHashBuilder, Direction, FiveTuple, FlowCache, FourTuple, Timestamp};
@@ -154,9 +154,9 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
 
     /// Applies an operation on one flow, which may be absent.
     fn change(&mut self, op: Op) {
-        let (Op::AddName(nth, byte)
+        let (Op::AddAlias(nth, byte)
         | Op::AddNames(nth, byte)
-        | Op::RemoveName(nth, byte)
+        | Op::RemoveKey(nth, byte)
         | Op::SetClass(nth, byte)
         | Op::Add(nth, byte)) = op
         else {
@@ -165,12 +165,12 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
         let Some(handle) = self.handle(nth) else { return };
         let is_live = self.cache.resident(handle).is_some();
         match op {
-            Op::AddName(..) => self.add_name(handle, &K::of(byte)),
+            Op::AddAlias(..) => self.add_alias(handle, &K::of(byte)),
             Op::AddNames(..) => {
                 let first = 1000 * (1 + u16::from(nth % 16));
-                (0..=byte.into()).for_each(|more| self.add_name(handle, &K::make(first + more)));
+                (0..=byte.into()).for_each(|more| self.add_alias(handle, &K::make(first + more)));
             }
-            Op::RemoveName(..) => self.remove_name(handle, &K::of(byte)),
+            Op::RemoveKey(..) => self.remove_key(handle, &K::of(byte)),
             Op::SetClass(..) => {
                 let class = Class::ALL[usize::from(byte % 4)];
                 assert_eq!(self.cache.set_class(handle, class), is_live);
@@ -366,37 +366,37 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
         }
     }
 
-    fn add_name(&mut self, handle: Handle, key: &K) {
+    fn add_alias(&mut self, handle: Handle, key: &K) {
         let (found, is_live) = (self.cache.find(key), self.cache.get(handle).is_some());
-        match self.cache.add_name(handle, Direction::Forward, key) {
+        match self.cache.add_alias(handle, Direction::Forward, key) {
             Ok(number) => {
                 let now = self.cache.find(key).expect("the alias was added");
-                assert_eq!((found, is_live, now.handle, now.name), (None, true, handle, number));
+                assert_eq!((found, is_live, now.handle, now.alias), (None, true, handle, number));
             }
-            Err(NameError::NoFlow) => assert!(!is_live),
-            Err(NameError::Taken(other)) => {
+            Err(AliasError::NoFlow) => assert!(!is_live),
+            Err(AliasError::Taken(other)) => {
                 // It may have expired.
                 assert!(found.is_none_or(|found| found.handle == other));
             }
-            Err(NameError::TooMany) => {
+            Err(AliasError::TooMany) => {
                 let flow = self.cache.resident(handle).expect("the flow is live");
-                assert_eq!(flow.names().count(), 256);
+                assert_eq!(flow.keys().count(), 256);
             }
-            Err(error) => assert!(error == NameError::Memory && self.setup.bytes.is_some()),
+            Err(error) => assert!(error == AliasError::Memory && self.setup.bytes.is_some()),
         }
     }
 
-    fn remove_name(&mut self, handle: Handle, key: &K) {
+    fn remove_key(&mut self, handle: Handle, key: &K) {
         let found = self.cache.find(key).filter(|found| found.handle == handle);
-        let expected = match (self.cache.get(handle), found.map(|found| found.name)) {
-            (None, _) => Err(NameError::NoFlow),
-            (_, None) => Err(NameError::NoSuchName),
-            (_, Some(0)) if self.is_only_key(handle) => Err(NameError::PrimaryKey),
+        let expected = match (self.cache.get(handle), found.map(|found| found.alias)) {
+            (None, _) => Err(AliasError::NoFlow),
+            (_, None) => Err(AliasError::NoSuchKey),
+            (_, Some(0)) if self.is_only_key(handle) => Err(AliasError::PrimaryKey),
             _ => Ok(()),
         };
-        let result = self.cache.remove_name(handle, key);
-        if result == Err(NameError::Memory) {
-            return assert!(self.setup.bytes.is_some() && found.is_some_and(|it| it.name == 0));
+        let result = self.cache.remove_key(handle, key);
+        if result == Err(AliasError::Memory) {
+            return assert!(self.setup.bytes.is_some() && found.is_some_and(|it| it.alias == 0));
         }
         assert_eq!(result, expected);
         assert!(expected.is_err() || self.cache.find(key).is_none());
@@ -407,7 +407,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
     }
 
     fn is_only_key(&self, handle: Handle) -> bool {
-        self.cache.resident(handle).is_some_and(|flow| flow.names().count() == 1)
+        self.cache.resident(handle).is_some_and(|flow| flow.keys().count() == 1)
     }
 
     /// Checks that a flow which lives throughout a traversal is shown once.
@@ -488,7 +488,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
                 assert!(flows > self.setup.capacity() || self.setup.bytes.is_some());
             }
             ImageError::Share(tenant) => assert!(self.shares[tenant.0 as usize].is_some()),
-            ImageError::Names { .. } => {
+            ImageError::Keys { .. } => {
                 assert!(flows > self.image.len(), "an image has no duplicate names")
             }
             error => panic!("{error}"),
@@ -501,7 +501,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
         let mut next = Self::new(self.setup, self.policy.clone());
         let (count, restored) = (image.len(), next.cache.restore(image, now));
         if let Err(error) = restored {
-            assert!(!matches!(error.why, ImageError::Names { .. }));
+            assert!(!matches!(error.why, ImageError::Keys { .. }));
             next.assert_refusal(error.why, count);
             return next.check();
         }
@@ -512,10 +512,10 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
                 continue;
             };
             let other = next.cache.resident(handle).expect("the flow was found");
-            assert!(flow.names().eq(other.names()));
-            for name in flow.names() {
+            assert!(flow.keys().eq(other.keys()));
+            for name in flow.keys() {
                 let found = [&self.cache, &next.cache].map(|cache| cache.find(&name));
-                let [one, two] = found.map(|found| found.map(|it| (it.direction, it.name)));
+                let [one, two] = found.map(|found| found.map(|it| (it.direction, it.alias)));
                 assert!(one == two || one.is_none(), "{name:?}: {one:?}, {two:?}");
             }
             assert_eq!((flow.value(), flow.class()), (other.value(), other.class()));
@@ -557,7 +557,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
             assert_eq!((&expected_flow.name, &expected_flow.value), (&name, flow.value()));
             // Neither is found if it has expired.
             let found = cache.resident(handle).map(|flow| flow.handle());
-            for name in flow.names().take(8) {
+            for name in flow.keys().take(8) {
                 assert_eq!(cache.find(&name).map(|it| it.handle), found, "{name:?}");
             }
             if !self.is_saturated(cache.now()) {

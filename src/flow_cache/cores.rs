@@ -4,7 +4,7 @@
 //!                       the card's hash of the packet, symmetric
 //!     packet ──▸ queue ─────────────────────────────────────────▸ worker 0: FlowCache
 //!                  │                                              worker 1: FlowCache
-//!                  └─ redirected: names that hash elsewhere ────▸ worker 2: FlowCache
+//!                  └─ redirected: keys that hash elsewhere ─────▸ worker 2: FlowCache
 //! ```
 //!
 //! A network card with a symmetric key
@@ -133,7 +133,7 @@ const INDIRECTION: u32 = 128;
 pub struct Steering<K, F> {
     workers: NonZero<usize>,
     hash: F,
-    /// The workers of names that are not of their queue, normalised.
+    /// The workers of keys that are not of their queue, normalised.
     elsewhere: TrashMap<K, usize>,
 }
 
@@ -153,25 +153,25 @@ impl<K: FlowName, F: Fn(&K) -> u32> Steering<K, F> {
         (hash % INDIRECTION) as usize % self.workers
     }
 
-    /// Returns the worker of a packet: the worker of its queue, unless its name was
+    /// Returns the worker of a packet: the worker of its queue, unless its key was
     /// [redirected](Self::redirect). O(1).
     #[must_use]
     pub fn worker(&self, key: &K) -> usize {
         if self.elsewhere.is_empty() {
             return self.queue(key);
         }
-        let name = key.normalized().0;
-        self.elsewhere.get(&name).copied().unwrap_or_else(|| self.queue(key))
+        let redirected = self.elsewhere.get(&key.normalized().0).copied();
+        redirected.unwrap_or_else(|| self.queue(key))
     }
 
     /// Lets packets of both directions with this key go to a worker. Needs memory only if that is
     /// not the worker of their queue. O(1).
     pub fn redirect(&mut self, key: &K, worker: usize) {
-        let name = key.normalized().0;
+        let normalized = key.normalized().0;
         if self.queue(key) == worker {
-            self.elsewhere.remove(&name);
+            self.elsewhere.remove(&normalized);
         } else {
-            self.elsewhere.insert(name, worker);
+            self.elsewhere.insert(normalized, worker);
         }
     }
 
@@ -180,13 +180,13 @@ impl<K: FlowName, F: Fn(&K) -> u32> Steering<K, F> {
         self.elsewhere.remove(&key.normalized().0);
     }
 
-    /// Returns the number of names that are redirected.
+    /// Returns the number of keys that are redirected.
     #[must_use]
     pub fn len(&self) -> usize {
         self.elsewhere.len()
     }
 
-    /// Returns whether no name is redirected.
+    /// Returns whether no key is redirected.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.elsewhere.is_empty()

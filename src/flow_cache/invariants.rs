@@ -7,7 +7,7 @@ use core::hash::BuildHasher;
 use super::FlowCache;
 use super::packet::record::{Flow, Marks};
 use super::packet::state::Class;
-use super::store::slots::Target;
+use super::store::slots::KeyId;
 use super::time::timeouts::NEVER;
 use crate::eviction::Eviction;
 use crate::invariant::{InvariantError, ensure};
@@ -75,17 +75,11 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         let (Flow { version, .. }, cold) = (self.store.flow(slot), self.store.cold(slot));
         let state = self.store.state(slot).expect("the slot has a flow");
         let mut count = 0;
-        let mut names = core::iter::successors(Some(Target::slot(slot)), |target| {
-            self.store.next_name(*target)
-        });
-        names.try_for_each(|target| {
-            let name = self.store.name_of(target).expect("the target of a name");
-            same(
-                "target of a name",
-                self.find_target(self.index.first_hash(name), name),
-                Some(target),
-            )
-        })?;
+        let primary = Some(KeyId::slot(slot));
+        for id in core::iter::successors(primary, |id| self.store.next_key(*id)) {
+            let key = self.store.key_of(id).expect("the id of a key");
+            same("id of a key", self.find_id(&self.arrive(key)), Some(id))?;
+        }
         for (_, alias) in self.store.aliases(slot) {
             same("slot of an alias", alias.slot, slot)?;
             count += 1;

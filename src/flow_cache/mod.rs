@@ -24,9 +24,9 @@
 //!   [`observe_at`](FlowCache::observe_at) are for callers that decide which packets create flows.
 //!   A key may come with its hash, such as the hash of a network card:
 //!   [`Prehashed`](crate::Prehashed).
-//! - **Aliases**: an [alias](FlowCache::add_name), such as a translated tuple or another connection
+//! - **Aliases**: an [alias](FlowCache::add_alias), such as a translated tuple or another connection
 //!   ID, refers to the same flow, and is removed with it. It replaces the primary key when that is
-//!   [retired](FlowCache::remove_name).
+//!   [retired](FlowCache::remove_key).
 //! - **State**: packets move a flow from class to class ([`state`]); each class has its timeout. A
 //!   packet only writes the time into the flow; [`advance`](FlowCache::advance) ends idle flows and
 //!   reports long-lived ones, a bounded number of flows per call.
@@ -71,18 +71,18 @@
 //! # Cost
 //!
 //! A hit of an established flow reads and writes two cache lines that depend on each other: the
-//! index line and the flow, with an IPv4 name and a value of 32 bytes. All else, such as the wheel,
+//! index line and the flow, with an IPv4 key and a value of 32 bytes. All else, such as the wheel,
 //! the policy and the rest of the record, is for the creation, the reports and the end of a flow.
 //! Such a packet takes about 140 instructions if its flow is the first candidate in its index line,
 //! and is decided by one test of the flow's state. Packets of handshakes, and of flows that are not
-//! the first candidate, take about twice as many. A name whose index line was full is in another
+//! the first candidate, take about twice as many. A key whose index line was full is in another
 //! line, until a packet finds that there is a free slot. The free slot of the next new flow is
 //! prefetched, and in a full cache the lines of the next victims.
 //!
-//! A flow needs 7 to 13 bytes in the index, 18 of state, its name and value, 32 bytes more that
+//! A flow needs 7 to 13 bytes in the index, 18 of state, its key and value, 32 bytes more that
 //! packets do not need, 11 bytes in the wheel, and half a byte in the policy: 115 to 120 bytes for
 //! five-tuples of IPv4 with values of 32 bytes, at any fill above a tenth of a million flows. An
-//! alias needs the memory of an index entry, of a name, and 20 bytes. Growth copies nothing but the
+//! alias needs the memory of an index entry, of a key, and 20 bytes. Growth copies nothing but the
 //! index, which grows in steps of bounded work, and lists of chunks (8 bytes for 1024 flows or
 //! more). Memory of removed flows is reused for new ones and released by
 //! [`clear`](FlowCache::clear).
@@ -129,7 +129,7 @@ pub use packet::result::Observed;
 pub use packet::state;
 pub use packet::state::{Assurance, Class, CloseRule, EndReason, FinWatch, Renewal};
 pub use report::events::{
-    Event, FlowMatch, NameError, ObserveError, Progress, Refused, RefusedFlow, RemovedFlow, Report,
+    AliasError, Event, FlowMatch, ObserveError, Progress, Refused, RefusedFlow, RemovedFlow, Report,
 };
 pub use report::image::{Image, ImageError, RefusedImage};
 pub use report::iteration::Residents;
@@ -150,7 +150,7 @@ pub use time::timeouts::{TimeoutError, Timeouts};
 /// | `observe_at`, `get`, `get_mut`, `resident`, `remove`, `set_pinned`, `set_timeout` | O(1): the record, without a search |
 /// | `observe_batch`, `try_observe_batch` | as many packets, the cache misses of 32 overlapped |
 /// | `find`, `find_quoted` | O(1) |
-/// | `add_name`, `remove_name` | O(aliases of the flow) |
+/// | `add_alias`, `remove_key` | O(aliases of the flow) |
 /// | `advance`, `page`, `retain_step` | O(budget) |
 /// | `iter`, `retain`, `extract_if`, `drain`, `clear`, `clone`, `==`, `restore` | O(slots), O(flows of the image) |
 /// | `set_share` | O(1); the first share of a tenant O(slots) |
@@ -193,7 +193,7 @@ where
     A: Allocator + Clone,
 {
     config: Config,
-    /// The names of flows and aliases.
+    /// The keys of flows and aliases.
     index: Index<S, A>,
     store: Store<K, V, A>,
     accounting: Accounting<P, A>,

@@ -30,6 +30,13 @@ impl Direction {
         if is_reverse { Self::Reverse } else { Self::Forward }
     }
 
+    /// Returns this direction of a key in directions relative to an initiator, given the direction
+    /// of the key that is the initiator's.
+    #[inline(always)]
+    pub(crate) const fn relative_to(self, initiator: Self) -> Self {
+        Self::of((self as u8 ^ initiator as u8) & 1 != 0)
+    }
+
     /// Returns the other direction.
     ///
     /// # Example

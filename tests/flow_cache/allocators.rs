@@ -5,7 +5,7 @@ use core::net::Ipv4Addr;
 
 use flowtable::eviction::ByClass;
 use flowtable::flow_cache::{
-    Config, Cursor, Image, ImageError, NameError, Packet, Refused, Tenant, Timeouts,
+    AliasError, Config, Cursor, Image, ImageError, Packet, Refused, Tenant, Timeouts,
 };
 use flowtable::{DefaultHashBuilder, Direction, FiveTuple, FlowCache, FlowKey, Timestamp};
 use model::alloc::measure;
@@ -140,8 +140,8 @@ fn what_is_refused_without_memory_is_as_it_was() {
     }
     let image: Image<_, _> = cache.page(&mut Cursor::new(), usize::MAX).collect();
     memory.fail_each(1);
-    let named = cache.add_name(handles[3], Direction::Forward, &key(1000));
-    assert_eq!((named, cache.find(&key(1000))), (Err(NameError::Memory), None));
+    let named = cache.add_alias(handles[3], Direction::Forward, &key(1000));
+    assert_eq!((named, cache.find(&key(1000))), (Err(AliasError::Memory), None));
     let timeout = Some(core::time::Duration::from_secs(7));
     assert!(cache.set_timeout(handles[3], timeout).is_err());
     assert_eq!(cache.resident(handles[3]).unwrap().timeout(), None);

@@ -64,7 +64,7 @@ impl<F: Fn(&Key) -> u32> Nat<F> {
             self.next_port += 1;
             let (handle, direction) = (seen.handle(), seen.direction);
             let alias = outside(key, port);
-            cache.add_name(handle, direction, &alias).expect("the port is free");
+            cache.add_alias(handle, direction, &alias).expect("the port is free");
             self.steering.redirect(&alias, worker);
         }
     }

@@ -188,7 +188,7 @@ fn an_image_refused_for_memory_causes_no_emergency() {
     // The last restored flow has aliases that exceed the memory.
     let last = original.find(&105).expect("it is there").handle;
     (0..250).for_each(|name| {
-        _ = original.add_name(last, Direction::Forward, &(1000 + name)).expect("it is free");
+        _ = original.add_alias(last, Direction::Forward, &(1000 + name)).expect("it is free");
     });
     let image: Image<_, _> = original.page(&mut Cursor::new(), usize::MAX).collect();
 

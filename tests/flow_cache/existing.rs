@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use flowtable::eviction::ByClass;
 use flowtable::flow_cache::{
-    Class, Config, NameError, ObserveError, Observed, Packet, Refused, RefusedFlow, Timeouts,
+    AliasError, Class, Config, ObserveError, Observed, Packet, Refused, RefusedFlow, Timeouts,
 };
 use flowtable::hash::{Rss, source_index::Toeplitz};
 use flowtable::{Direction, FlowCache, FourTuple, Prehashed, TcpFlags, Timestamp};
@@ -141,7 +141,7 @@ fn a_handle_stands_for_a_lookup() {
             let other = by_handle.observe_at(handle, direction, ACK, at(second));
             let other = other.expect("it exists");
             assert_eq!((one.direction, one.class), (other.direction, other.class));
-            assert_eq!((one.handle(), one.name), (other.handle(), other.name));
+            assert_eq!((one.handle(), one.alias), (other.handle(), other.alias));
         }
     }
     by_handle.validate().expect("invariant");
@@ -165,7 +165,7 @@ fn given_hashes_find_what_they_made_also_when_they_are_equal() {
             if number % 10 == 0 {
                 let alias = FourTuple { sport: 1, ..key };
                 let name =
-                    cache.add_name(handle, Direction::Forward, Prehashed { hash, key: &alias });
+                    cache.add_alias(handle, Direction::Forward, Prehashed { hash, key: &alias });
                 assert_eq!(name, Ok(1));
                 let found =
                     cache.find(Prehashed { hash, key: &alias.reversed() }).expect("it was added");
@@ -176,10 +176,10 @@ fn given_hashes_find_what_they_made_also_when_they_are_equal() {
             }
             if number % 20 == 0 {
                 let alias = FourTuple { sport: 1, ..key };
-                assert_eq!(cache.remove_name(handle, &alias.reversed()), Ok(()));
+                assert_eq!(cache.remove_key(handle, &alias.reversed()), Ok(()));
                 assert_eq!(cache.find(Prehashed { hash, key: &alias }), None);
-                assert_eq!(cache.remove_name(handle, &alias), Err(NameError::NoSuchName));
-                assert_eq!(cache.remove_name(handle, &key), Err(NameError::PrimaryKey));
+                assert_eq!(cache.remove_key(handle, &alias), Err(AliasError::NoSuchKey));
+                assert_eq!(cache.remove_key(handle, &key), Err(AliasError::PrimaryKey));
             }
         }
         assert_eq!(cache.metrics().reseeds > 0, equal);
@@ -219,7 +219,7 @@ fn a_cache_of_one_queue_takes_the_hashes_of_its_card() {
         let seen = first.observe(prehashed(&key), SYN, at(0)).expect("there is room");
         let handle = seen.handle();
         let alias = FourTuple { sport: 1, ..key };
-        let name = first.add_name(handle, Direction::Forward, prehashed(&alias));
+        let name = first.add_alias(handle, Direction::Forward, prehashed(&alias));
         assert_eq!(name, Ok(1));
         let reversed = Prehashed { hash: hash(&key), key: &key.reversed() };
         assert_eq!(first.find(&key.reversed()), first.find(reversed));

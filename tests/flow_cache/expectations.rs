@@ -149,7 +149,7 @@ fn errors_of_icmp_find_the_flow_of_the_packet_that_they_quote() {
     let quoted = cache.find_quoted(&inside).expect("the flow exists");
     assert_eq!((quoted.handle, quoted.direction), (handle, Direction::Reverse));
     let quoted = cache.find_quoted(&inside.reversed()).expect("the flow exists");
-    assert_eq!((quoted.direction, quoted.name), (Direction::Forward, 0));
+    assert_eq!((quoted.direction, quoted.alias), (Direction::Forward, 0));
     assert_eq!((cache.find_quoted(&key(2, 443)), cache.version()), (None, before));
 }
 

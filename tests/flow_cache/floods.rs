@@ -29,7 +29,7 @@ fn a_flood_of_equal_hashes_reseeds_the_index_and_loses_no_flow() {
             if id % 7 == 0 {
                 let handle = cache.find(&id).expect("it was observed").handle;
                 assert_eq!(
-                    cache.add_name(handle, Direction::Forward, &(id + (1 << 40))),
+                    cache.add_alias(handle, Direction::Forward, &(id + (1 << 40))),
                     Ok(1),
                     "{hasher:?}"
                 );

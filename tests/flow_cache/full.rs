@@ -118,7 +118,7 @@ fn state(cache: &Cache<ByClass>) -> Vec<String> {
     let flows = cache.page(&mut cursor, usize::MAX).map(|flow| {
         let (first, last) = (flow.first_seen(), flow.last_seen());
         let what = (flow.class(), flow.protocol(), flow.tenant(), flow.is_pinned(), flow.version());
-        let names: Vec<FlowKey> = flow.names().collect();
+        let names: Vec<FlowKey> = flow.keys().collect();
         format!("{:?} {names:?} {:?} {what:?} {first:?} {last:?}", flow.handle(), flow.value())
     });
     flows.collect()

@@ -144,7 +144,7 @@ fn full(hasher: Weak) -> Cache {
         let handle = observed.expect("there is room").handle();
         for name in 0..number % 2 * 3 {
             let name = Inconsistent::new(1000 * (1 + name) + number);
-            assert!(cache.add_name(handle, Direction::Forward, &name).is_ok());
+            assert!(cache.add_alias(handle, Direction::Forward, &name).is_ok());
         }
     }
     cache
@@ -162,7 +162,7 @@ fn check(cache: &Cache, what: &str) {
     assert!(cache.len() <= cache.capacity(), "{what}");
     for flow in cache {
         assert!(flow.value().0.is_alive() && flow.key().number.is_alive(), "{what}");
-        assert!(flow.names().all(|name| name.number.is_alive()), "{what}");
+        assert!(flow.keys().all(|name| name.number.is_alive()), "{what}");
         assert!(cache.get(flow.handle()).is_none_or(|value| value.0.is_alive()), "{what}");
     }
 }
@@ -181,7 +181,7 @@ fn check_recovery(cache: &mut Cache, what: &str) {
         let flow = cache.resident(handle).expect("the scan returned the flow");
         let found = |key: &Inconsistent| cache.find(key).map(|found| found.handle);
         assert_eq!(found(&flow.key()), Some(handle), "{what}: {flow:?}");
-        let mut others = flow.names().map(|name| found(&name));
+        let mut others = flow.keys().map(|name| found(&name));
         assert!(others.all(|other| other.is_none_or(|other| other == handle)), "{what}: {flow:?}");
     }
 }
@@ -243,10 +243,10 @@ const ACTS: [Act; 14] = [
     ("aliases", |cache| {
         for handle in handles(cache).into_iter().step_by(3) {
             let name = Inconsistent::new(3000 + handle.id());
-            _ = cache.add_name(handle, Direction::Forward, &name);
-            _ = cache.add_name(handle, Direction::Forward, &Inconsistent::new(2001));
-            _ = cache.remove_name(handle, &name);
-            _ = cache.remove_name(handle, &Inconsistent::new(1000 + handle.id()));
+            _ = cache.add_alias(handle, Direction::Forward, &name);
+            _ = cache.add_alias(handle, Direction::Forward, &Inconsistent::new(2001));
+            _ = cache.remove_key(handle, &name);
+            _ = cache.remove_key(handle, &Inconsistent::new(1000 + handle.id()));
         }
     }),
     ("draining", |cache| cache.drain().take(10).for_each(drop)),

@@ -38,7 +38,7 @@ impl<P: Eviction> Flood<P> {
                 self.left += u64::from(observed.removed().is_some());
                 let handle = observed.handle();
                 if number % 5 == 0 {
-                    _ = self.cache.add_name(handle, Direction::Forward, &key(number | 1 << 23));
+                    _ = self.cache.add_alias(handle, Direction::Forward, &key(number | 1 << 23));
                 }
                 true
             }

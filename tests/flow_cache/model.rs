@@ -59,8 +59,8 @@ pub(super) enum Op {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum FlowOp {
     Add(u64),
-    AddName(Sent),
-    RemoveName(Sent),
+    AddAlias(Sent),
+    RemoveKey(Sent),
     Remove,
     Pin(bool),
     SetClass(Class),
@@ -151,8 +151,8 @@ fn step() -> impl Strategy<Value = Step> {
 fn flow_op() -> impl Strategy<Value = FlowOp> {
     prop_oneof![
         2 => (0..1000_u64).prop_map(FlowOp::Add),
-        3 => sent().prop_map(FlowOp::AddName),
-        2 => sent().prop_map(FlowOp::RemoveName),
+        3 => sent().prop_map(FlowOp::AddAlias),
+        2 => sent().prop_map(FlowOp::RemoveKey),
         2 => Just(FlowOp::Remove),
         3 => any::<bool>().prop_map(FlowOp::Pin),
         2 => select(&Class::ALL).prop_map(FlowOp::SetClass),
@@ -332,8 +332,8 @@ pub(super) fn change<K: NumberedKey, P: Eviction, S: BuildHasher, A: Allocator +
 ) {
     match op {
         FlowOp::Add(more) => cache.add(handle, more),
-        FlowOp::AddName(sent) => cache.add_name(handle, &sent.key()),
-        FlowOp::RemoveName(sent) => cache.remove_name(handle, &sent.key()),
+        FlowOp::AddAlias(sent) => cache.add_alias(handle, &sent.key()),
+        FlowOp::RemoveKey(sent) => cache.remove_key(handle, &sent.key()),
         FlowOp::Remove => cache.remove(handle),
         FlowOp::Pin(pinned) => cache.set_pinned(handle, pinned),
         FlowOp::SetClass(class) => cache.set_class(handle, class),

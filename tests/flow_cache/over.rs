@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use flowtable::eviction::Lru;
 use flowtable::flow_cache::{
-    Class, Config, EndReason, Event, NameError, Packet, Protocol, Renewal, SetTimeoutError,
+    AliasError, Class, Config, EndReason, Event, Packet, Protocol, Renewal, SetTimeoutError,
     Timeouts,
 };
 use flowtable::{Direction, FlowCache, FourTuple, TcpFlags, Timestamp};
@@ -34,7 +34,7 @@ fn an_expired_flow_is_not_found_whether_or_not_it_was_ended() {
     for (second, is_found) in [(59, true), (60, false), (3600, false)] {
         let mut cache = cache(Timeouts::METER);
         let handle = cache.observe(&key(1), Packet::UDP, at(0)).expect("there is room").handle();
-        cache.add_name(handle, Direction::Forward, &key(2)).expect("it is new");
+        cache.add_alias(handle, Direction::Forward, &key(2)).expect("it is new");
         let version = cache.version();
         // Only the time passes.
         cache.advance(at(second), 0, |_| ());
@@ -50,7 +50,7 @@ fn an_expired_flow_is_not_found_whether_or_not_it_was_ended() {
             assert!(!cache.set_pinned(handle, true) && !cache.set_class(handle, Class::New));
             let timeout = cache.set_timeout(handle, Duration::from_secs(9000));
             assert_eq!(timeout, Err(SetTimeoutError::NoFlow));
-            assert_eq!(cache.remove_name(handle, &key(2)), Err(NameError::NoFlow));
+            assert_eq!(cache.remove_key(handle, &key(2)), Err(AliasError::NoFlow));
             let seen = cache.observe_at(handle, Direction::Forward, Packet::UDP, now);
             assert!(seen.is_none());
         }
@@ -227,27 +227,27 @@ fn a_flow_in_a_slot_has_no_number_of_the_flow_before() {
 fn the_oldest_alias_becomes_the_primary_key() {
     let mut cache = cache(Timeouts::OFF);
     let handle = cache.observe(&key(1), ACK, at(0)).expect("there is room").handle();
-    assert_eq!(cache.remove_name(handle, &key(1)), Err(NameError::PrimaryKey));
+    assert_eq!(cache.remove_key(handle, &key(1)), Err(AliasError::PrimaryKey));
     // As packets of the responder carry the second one.
     for (number, direction) in [(2, Direction::Reverse), (3, Direction::Forward)] {
-        cache.add_name(handle, direction, &key(number)).expect("it is new");
+        cache.add_alias(handle, direction, &key(number)).expect("it is new");
     }
-    assert_eq!(cache.remove_name(handle, &key(1).reversed()), Ok(()));
+    assert_eq!(cache.remove_key(handle, &key(1).reversed()), Ok(()));
     cache.validate().expect("invariant");
     assert!(cache.find(&key(1)).is_none());
-    let found = |cache: &Cache, key| cache.find(&key).map(|it| (it.handle, it.direction, it.name));
+    let found = |cache: &Cache, key| cache.find(&key).map(|it| (it.handle, it.direction, it.alias));
     assert_eq!(found(&cache, key(2)), Some((handle, Direction::Reverse, 0)));
     assert_eq!(found(&cache, key(3)), Some((handle, Direction::Forward, 2)));
     let flow = cache.resident(handle).expect("it is live");
-    assert_eq!((flow.key(), flow.names().count()), (key(2).reversed(), 2));
+    assert_eq!((flow.key(), flow.keys().count()), (key(2).reversed(), 2));
     // Another connection may have the retired key, and the number is free.
     let other = cache.observe(&key(1), ACK, at(0)).expect("there is room").handle();
     assert_ne!(other, handle);
-    assert_eq!(cache.add_name(handle, Direction::Forward, &key(4)), Ok(1));
-    assert_eq!(cache.remove_name(handle, &key(2)), Ok(()));
+    assert_eq!(cache.add_alias(handle, Direction::Forward, &key(4)), Ok(1));
+    assert_eq!(cache.remove_key(handle, &key(2)), Ok(()));
     assert_eq!(found(&cache, key(3)), Some((handle, Direction::Forward, 0)));
-    assert_eq!(cache.remove_name(handle, &key(3)), Ok(()));
-    assert_eq!(cache.remove_name(handle, &key(4)), Err(NameError::PrimaryKey));
+    assert_eq!(cache.remove_key(handle, &key(3)), Ok(()));
+    assert_eq!(cache.remove_key(handle, &key(4)), Err(AliasError::PrimaryKey));
     cache.validate().expect("invariant");
     assert_eq!(cache.remove(handle).map(|flow| flow.key), Some(key(4)));
     assert_eq!(cache.metrics().aliases, 0);

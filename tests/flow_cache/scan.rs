@@ -120,8 +120,8 @@ fn a_scan_of_changes_visits_changed_flows_only() {
     let changes: [&Change; 7] = [
         &|cache, _| _ = cache.observe(&key(7), Packet::tcp(ACK), seconds(0)),
         &|cache, handle| *cache.get_mut(handle).expect("it is there") += 1,
-        &|cache, handle| _ = cache.add_name(handle, Direction::Forward, &key(77)),
-        &|cache, handle| _ = cache.remove_name(handle, &key(77)),
+        &|cache, handle| _ = cache.add_alias(handle, Direction::Forward, &key(77)),
+        &|cache, handle| _ = cache.remove_key(handle, &key(77)),
         &|cache, handle| _ = cache.set_pinned(handle, true),
         &|cache, handle| _ = cache.set_class(handle, Class::Established),
         &|cache, _| _ = cache.observe(&key(7).reversed(), Packet::tcp(RST), seconds(0)),
@@ -139,7 +139,7 @@ fn a_scan_of_changes_visits_changed_flows_only() {
     // Lookups change nothing.
     assert!(cache.find(&key(3)).is_some() && cache.get(handles[3]).is_some());
     cache.advance(seconds(5), 10, |event| panic!("{event:?}"));
-    assert!(cache.add_name(handles[3], Direction::Forward, &key(4)).is_err());
+    assert!(cache.add_alias(handles[3], Direction::Forward, &key(4)).is_err());
     assert!(scan(&cache, Cursor::changed_since(before), 3).is_empty());
     let new = add(&mut cache, 50);
     cache.remove(handles[0]).expect("it is there");
@@ -154,7 +154,7 @@ fn a_scan_of_changes_visits_changed_flows_only() {
 type Copied = (u64, Class, bool, Vec<FlowKey>, Timestamp);
 
 fn copied(flow: &Resident<'_, FlowKey, u64>) -> (Handle, Copied) {
-    let names = flow.names().collect();
+    let names = flow.keys().collect();
     let copied = (*flow.value(), flow.class(), flow.is_pinned(), names, flow.last_seen());
     (flow.handle(), copied)
 }
@@ -199,7 +199,7 @@ fn change<C>(rng: &mut StdRng, cache: &mut Cache, copy: &mut BTreeMap<Handle, C>
         (2, Some(handle)) => _ = cache.set_class(handle, Class::ALL[step as usize % 4]),
         (3, Some(handle)) => *cache.get_mut(handle).expect("it is there") += 7,
         (4, Some(handle)) => {
-            _ = cache.add_name(handle, Direction::Forward, &self::key(1000 + step as u32));
+            _ = cache.add_alias(handle, Direction::Forward, &self::key(1000 + step as u32));
         }
         (5, _) => {
             cache.advance(now, 30, |event| match event {
@@ -267,8 +267,8 @@ fn content(cache: &Cache) -> BTreeMap<FlowKey, String> {
     let mut cursor = Cursor::new();
     let flows = cache.page(&mut cursor, usize::MAX).map(|flow| {
         let names: BTreeSet<(u8, FlowKey)> = flow
-            .names()
-            .map(|name| (cache.find(&name).expect("it has this name").name, name))
+            .keys()
+            .map(|name| (cache.find(&name).expect("it has this key").alias, name))
             .collect();
         let ages = [flow.first_seen(), flow.last_seen()].map(|time| cache.now().since(time));
         let what = (flow.class(), flow.protocol(), flow.tenant(), flow.is_pinned());
@@ -294,7 +294,9 @@ fn aged() -> Cache {
         *observed.flow += 1;
         let handle = observed.handle();
         match step % 50 {
-            7 | 8 => _ = cache.add_name(handle, Direction::Forward, &self::key(1000 + step as u32)),
+            7 | 8 => {
+                _ = cache.add_alias(handle, Direction::Forward, &self::key(1000 + step as u32))
+            }
             9 => _ = cache.set_pinned(handle, true),
             _ => {}
         }
@@ -417,7 +419,7 @@ fn an_image_with_more_flows_than_room_is_refused() {
 fn an_image_with_keys_in_use_is_refused() {
     let mut original = cache(10, Timeouts::METER);
     let [_, second, _] = [0, 1, 2].map(|number| add(&mut original, number));
-    original.add_name(second, Direction::Forward, &key(77)).expect("it is free");
+    original.add_alias(second, Direction::Forward, &key(77)).expect("it is free");
     // A primary key or an alias of the image is a primary key or an alias of the cache, in either
     // direction.
     for (number, is_alias) in [(1, false), (77, false), (1, true), (77, true)] {
@@ -426,11 +428,11 @@ fn an_image_with_keys_in_use_is_refused() {
             let handle = add(&mut other, 200);
             let name = if reversed { key(number).reversed() } else { key(number) };
             match is_alias {
-                true => _ = other.add_name(handle, Direction::Forward, &name).expect("it is free"),
+                true => _ = other.add_alias(handle, Direction::Forward, &name).expect("it is free"),
                 false => _ = other.observe(&name, Packet::UDP, seconds(1)).expect("there is room"),
             }
             let error = refused(&mut other, image(&original), seconds(5));
-            assert!(matches!(error, ImageError::Names { flow: 0..3 }), "{error:?}");
+            assert!(matches!(error, ImageError::Keys { flow: 0..3 }), "{error:?}");
         }
     }
     // A key that occurs twice in the image itself.
@@ -440,7 +442,7 @@ fn an_image_with_keys_in_use_is_refused() {
         original.page(one, 100).chain(original.page(two, 100)).collect();
     let mut other = cache(10, Timeouts::METER);
     let error = refused(&mut other, twice, seconds(5));
-    assert!(matches!(error, ImageError::Names { .. }), "{error:?}");
+    assert!(matches!(error, ImageError::Keys { .. }), "{error:?}");
 }
 
 #[test]

@@ -141,9 +141,9 @@ fn the_first_packet_determines_the_forward_direction() {
         for first in [key(Forward), key(Reverse)] {
             let mut cache = cache();
             let observed = cache.observe(&first, packet, at(1)).expect("there is room");
-            assert_eq!((observed.direction, observed.name, observed.fresh), (Forward, 0, true));
+            assert_eq!((observed.direction, observed.alias, observed.fresh), (Forward, 0, true));
             let answer = cache.observe(&first.reversed(), packet, at(2)).expect("it is there");
-            assert_eq!((answer.direction, answer.name, answer.fresh), (Reverse, 0, false));
+            assert_eq!((answer.direction, answer.alias, answer.fresh), (Reverse, 0, false));
             let removed = cache.drain().next().expect("there is one");
             assert_eq!((removed.key, removed.reason), (first, EndReason::Forced));
         }
@@ -260,16 +260,16 @@ fn an_alias_may_be_reused_while_its_flow_lingers() {
     let mut cache = cache();
     let old = check_segments(&mut cache, &[(Forward, SYN, New)]);
     let translated = Key::make(2);
-    assert_eq!(cache.add_name(old, Direction::Forward, &translated), Ok(1));
+    assert_eq!(cache.add_alias(old, Direction::Forward, &translated), Ok(1));
     let reset =
         cache.observe(&translated.reversed(), Packet::tcp(RST), at(0)).expect("it is there");
-    assert_eq!((reset.handle(), reset.direction, reset.name), (old, Reverse, 1));
+    assert_eq!((reset.handle(), reset.direction, reset.alias), (old, Reverse, 1));
     let mut observed = cache.observe(&translated, Packet::tcp(SYN), at(1)).expect("there is room");
-    assert_eq!((observed.fresh, observed.name), (true, 0));
+    assert_eq!((observed.fresh, observed.alias), (true, 0));
     assert_eq!(observed.take_removed().expect("the old flow had the alias").handle, old);
     let new = cache.find(&translated).expect("it is new");
     assert_eq!(
-        (new.name, cache.find(&key(Forward)).is_none()),
+        (new.alias, cache.find(&key(Forward)).is_none()),
         (0, true),
         "all keys of the old flow are unlinked"
     );
@@ -283,12 +283,12 @@ fn an_alias_is_removed_by_its_key_in_either_direction() {
     let other = cache.observe(&Key::make(2), Packet::UDP, at(0)).expect("there is room").handle();
     let (gone, next) = (Key::make(7), Key::make(8));
     for (given, taken) in [(gone, gone.reversed()), (gone.reversed(), gone), (gone, gone)] {
-        assert_eq!(cache.add_name(one, Direction::Forward, &given), Ok(1));
-        assert_eq!(cache.remove_name(one, &taken), Ok(()));
+        assert_eq!(cache.add_alias(one, Direction::Forward, &given), Ok(1));
+        assert_eq!(cache.remove_key(one, &taken), Ok(()));
         // The next alias reuses the slot, and the removed alias is not found.
-        assert_eq!(cache.add_name(other, Direction::Forward, &next), Ok(1));
+        assert_eq!(cache.add_alias(other, Direction::Forward, &next), Ok(1));
         assert_eq!((cache.find(&gone), cache.find(&gone.reversed())), (None, None));
-        assert_eq!(cache.remove_name(other, &next), Ok(()));
+        assert_eq!(cache.remove_key(other, &next), Ok(()));
         cache.validate().expect("invariant");
     }
 }
@@ -345,7 +345,7 @@ fn a_flow_from_a_socket_to_itself_has_one_direction() {
     let mut handles = vec![];
     for flags in [SYN, SYN_ACK, ACK, PSH_ACK, FIN_ACK] {
         let observed = cache.observe(&own, Packet::tcp(flags), at(0)).expect("there is room");
-        assert_eq!((observed.direction, observed.name), (Forward, 0), "{flags}");
+        assert_eq!((observed.direction, observed.alias), (Forward, 0), "{flags}");
         handles.push(observed.handle());
     }
     assert!(handles.iter().all(|handle| *handle == handles[0]));

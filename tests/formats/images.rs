@@ -30,10 +30,10 @@ fn original() -> Cache {
     let handle = cache.find(&FlowKey::make(3)).expect("it is there").handle;
     for name in [20, 21, 22] {
         cache
-            .add_name(handle, Direction::Forward, &FlowKey::make(name).reversed())
+            .add_alias(handle, Direction::Forward, &FlowKey::make(name).reversed())
             .expect("it is free");
     }
-    cache.remove_name(handle, &FlowKey::make(21)).expect("it is there");
+    cache.remove_key(handle, &FlowKey::make(21)).expect("it is there");
     assert!(cache.set_pinned(handle, true));
     cache
 }
@@ -49,8 +49,8 @@ fn state(cache: &Cache) -> (Vec<String>, Version, flowtable::flow_cache::Metrics
         let ages = [flow.first_seen(), flow.last_seen()].map(|time| cache.now().since(time));
         let what = (flow.class(), flow.protocol(), flow.tenant(), flow.is_pinned());
         let names: Vec<String> = flow
-            .names()
-            .map(|name| format!("{name:?} {:?}", cache.find(&name).expect("its name").name))
+            .keys()
+            .map(|name| format!("{name:?} {:?}", cache.find(&name).expect("its key").alias))
             .collect();
         format!("{:?} {} {names:?} {what:?} {ages:?}", flow.key(), flow.value())
     });
@@ -98,12 +98,12 @@ fn an_image_is_serialized_and_deserialized() {
     assert_eq!(state(&copy).0, state(&original).0);
     for number in 1..6 {
         let (key, direction) = (FlowKey::make(number), |cache: &Cache, key| {
-            cache.find(key).map(|found| (found.direction, found.name))
+            cache.find(key).map(|found| (found.direction, found.alias))
         });
         assert_eq!(direction(&copy, &key), direction(&original, &key));
     }
     let found = copy.find(&FlowKey::make(22)).expect("an alias");
-    assert_eq!((found.direction, found.name), (Direction::Reverse, 3));
+    assert_eq!((found.direction, found.alias), (Direction::Reverse, 3));
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn each_defect_of_an_image_has_an_error() {
     }
     let many = json!(vec![flow(0); 10]);
     assert_eq!(is(&[("/flows", many)]), Err(ImageError::TooMany { flows: 10, capacity: 9 }));
-    assert_eq!(is(&[("/flows/1", flow(0))]), Err(ImageError::Names { flow: 1 }));
+    assert_eq!(is(&[("/flows/1", flow(0))]), Err(ImageError::Keys { flow: 1 }));
     for age in ["age", "silent", "unreported"] {
         let place = format!("/flows/2/{age}");
         assert_eq!(is(&[(&place, json!(u64::MAX))]), Err(ImageError::Ages { flow: 2 }), "{age}");

@@ -11,7 +11,7 @@ use core::time::Duration;
 
 use flowtable::eviction::Eviction;
 use flowtable::flow_cache::{
-    Class, Config, Cursor, Emergency, EndReason, Event, Handle, NameError, ObserveError, Observed,
+    AliasError, Class, Config, Cursor, Emergency, EndReason, Event, Handle, ObserveError, Observed,
     Progress, Refused, RefusedFlow, Resident, SetTimeoutError, Tenant,
 };
 use flowtable::key::flow::FlowName;
@@ -34,7 +34,7 @@ pub fn observation<K, A: Allocator + Clone>(
     Ok(Observation {
         handle: observed.handle(),
         direction: observed.direction,
-        name: observed.name,
+        alias: observed.alias,
         class: observed.class,
         fresh: observed.fresh,
         value: *observed.flow,
@@ -168,25 +168,25 @@ where
         assert_eq!(self.model.flows.len(), there.saturating_sub(count));
     }
 
-    pub fn add_name(&mut self, handle: Handle, key: &K) {
+    pub fn add_alias(&mut self, handle: Handle, key: &K) {
         // The key as packets of either direction carry it.
         let result = match handle.id() % 2 {
-            0 => self.ours.add_name(handle, Direction::Forward, key),
-            _ => self.ours.add_name(handle, Direction::Reverse, &key.reversed()),
+            0 => self.ours.add_alias(handle, Direction::Forward, key),
+            _ => self.ours.add_alias(handle, Direction::Reverse, &key.reversed()),
         };
         let Some(at) = self.model.live(handle) else {
-            return assert_eq!(result, Err(NameError::NoFlow));
+            return assert_eq!(result, Err(AliasError::NoFlow));
         };
         if let Some((other, ..)) = self.model.find(key) {
             let other = self.model.flows[other].handle;
-            return assert_eq!(result, Err(NameError::Taken(other)));
+            return assert_eq!(result, Err(AliasError::Taken(other)));
         }
         let lacks_memory = self.model.lacks_memory;
         let names = &mut self.model.flows[at].names;
         if names.len() > 255 {
-            return assert_eq!(result, Err(NameError::TooMany));
+            return assert_eq!(result, Err(AliasError::TooMany));
         }
-        if lacks_memory && result == Err(NameError::Memory) {
+        if lacks_memory && result == Err(AliasError::Memory) {
             return;
         }
         let number = result.expect("an unused name");
@@ -194,14 +194,14 @@ where
         names.push((number, key.clone()));
     }
 
-    pub fn remove_name(&mut self, handle: Handle, key: &K) {
-        let result = self.ours.remove_name(handle, key);
+    pub fn remove_key(&mut self, handle: Handle, key: &K) {
+        let result = self.ours.remove_key(handle, key);
         let Some(at) = self.model.live(handle) else {
-            return assert_eq!(result, Err(NameError::NoFlow));
+            return assert_eq!(result, Err(AliasError::NoFlow));
         };
         let found = self.model.find(key).filter(|(other, ..)| *other == at);
         match found.map(|(.., number)| number) {
-            None => assert_eq!(result, Err(NameError::NoSuchName)),
+            None => assert_eq!(result, Err(AliasError::NoSuchKey)),
             Some(0) => self.promoted(at, result),
             Some(number) => {
                 assert_eq!(result, Ok(()));
@@ -211,13 +211,13 @@ where
     }
 
     /// The oldest alias has replaced the primary key.
-    fn promoted(&mut self, at: usize, result: Result<(), NameError>) {
-        if self.model.lacks_memory && result == Err(NameError::Memory) {
+    fn promoted(&mut self, at: usize, result: Result<(), AliasError>) {
+        if self.model.lacks_memory && result == Err(AliasError::Memory) {
             return;
         }
         let names = &mut self.model.flows[at].names;
         if names.len() == 1 {
-            return assert_eq!(result, Err(NameError::PrimaryKey));
+            return assert_eq!(result, Err(AliasError::PrimaryKey));
         }
         assert_eq!(result, Ok(()));
         names.remove(0);
@@ -306,7 +306,7 @@ where
             assert!(ours.get(handle).is_none() && ours.resident(handle).is_none(), "{handle:?}");
         }
         for key in keys {
-            let found = ours.find(key).map(|found| (found.handle, found.direction, found.name));
+            let found = ours.find(key).map(|found| (found.handle, found.direction, found.alias));
             let theirs = model.find(key).filter(|(at, ..)| !model.has_expired(&model.flows[*at]));
             let theirs =
                 theirs.map(|(at, direction, name)| (model.flows[at].handle, direction, name));
@@ -341,7 +341,7 @@ where
             "{flow:?}"
         );
         assert_eq!(resident.timeout(), flow.timeout);
-        let mut names: Vec<K> = resident.names().collect();
+        let mut names: Vec<K> = resident.keys().collect();
         assert!(names[0] == flow.names[0].1);
         for (_, name) in &flow.names {
             let at = names.iter().position(|other| other == name);

@@ -65,10 +65,10 @@ pub(crate) enum Op {
     Advance(u8),
     /// Advances this many years.
     Age(u8, u8),
-    AddName(u8, u8),
+    AddAlias(u8, u8),
     /// Adds this many more unused names.
     AddNames(u8, u8),
-    RemoveName(u8, u8),
+    RemoveKey(u8, u8),
     Remove(u8),
     Pin(u8, bool),
     SetClass(u8, u8),

@@ -12,9 +12,9 @@ use crate::flow_cache::FlowCache;
 use crate::flow_cache::config::Emergency;
 use crate::flow_cache::report::events::{Refused, RefusedFlow, RemovedFlow};
 use crate::flow_cache::store::handle::Handle;
-use crate::flow_cache::store::slots::{Hit, Parts, Target, set_tenant};
+use crate::flow_cache::store::slots::{KeyId, Match, Parts, set_tenant};
 use crate::flow_cache::time::clock::Clock;
-use crate::key::flow::{Direction, FlowName};
+use crate::key::flow::FlowName;
 use crate::memory::Allocator;
 use crate::raw::slab::ChunkedSlab;
 use crate::timestamp::Timestamp;
@@ -26,108 +26,110 @@ const AT_ONCE: usize = 8;
 const MAX_EXAMINED: usize = 3 * AT_ONCE;
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCache<K, V, P, S, A> {
-    /// Creates a flow for a name that refers to no flow, or to one that has ended and is removed.
-    /// Evicts a flow if necessary. Returns the packet in the flow.
+    /// Creates a flow for a key that refers to no flow, or to the flow in the slot `over`, which is
+    /// over. Evicts a flow if necessary. Returns the packet in the flow.
     #[inline]
     pub(crate) fn create(
         &mut self,
-        arrival: Arrival<K>,
+        mut arrival: Arrival<K>,
         over: Option<u32>,
         mut packet: Packet,
         value: V,
     ) -> Result<Seen<V>, RefusedFlow<V>> {
-        let (initiator, direction) = arrival.roles(packet);
-        let hash = self.index_hash(arrival.hash, &arrival.key);
-        let place = match over {
+        self.prepare_insertion(&mut arrival);
+        let room = match over {
             Some(over) => {
                 // Its capacity counts for its tenant.
                 packet = packet.from_tenant(self.store.tenant(over));
-                Place::Of(over, EndReason::of_idle(self.store.flow(over).marks.class()))
+                Room::Of(over, EndReason::of_idle(self.store.flow(over).marks.class()))
             }
-            None => self.place(hash, packet.tenant()),
+            None => self.room(arrival.hash, packet.tenant()),
         };
-        let marks = Marks::first((packet, direction), initiator, &self.config);
-        let new = New { marks, hash, packet, direction };
-        let (slot, reason) = match place {
-            Place::Of(slot, reason) => (slot, reason),
-            Place::Free => {
+        let marks = arrival.first_marks(packet, &self.config);
+        match room {
+            Room::Free => {
                 self.next_version();
                 self.accounting.metrics.created += 1;
-                return Ok(self.append_flow(new, arrival, value));
+                Ok(self.append_flow(arrival, packet, marks, value))
             }
-            Place::None(why) => {
-                self.accounting.metrics.refused += 1;
-                return Err(RefusedFlow { refused: value, why });
+            Room::Of(slot, reason) => {
+                self.replace_flow((slot, reason), arrival, (packet, marks), value)
             }
-        };
-        self.next_version();
-        let seen = self.replace_flow((slot, reason), new, arrival, value);
-        match seen {
-            Ok(_) => self.accounting.metrics.created += 1,
-            Err(_) => self.accounting.metrics.refused += 1,
+            Room::None(why) => Err(self.refuse(value, why)),
         }
-        seen.map_err(|refused| RefusedFlow { refused, why: Refused::Memory })
     }
 
-    /// Inserts a flow for which memory is [reserved](Self::reserve_flow), and its name into the
+    /// Inserts a flow for which memory is [reserved](Self::reserve_flow), and its key into the
     /// index. Returns the packet in the flow.
     #[inline(never)]
-    fn append_flow(&mut self, new: New, arrival: Arrival<K>, value: V) -> Seen<V> {
+    fn append_flow(
+        &mut self,
+        arrival: Arrival<K>,
+        packet: Packet,
+        marks: Marks,
+        value: V,
+    ) -> Seen<V> {
         let slot = self.store.flows.next_index();
-        self.index.insert_reserved(new.hash, Target::slot(slot));
-        let (key, version, now) = (arrival.key, self.version, self.clock.now());
-        let flow = Flow { key, marks: new.marks, last_seen: now, version, value };
-        let cold = Cold { first_seen: now, reported: now, hash: new.hash, ..Cold::FREE };
-        self.insert_flow(flow, cold, new.packet.tenant());
-        self.set_attempt(slot, new.packet);
+        let Arrival { key, hash, direction } = arrival;
+        self.index.insert_reserved(hash, KeyId::slot(slot));
+        let (version, now) = (self.version, self.clock.now());
+        let flow = Flow { key, marks, last_seen: now, version, value };
+        let cold = Cold { first_seen: now, reported: now, hash, ..Cold::FREE };
+        self.insert_flow(flow, cold, packet.tenant());
+        self.set_attempt(slot, packet);
         // For the next new flow.
         self.prefetch_flow(self.store.flows.next_index());
-        Seen::first(&mut self.store.flows[slot], slot, new.direction)
+        let found = Match { slot, alias: 0, direction: marks.direction(direction) };
+        Seen::new(&mut self.store.flows[slot].value, found, marks.class()).fresh()
     }
 
-    /// Replaces the flow in a slot by a new flow, and its name by the new name. Returns the packet
-    /// of the new flow. Without memory, returns `value` and changes nothing.
+    /// Replaces the flow in a slot, which ends for a reason, by a new flow. Returns the packet of
+    /// the new flow. Without memory, refuses it.
     ///
     /// The addresses of the flow and of its cold part are computed once.
     fn replace_flow(
         &mut self,
         (slot, reason): (u32, EndReason),
-        new: New,
         arrival: Arrival<K>,
+        (packet, marks): (Packet, Marks),
         value: V,
-    ) -> Result<Seen<V>, V> {
-        if self.store.try_reserve_tenant(new.packet.tenant()).is_err()
-            || self.index.reserve_rename(new.hash, &self.store).is_err()
+    ) -> Result<Seen<V>, RefusedFlow<V>> {
+        if self.store.try_reserve_tenant(packet.tenant()).is_err()
+            || self.index.reserve_replacement(arrival.hash, &self.store).is_err()
         {
-            return Err(value);
+            return Err(self.refuse(value, Refused::Memory));
         }
         let mut parts = self.store.parts(slot);
         if parts.has_extra() {
-            if self.reserve_without_extra(slot, new.hash).is_none() {
-                return Err(value);
+            if self.reserve_without_extra(slot, arrival.hash).is_none() {
+                return Err(self.refuse(value, Refused::Memory));
             }
             parts = self.store.parts(slot);
         }
         let (now, Parts { flow, cold, tenants, removed, last_id }) = (self.clock.now(), parts);
         // The key first: its methods may panic.
         let key = flow.key();
-        if self.index.rename((cold.hash, new.hash), Target::slot(slot)).is_err() {
-            return Err(value);
+        if self.index.replace_key((cold.hash, arrival.hash), KeyId::slot(slot)).is_err() {
+            return Err(self.refuse(value, Refused::Memory));
         }
-        let tenant = set_tenant(tenants, slot, new.packet.tenant());
+        let tenant = set_tenant(tenants, slot, packet.tenant());
         let before = FlowState::new(flow, cold, tenant);
         let former = mem::replace(&mut flow.key, arrival.key);
         let value = mem::replace(&mut flow.value, value);
         *removed = Some(removed_flow((slot, cold), key, value, (before, reason), &self.clock));
         self.accounting.removed_at = self.version - self.accounting.slow_changes;
-        (flow.marks, flow.last_seen, flow.version) = (new.marks, now, self.version);
+        self.accounting.slow_changes += 1;
+        self.version += 1;
+        self.accounting.metrics.created += 1;
+        (flow.marks, flow.last_seen, flow.version) = (marks, now, self.version);
         *last_id += 1;
-        *cold = Cold::new(*last_id, now, new.hash);
-        let seen = Seen::first(flow, slot, new.direction).with_removed();
-        let (marks, tenant) = (new.marks, new.packet.tenant());
+        *cold = Cold::new(*last_id, now, arrival.hash);
+        let found = Match { slot, alias: 0, direction: marks.direction(arrival.direction) };
+        let seen = Seen::new(&mut flow.value, found, marks.class()).fresh().with_removed();
+        let tenant = packet.tenant();
         let state = FlowState { marks, last_seen: now, reported: now, tenant, timeout: None };
         self.accounting.replace(slot, (before, reason), state, (&self.config, now));
-        self.set_attempt(slot, new.packet);
+        self.set_attempt(slot, packet);
         if self.config.emergency.is_some() {
             self.end_emergency(self.store.len() - 1);
             self.begin_emergency();
@@ -144,7 +146,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         self.store.len() >= self.accounting.full_at
             && packet.tenant() == Tenant::default()
             && self.store.rest.tenants.len() == 0
-            && self.index.only_renames()
+            && self.index.can_rehash()
             && self.accounting.policy.own().is_some()
     }
 
@@ -154,7 +156,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     pub(crate) fn replace_victim(
         &mut self,
         arrival: Arrival<K>,
-        (packet, marks): (Packet, Marks),
+        packet: Packet,
+        marks: Marks,
         value: V,
     ) -> Result<Seen<V>, RefusedFlow<V>> {
         let Some(mut slot) = self.candidate() else {
@@ -175,7 +178,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         }
         // The key first: its methods may panic.
         let key = flow.key();
-        if self.index.rename_only((cold.hash, arrival.hash), Target::slot(slot)).is_err() {
+        if self.index.rehash((cold.hash, arrival.hash), KeyId::slot(slot)).is_err() {
             return Err(self.refuse(value, Refused::Memory));
         }
         let (now, before) = (self.clock.now(), flow.marks);
@@ -191,7 +194,6 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             first_seen: self.clock.caller(cold.first_seen),
             last_seen: self.clock.caller(flow.last_seen),
         });
-        // As by `next_version`.
         self.accounting.removed_at = self.version - self.accounting.slow_changes;
         self.accounting.slow_changes += 1;
         self.version += 1;
@@ -199,8 +201,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         (flow.marks, flow.last_seen, flow.version) = (marks, now, self.version);
         *last_id += 1;
         *cold = Cold::new(*last_id, now, arrival.hash);
-        let hit = Hit { slot, alias: 0, initiator: marks.initiator() };
-        let seen = Seen::created(&mut flow.value, hit, marks, arrival.direction);
+        let found = Match { slot, alias: 0, direction: marks.direction(arrival.direction) };
+        let seen = Seen::new(&mut flow.value, found, marks.class()).fresh().with_removed();
         if self.store.rest.has_attempts(packet) {
             self.set_attempt(slot, packet);
         }
@@ -218,26 +220,17 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         RefusedFlow { refused, why }
     }
 
-    /// Evicts the flow in a slot that has aliases or an extra, and inserts another flow there.
+    /// Evicts a flow that has aliases or a timeout of its own, and inserts another flow there.
     #[cold]
     #[inline(never)]
     fn replace_with_extra(
         &mut self,
         slot: u32,
         arrival: Arrival<K>,
-        (packet, marks): (Packet, Marks),
+        first: (Packet, Marks),
         value: V,
     ) -> Result<Seen<V>, RefusedFlow<V>> {
-        let hit = Hit { slot, alias: 0, initiator: marks.initiator() };
-        let direction = hit.direction(arrival.direction);
-        let new = New { marks, hash: arrival.hash, packet, direction };
-        self.next_version();
-        let seen = self.replace_flow((slot, EndReason::Resources), new, arrival, value);
-        match seen {
-            Ok(_) => self.accounting.metrics.created += 1,
-            Err(_) => self.accounting.metrics.refused += 1,
-        }
-        seen.map_err(|refused| RefusedFlow { refused, why: Refused::Memory })
+        self.replace_flow((slot, EndReason::Resources), arrival, first, value)
     }
 
     /// Reserves an index place for `hash`, as if the primary key of the flow were gone; then
@@ -277,24 +270,24 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         }
     }
 
-    /// Returns the present hash of a name that is going to be inserted, given its first hash. Goes
-    /// on replacing a hash that is not random.
+    /// Prepares the insertion of a key: sets its hash to that in the current lines of the index.
+    /// Goes on replacing a hash that is not random.
     #[inline]
-    pub(crate) fn index_hash(&mut self, first: u32, name: &K) -> u32 {
-        if self.index.is_unusual() {
-            self.reseed(name);
+    pub(crate) fn prepare_insertion(&mut self, arrival: &mut Arrival<K>) {
+        if self.index.needs_reseeding() {
+            self.reseed(&arrival.key);
         }
-        self.index.present_hash(first, name)
+        arrival.hash = self.index.current_hash(arrival.hash, &arrival.key);
     }
 
     #[cold]
-    fn reseed(&mut self, name: &K) {
+    fn reseed(&mut self, key: &K) {
         let limit = self.config.max_bytes;
         let others = self.reserved_without_index();
-        self.index.reseed(name, &mut self.store, |bytes| others.saturating_add(bytes) <= limit);
+        self.index.reseed(key, &mut self.store, |bytes| others.saturating_add(bytes) <= limit);
     }
 
-    /// Inserts a flow whose name is already in the index, with the next free slot.
+    /// Inserts a flow whose key is already in the index, with the next free slot.
     pub(crate) fn insert_flow(&mut self, flow: Flow<K, V>, cold: Cold, tenant: Tenant) {
         if self.store.len() == 0 {
             // An empty wheel skips the time without flows.
@@ -323,42 +316,42 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         self.is_emergency &= !self.config.emergency.is_some_and(ends);
     }
 
-    /// Returns the place of a new flow of the tenant, whose name has this hash.
+    /// Returns the room for a new flow of the tenant, whose key has this hash.
     /// [Reserves](Self::reserve_flow) memory for it if it is free.
-    fn place(&mut self, hash: u32, tenant: Tenant) -> Place {
+    fn room(&mut self, hash: u32, tenant: Tenant) -> Room {
         let is_due = self.accounting.policy.is_due(self.store.len());
         let replacing = || self.index.growth(1) + self.store.tenant_growth(tenant);
         if self.is_limited() && !self.has_memory_for(replacing()) {
-            Place::None(Refused::Memory)
+            Room::None(Refused::Memory)
         } else if self.accounting.tenants.is_at_share(tenant) {
-            self.victim_place(Some(tenant), Refused::Tenant)
+            self.room_of_victim(Some(tenant), Refused::Tenant)
         } else if self.store.len() >= self.config.flows {
-            self.victim_place(None, Refused::Full)
+            self.room_of_victim(None, Refused::Full)
         } else if self.is_limited()
             && !self.has_memory_for(self.growth(tenant) + self.index.growth(0))
         {
-            self.victim_place(None, Refused::Memory)
+            self.room_of_victim(None, Refused::Memory)
         } else if is_due {
-            match self.victim_place(None, Refused::Full) {
-                Place::None(_) if self.reserve_flow(hash, tenant).is_err() => {
-                    Place::None(Refused::Memory)
+            match self.room_of_victim(None, Refused::Full) {
+                Room::None(_) if self.reserve_flow(hash, tenant).is_err() => {
+                    Room::None(Refused::Memory)
                 }
-                Place::None(_) => Place::Free,
-                place => place,
+                Room::None(_) => Room::Free,
+                room => room,
             }
         } else if self.reserve_flow(hash, tenant).is_err() {
-            self.victim_place(None, Refused::Memory)
+            self.room_of_victim(None, Refused::Memory)
         } else {
-            Place::Free
+            Room::Free
         }
     }
 
     /// Returns the place of the next victim: of a tenant, or of all flows. Without one, the flow
     /// is refused.
-    fn victim_place(&mut self, of: Option<Tenant>, why: Refused) -> Place {
+    fn room_of_victim(&mut self, of: Option<Tenant>, why: Refused) -> Room {
         let victim = self.victim(of);
         self.prefetch_next();
-        victim.map_or(Place::None(why), |slot| Place::Of(slot, EndReason::Resources))
+        victim.map_or(Room::None(why), |slot| Room::Of(slot, EndReason::Resources))
     }
 
     /// Prefetches for the next evictions, once for some of them.
@@ -464,7 +457,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             self.end_extra(slot);
         }
         let (cold, tenant) = (*self.store.cold(slot), self.store.tenant(slot));
-        self.index.remove(cold.hash, Target::slot(slot));
+        self.index.remove(cold.hash, KeyId::slot(slot));
         let flow = self.store.flows.try_remove(slot)?;
         let state = FlowState::new(&flow, &cold, tenant);
         self.accounting.remove(slot, state, reason);
@@ -480,7 +473,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     #[inline(never)]
     fn remove_aliases(&mut self, slot: u32) {
         while let Some((at, alias)) = self.store.aliases(slot).next() {
-            self.index.remove(alias.hash, Target::alias(at));
+            self.index.remove(alias.hash, KeyId::alias(at));
             self.store.remove_alias(slot, at);
         }
     }
@@ -503,22 +496,13 @@ fn stats_of<K, V, A: Allocator + Clone>(
 }
 
 /// The place of a new flow.
-enum Place {
+enum Room {
     /// A free slot.
     Free,
     /// The slot of a flow, which ends for a reason.
     Of(u32, EndReason),
     /// No slot: the flow is refused.
     None(Refused),
-}
-
-/// The state of a new flow, without its name and value.
-struct New {
-    marks: Marks,
-    hash: u32,
-    packet: Packet,
-    /// The direction of its packet.
-    direction: Direction,
 }
 
 #[inline]

@@ -17,7 +17,7 @@ use super::state::Packet;
 use crate::eviction::Eviction;
 use crate::flow_cache::FlowCache;
 use crate::flow_cache::report::events::{ObserveError, RefusedFlow};
-use crate::flow_cache::store::slots::Target;
+use crate::flow_cache::store::slots::KeyId;
 use crate::hash::Query;
 use crate::key::flow::FlowName;
 use crate::memory::Allocator;
@@ -152,7 +152,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             let hash = unsafe { place.assume_init_ref() }.arrival.hash;
             if let Some(number) = line.candidate(hash) {
                 *slot = number;
-                self.store.prefetch(Target::from_bits(number));
+                self.store.prefetch(KeyId::from_bits(number));
             }
         }
         count

@@ -26,7 +26,7 @@ use crate::flow_cache::FlowCache;
 use crate::flow_cache::config::Config;
 use crate::flow_cache::report::events::ObserveError;
 use crate::flow_cache::store::handle::Handle;
-use crate::flow_cache::store::slots::{Hit, Store, Target};
+use crate::flow_cache::store::slots::{KeyId, Match, Store};
 use crate::hash::Query;
 use crate::key::flow::{Direction, FlowName};
 use crate::memory::Allocator;
@@ -50,14 +50,13 @@ pub(crate) struct Arrival<K> {
 }
 
 impl<K: FlowName> Arrival<K> {
-    /// The direction of the key that is the initiator's, if this is the first packet of a flow,
-    /// and the direction of the packet in the flow.
-    #[inline]
-    pub(crate) fn roles(&self, packet: Packet) -> (Direction, Direction) {
+    /// The marks of a flow that begins with this packet.
+    #[inline(always)]
+    pub(crate) fn first_marks(&self, packet: Packet, config: &Config) -> Marks {
         if packet.is_to_initiator() && self.key.reversed() != self.key {
-            return (self.direction.opposite(), Direction::Reverse);
+            return Marks::first(packet, Direction::Reverse, self.direction.opposite(), config);
         }
-        (self.direction, Direction::Forward)
+        Marks::first(packet, Direction::Forward, self.direction, config)
     }
 }
 
@@ -76,7 +75,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     #[inline(always)]
     pub(crate) fn arrive(&self, query: impl Query<K, Key = K>) -> Arrival<K> {
         let (key, direction) = query.key().normalized();
-        Arrival { hash: self.index.hash_of_query(query, &key), key, direction }
+        Arrival { hash: self.index.hash(query, &key), key, direction }
     }
 
     /// Whether the flow in a slot has this key.
@@ -111,8 +110,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         flow.version = version;
         let marks = flow.marks.with_hit();
         flow.marks = marks;
-        let hit = Hit { slot, alias: 0, initiator: marks.initiator() };
-        Some(Seen::steady(&mut flow.value, slot, hit.direction(arrival.direction)))
+        let found = Match { slot, alias: 0, direction: marks.direction(arrival.direction) };
+        Some(Seen::new(&mut flow.value, found, Class::Established))
     }
 
     /// The result for a packet that was recorded, and nothing has happened since.
@@ -159,8 +158,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             return self.observe_other(slot, arrival, packet, new);
         }
         let before = flow.marks;
-        let hit = Hit { slot, alias: 0, initiator: before.initiator() };
-        let direction = hit.direction(arrival.direction);
+        let direction = before.direction(arrival.direction);
         let is_fresh = self.clock.is_fresh(flow.last_seen, now);
         let handshake = if is_fresh { before.after_handshake(packet, direction) } else { None };
         let Some(marks) = handshake else {
@@ -178,7 +176,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         flow.marks = marks.with_hit();
         flow.last_seen = now;
         flow.version = self.version;
-        let seen = Seen::new(flow, hit, direction, false);
+        let found = Match { slot, alias: 0, direction };
+        let seen = Seen::new(&mut flow.value, found, marks.class());
         if marks.has_class_of(before) {
             return Ok(seen);
         }
@@ -217,9 +216,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             return self.observe_new(arrival, None, packet, new);
         }
         let value = new().map_err(ObserveError::New)?;
-        let (initiator, direction) = arrival.roles(packet);
-        let marks = Marks::first((packet, direction), initiator, &self.config);
-        self.replace_victim(arrival, (packet, marks), value).map_err(ObserveError::Refused)
+        let marks = arrival.first_marks(packet, &self.config);
+        self.replace_victim(arrival, packet, marks, value).map_err(ObserveError::Refused)
     }
 
     /// Processes a packet whose flow may be another candidate of its home line, or beyond that.
@@ -245,35 +243,34 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
                     self.accounting.slow_changes += 1;
                     self.accounting.metrics.record_lookup(Probes { nodes: 1, entries }, true);
                 }
-                let initiator = self.store.flow(slot).marks.initiator();
-                let hit = Hit { slot, alias: 0, initiator };
-                return Ok(self.on_packet(hit, packet, arrival.direction));
+                let direction = self.store.flow(slot).marks.direction(arrival.direction);
+                return Ok(self.on_packet(Match { slot, alias: 0, direction }, packet));
             }
         }
-        let hit = self.search(arrival, packet)?;
-        Ok(self.on_packet(hit, packet, arrival.direction))
+        let found = self.search(arrival, packet)?;
+        Ok(self.on_packet(found, packet))
     }
 
     /// Searches for the flow of a packet, which is not in its home line, or has an alias of this
     /// key, and counts the search. Returns the slot of a flow with the key of the packet instead,
     /// if that is over.
     #[inline]
-    fn search(&mut self, arrival: &Arrival<K>, packet: Packet) -> Result<Hit, Option<u32>> {
+    fn search(&mut self, arrival: &Arrival<K>, packet: Packet) -> Result<Match, Option<u32>> {
         let mut probes = Probes::default();
-        let target = self.find_observed(arrival.hash, &arrival.key, &mut probes);
-        let hit = target.and_then(|target| self.store.follow(target));
-        let is_over = hit.is_some_and(|hit| self.is_over(hit.slot, packet));
-        self.accounting.metrics.record_lookup(probes, hit.is_some() && !is_over);
-        match hit {
-            Some(hit) if !is_over => {
+        let id = self.find_observed(arrival, &mut probes);
+        let found = id.and_then(|id| self.store.follow(id, arrival.direction));
+        let is_over = found.is_some_and(|found| self.is_over(found.slot, packet));
+        self.accounting.metrics.record_lookup(probes, found.is_some() && !is_over);
+        match found {
+            Some(found) if !is_over => {
                 // Lookups after this one are short.
-                if let Some(target) = target.filter(|_| probes.nodes > 1) {
-                    self.index.bring_home(arrival.hash, target, &self.store);
+                if let Some(id) = id.filter(|_| probes.nodes > 1) {
+                    self.index.bring_home(arrival.hash, id, &self.store);
                 }
                 self.next_version();
-                Ok(hit)
+                Ok(found)
             }
-            over => Err(over.map(|hit| hit.slot)),
+            over => Err(over.map(|found| found.slot)),
         }
     }
 
@@ -297,11 +294,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         direction: Direction,
         packet: Packet,
     ) -> Option<Observed<'_, K, V, A>> {
-        let initiator = self.store.flow(slot).marks.initiator();
-        let of_key = match direction {
-            Direction::Forward => initiator,
-            Direction::Reverse => initiator.opposite(),
-        };
+        let of_key = self.store.flow(slot).marks.direction(direction);
         let seen = self.on_packet_in(slot, packet, of_key)?;
         Some(self.observed(seen))
     }
@@ -321,8 +314,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         flow.marks = marks.with_hit();
         flow.last_seen = now;
         flow.version = self.version;
-        let hit = Hit { slot, alias: 0, initiator: marks.initiator() };
-        let seen = Seen::new(flow, hit, direction, false);
+        let seen = Seen::new(&mut flow.value, Match { slot, alias: 0, direction }, marks.class());
         if marks.has_class_of(before) {
             return seen;
         }
@@ -341,8 +333,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             return None;
         }
         self.version += 1;
-        let initiator = self.store.flow(slot).marks.initiator();
-        Some(self.on_packet_here(Hit { slot, alias: 0, initiator }, packet, of_key))
+        let direction = self.store.flow(slot).marks.direction(of_key);
+        Some(self.on_packet_here(Match { slot, alias: 0, direction }, packet))
     }
 
     /// Whether the flow in a slot takes no more packets: its idle timeout has passed, or the packet
@@ -377,19 +369,19 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
 
     /// Processes a packet of an existing flow, which is the last change.
     #[inline(never)]
-    fn on_packet(&mut self, hit: Hit, packet: Packet, of_key: Direction) -> Seen<V> {
-        self.on_packet_here(hit, packet, of_key)
+    fn on_packet(&mut self, found: Match, packet: Packet) -> Seen<V> {
+        self.on_packet_here(found, packet)
     }
 
     #[inline(always)]
-    fn on_packet_here(&mut self, hit: Hit, packet: Packet, of_key: Direction) -> Seen<V> {
+    fn on_packet_here(&mut self, found: Match, packet: Packet) -> Seen<V> {
+        let Match { slot, direction, .. } = found;
         let now = self.clock.now();
-        self.accounting.policy.touch(hit.slot);
-        let direction = hit.direction(of_key);
+        self.accounting.policy.touch(slot);
         let Store { flows, rest, .. } = &mut self.store;
-        let flow = &mut flows[hit.slot];
+        let flow = &mut flows[slot];
         let before = flow.marks;
-        let age = || age(flow.last_seen, now, || rest.cold[hit.slot].first_seen, &self.config);
+        let age = || age(flow.last_seen, now, || rest.cold[slot].first_seen, &self.config);
         let marks = if packet.is_plain() && before.is_steady(self.config.close_rule) {
             before
         } else {
@@ -400,12 +392,12 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             flow.last_seen = now;
         }
         flow.version = self.version;
-        let seen = Seen::new(flow, hit, direction, false);
+        let seen = Seen::new(&mut flow.value, found, marks.class());
         if marks.has_class_of(before) {
             return seen;
         }
-        let tenant = || rest.tenant(hit.slot);
-        if !self.accounting.change_class(hit.slot, before.class(), marks, tenant) {
+        let tenant = || rest.tenant(slot);
+        if !self.accounting.change_class(slot, before.class(), marks, tenant) {
             return seen;
         }
         self.armed(seen)
@@ -435,38 +427,36 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         }
     }
 
-    /// Returns the target of a key, given its first hash.
+    /// Returns the id of a key in the index.
     #[inline(always)]
-    fn find_observed(&self, first: u32, key: &K, observer: &mut Probes) -> Option<Target> {
-        let is_it = |target| self.store.is(target, key);
+    fn find_observed(&self, arrival: &Arrival<K>, observer: &mut Probes) -> Option<KeyId> {
         if self.index.is_reseeded() {
-            return self.find_reseeded(first, key, observer);
+            return self.find_reseeded(arrival, observer);
         }
-        self.index.find_current(first, is_it, observer)
+        let is_it = |id| self.store.is_key(id, &arrival.key);
+        self.index.find_current(arrival.hash, is_it, observer)
     }
 
-    /// Returns the target of a key in an index that has another hash, given its first one.
+    /// Returns the id of a key in an index whose hash was replaced.
     #[cold]
     #[inline(never)]
-    fn find_reseeded(&self, first: u32, key: &K, observer: &mut Probes) -> Option<Target> {
-        let is_it = |target| self.store.is(target, key);
-        let hash = self.index.present_hash(first, key);
-        let target = self.index.find_current(hash, is_it, observer);
-        if target.is_some() || !self.index.has_old() {
-            return target;
-        }
-        self.index.find_old(first, key, is_it, observer)
+    fn find_reseeded(&self, arrival: &Arrival<K>, observer: &mut Probes) -> Option<KeyId> {
+        let Arrival { hash, key, .. } = arrival;
+        let is_it = |id| self.store.is_key(id, key);
+        let current = self.index.current_hash(*hash, key);
+        let found = self.index.find_current(current, is_it, observer);
+        found.or_else(|| self.index.find_old(*hash, key, is_it, observer))
     }
 
-    /// Returns the target of a key, given its first hash.
+    /// Returns the id of a key in the index, without a packet.
     #[inline(never)]
-    pub(crate) fn find_target(&self, first: u32, key: &K) -> Option<Target> {
-        self.find_observed(first, key, &mut Probes::default())
+    pub(crate) fn find_id(&self, arrival: &Arrival<K>) -> Option<KeyId> {
+        self.find_observed(arrival, &mut Probes::default())
     }
 
-    /// Resolves a key to a flow, without a packet.
-    pub(crate) fn resolve(&self, arrival: &Arrival<K>) -> Option<Hit> {
-        self.store.follow(self.find_target(arrival.hash, &arrival.key)?)
+    /// Returns the flow of a key, without a packet.
+    pub(crate) fn resolve(&self, arrival: &Arrival<K>) -> Option<Match> {
+        self.store.follow(self.find_id(arrival)?, arrival.direction)
     }
 }
 

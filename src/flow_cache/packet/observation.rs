@@ -146,7 +146,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// Processes a packet of a flow that is known by its handle, without a lookup: `direction` is
     /// the direction of the packet relative to the initiator. Returns `None` if the flow has ended,
     /// or if the packet is a SYN between the sockets of a closing flow. The result has the number
-    /// of the primary key as its [`name`](Observed::name), also for a packet with an alias. O(1).
+    /// of the primary key as its [`alias`](Observed::alias), also for a packet with an alias. O(1).
     ///
     /// # Example
     ///

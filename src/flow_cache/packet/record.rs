@@ -1,8 +1,8 @@
 //! Records of flows and aliases.
 //!
 //! ```text
-//!     a name of IPv4 and a value of 32 bytes: one cache line
-//!     flow   │ name 14 │ marks 2 │ last seen 8 │ version 8 │ value 32 │    each packet
+//!     a key of IPv4 and a value of 32 bytes: one cache line
+//!     flow   │ key 14  │ marks 2 │ last seen 8 │ version 8 │ value 32 │    each packet
 //!     cold   │ id 8 │ first seen 8 │ reported 8 │ hash 4 │ aliases 4 │    creation, reports, end
 //!
 //!     marks  │ live │ timeout │ initiator │ pinned │ unreported │ used │ connection state 10 │
@@ -27,7 +27,7 @@ impl Marks {
     /// A packet arrived since the last report.
     pub(crate) const UNREPORTED: u16 = 1 << 11;
     pub(crate) const PINNED: u16 = 1 << 12;
-    /// The reverse direction of the name is the initiator's.
+    /// The reverse direction of the key is the initiator's.
     const REVERSE: u16 = 1 << 13;
     /// The flow has a timeout of its own.
     pub(crate) const TIMEOUT: u16 = 1 << 14;
@@ -38,10 +38,11 @@ impl Marks {
         Self::with_bits(connection.bits(), initiator)
     }
 
-    /// The marks of a flow of which there is one packet.
+    /// Returns the marks of a new flow after its first packet, which has this direction.
     #[inline(always)]
     pub(crate) fn first(
-        (packet, direction): (Packet, Direction),
+        packet: Packet,
+        direction: Direction,
         initiator: Direction,
         config: &Config,
     ) -> Self {
@@ -95,10 +96,16 @@ impl Marks {
         marks
     }
 
-    /// The direction of the name that is the initiator's.
+    /// The direction of the primary key that is the initiator's.
     #[inline]
     pub(crate) const fn initiator(self) -> Direction {
         if self.has(Self::REVERSE) { Direction::Reverse } else { Direction::Forward }
+    }
+
+    /// Returns the direction of a packet in the flow, given the direction of the primary key.
+    #[inline]
+    pub(crate) const fn direction(self, of_key: Direction) -> Direction {
+        of_key.relative_to(self.initiator())
     }
 
     /// Returns whether plain packets leave the connection unchanged, as nearly all do.
@@ -228,7 +235,7 @@ pub(crate) struct Cold {
     pub(crate) first_seen: u64,
     /// The time of the last report, or of the last active timeout, or of the first packet.
     pub(crate) reported: u64,
-    /// The hash of the name.
+    /// The hash of the key.
     pub(crate) hash: u32,
     /// The head of the list of aliases.
     pub(crate) aliases: OptIndex,
@@ -298,11 +305,11 @@ const fn after(time: u64, period: u64) -> u64 {
     }
 }
 
-/// The key of a normalised name in a direction.
-pub(crate) fn in_direction<K: FlowName>(name: &K, direction: Direction) -> K {
+/// The normalised key in a direction.
+pub(crate) fn in_direction<K: FlowName>(key: &K, direction: Direction) -> K {
     match direction {
-        Direction::Forward => name.clone(),
-        Direction::Reverse => name.reversed(),
+        Direction::Forward => key.clone(),
+        Direction::Reverse => key.reversed(),
     }
 }
 
@@ -311,9 +318,9 @@ pub(crate) fn in_direction<K: FlowName>(name: &K, direction: Direction) -> K {
 pub(crate) struct Alias<K> {
     /// The normalised key.
     pub(crate) key: K,
-    /// The hash of the name.
+    /// The hash of the key.
     pub(crate) hash: u32,
-    /// The direction of the name that is the initiator's.
+    /// The direction of the key that is the initiator's.
     pub(crate) initiator: Direction,
     pub(crate) slot: u32,
     /// The next alias of the flow.

@@ -4,11 +4,11 @@
 use core::fmt;
 use core::ptr::NonNull;
 
-use super::record::{Flow, Marks};
+use super::record::Flow;
 use super::state::Class;
 use crate::flow_cache::report::events::RemovedFlow;
 use crate::flow_cache::store::handle::Handle;
-use crate::flow_cache::store::slots::{Hit, Rest};
+use crate::flow_cache::store::slots::{Match, Rest};
 use crate::key::flow::Direction;
 use crate::memory::{Allocator, Global};
 
@@ -26,7 +26,7 @@ use crate::memory::{Allocator, Global};
 /// assert!(seen.fresh && seen.removed().is_none());
 /// let handle = seen.handle();
 /// let seen = cache.observe(&query.reversed(), Packet::UDP, Timestamp::from_millis(20))?;
-/// assert_eq!((seen.fresh, seen.direction, seen.name), (false, Direction::Reverse, 0));
+/// assert_eq!((seen.fresh, seen.direction, seen.alias), (false, Direction::Reverse, 0));
 /// assert_eq!(seen.handle(), handle);
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
@@ -36,8 +36,8 @@ pub struct Observed<'a, K, V, A: Allocator + Clone = Global> {
     pub flow: &'a mut V,
     /// The direction of the packet; the initiator sends forward.
     pub direction: Direction,
-    /// The name that the packet carries: 0 is the key of the flow, other numbers are aliases.
-    pub name: u8,
+    /// The number of the key that the packet carries: 0 is the primary key, others are aliases.
+    pub alias: u8,
     /// The class of the flow after this packet.
     pub class: Class,
     /// Whether this packet created the flow. Its sender is the initiator then, unless the packet is
@@ -56,7 +56,7 @@ pub struct Observed<'a, K, V, A: Allocator + Clone = Global> {
 /// loop goes on.
 ///
 /// ```text
-///     bits   │ … │ removed │ fresh │ direction │ class 2 │ name 8 │ slot 32 │
+///     bits   │ … │ removed │ fresh │ direction │ class 2 │ alias 8 │ slot 32 │
 /// ```
 pub(crate) struct Seen<V> {
     value: NonNull<V>,
@@ -64,59 +64,32 @@ pub(crate) struct Seen<V> {
 }
 
 impl<V> Seen<V> {
-    const NAME: u32 = 32;
+    const ALIAS: u32 = 32;
     const CLASS: u32 = 40;
     const DIRECTION: u32 = 42;
     const FRESH: u32 = 43;
     const REMOVED: u32 = 44;
 
-    /// A packet in a flow.
-    #[inline]
-    pub(crate) fn new<K>(
-        flow: &mut Flow<K, V>,
-        hit: Hit,
-        direction: Direction,
-        fresh: bool,
-    ) -> Self {
-        let class = flow.marks.class() as u64;
-        let bits = u64::from(hit.slot)
-            | u64::from(hit.alias) << Self::NAME
-            | class << Self::CLASS
-            | (direction as u64) << Self::DIRECTION
-            | u64::from(fresh) << Self::FRESH;
-        Self { value: NonNull::from(&mut flow.value), bits }
+    /// A packet of the flow with this value, which is in a class after it.
+    #[inline(always)]
+    pub(crate) fn new(value: &mut V, found: Match, class: Class) -> Self {
+        let bits = u64::from(found.slot)
+            | u64::from(found.alias) << Self::ALIAS
+            | (class as u64) << Self::CLASS
+            | (found.direction as u64) << Self::DIRECTION;
+        Self { value: NonNull::from(value), bits }
+    }
+
+    /// The packet as the first one of its flow.
+    #[inline(always)]
+    pub(crate) fn fresh(self) -> Self {
+        Self { bits: self.bits | 1 << Self::FRESH, ..self }
     }
 
     /// The packet, with a flow that was removed for it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn with_removed(self) -> Self {
         Self { bits: self.bits | 1 << Self::REMOVED, ..self }
-    }
-
-    /// The first packet of a flow.
-    #[inline]
-    pub(crate) fn first<K>(flow: &mut Flow<K, V>, slot: u32, direction: Direction) -> Self {
-        let hit = Hit { slot, alias: 0, initiator: Direction::Forward };
-        Self::new(flow, hit, direction, true)
-    }
-
-    /// The first packet of a flow with these marks; a flow was removed to make room for it.
-    #[inline(always)]
-    pub(crate) fn created(value: &mut V, hit: Hit, marks: Marks, arrival: Direction) -> Self {
-        let bits = u64::from(hit.slot)
-            | (marks.class() as u64) << Self::CLASS
-            | (hit.direction(arrival) as u64) << Self::DIRECTION
-            | 1 << Self::FRESH
-            | 1 << Self::REMOVED;
-        Self { value: NonNull::from(value), bits }
-    }
-
-    /// A packet of an established flow that has its first name.
-    #[inline(always)]
-    pub(crate) fn steady(value: &mut V, slot: u32, direction: Direction) -> Self {
-        let class = (Class::Established as u64) << Self::CLASS;
-        let bits = u64::from(slot) | class | (direction as u64) << Self::DIRECTION;
-        Self { value: NonNull::from(value), bits }
     }
 
     /// The packet as it is after other accesses to the flow.
@@ -142,7 +115,7 @@ impl<V> Seen<V> {
         let has = |bit| self.bits >> bit & 1 != 0;
         Observed {
             direction: Direction::of(has(Self::DIRECTION)),
-            name: (self.bits >> Self::NAME) as u8,
+            alias: (self.bits >> Self::ALIAS) as u8,
             class: Class::of(self.bits >> Self::CLASS),
             fresh: has(Self::FRESH),
             has_removed: has(Self::REMOVED),
@@ -199,7 +172,7 @@ impl<K: fmt::Debug, V: fmt::Debug, A: Allocator + Clone> fmt::Debug for Observed
             .field("flow", &self.flow)
             .field("handle", &self.handle())
             .field("direction", &self.direction)
-            .field("name", &self.name)
+            .field("alias", &self.alias)
             .field("class", &self.class)
             .field("fresh", &self.fresh)
             .field("removed", &self.removed())

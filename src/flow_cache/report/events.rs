@@ -164,7 +164,7 @@ pub struct Progress {
 /// let query = FlowKey::new("192.0.2.7".parse()?, "192.0.2.1".parse()?, 5353, 53, 17).unwrap();
 /// let handle = cache.observe(&query, Packet::UDP, Timestamp::ZERO)?.handle();
 /// let found = cache.find(&query.reversed()).expect("the flow exists");
-/// assert_eq!((found.handle, found.direction, found.name), (handle, Direction::Reverse, 0));
+/// assert_eq!((found.handle, found.direction, found.alias), (handle, Direction::Reverse, 0));
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,8 +174,8 @@ pub struct FlowMatch {
     pub handle: Handle,
     /// The direction of the flow that the key denotes.
     pub direction: Direction,
-    /// The name that matched: 0 is the key of the flow, other numbers are aliases.
-    pub name: u8,
+    /// The number of the key that matched: 0 is the primary key, others are aliases.
+    pub alias: u8,
 }
 
 /// The error of a packet that would create a flow: the value of the flow that was not created, and
@@ -283,19 +283,19 @@ impl<V: 'static, E: Error + 'static> Error for ObserveError<V, E> {
 /// # Example
 ///
 /// ```
-/// use flowtable::flow_cache::{Config, NameError, Packet};
+/// use flowtable::flow_cache::{Config, AliasError, Packet};
 /// use flowtable::{Direction, FlowCache, Timestamp};
 ///
 /// let mut cache: FlowCache<u64, ()> = FlowCache::new(Config::new(100)?);
 /// let first = cache.observe(&1, Packet::UDP, Timestamp::ZERO)?.handle();
 /// let second = cache.observe(&2, Packet::UDP, Timestamp::ZERO)?.handle();
-/// assert_eq!(cache.add_name(second, Direction::Forward, &1), Err(NameError::Taken(first)));
-/// assert_eq!(cache.remove_name(first, &1), Err(NameError::PrimaryKey));
+/// assert_eq!(cache.add_alias(second, Direction::Forward, &1), Err(AliasError::Taken(first)));
+/// assert_eq!(cache.remove_key(first, &1), Err(AliasError::PrimaryKey));
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum NameError {
+pub enum AliasError {
     /// The flow has ended.
     NoFlow,
     /// The key refers to this flow already.
@@ -305,22 +305,22 @@ pub enum NameError {
     /// The key of a flow cannot be removed: it ends with the flow.
     PrimaryKey,
     /// The flow has no such alias.
-    NoSuchName,
+    NoSuchKey,
     /// Memory allocation failed, or the memory limit of the cache is reached.
     Memory,
 }
 
-impl fmt::Display for NameError {
+impl fmt::Display for AliasError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoFlow => f.write_str("the flow has ended"),
             Self::Taken(handle) => write!(f, "the key refers to flow {}", handle.id()),
             Self::TooMany => f.write_str("the flow has 255 aliases"),
             Self::PrimaryKey => f.write_str("the only key of a flow cannot be removed"),
-            Self::NoSuchName => f.write_str("the flow has no such alias"),
+            Self::NoSuchKey => f.write_str("the flow has no such alias"),
             Self::Memory => f.write_str("the memory for another alias is not available"),
         }
     }
 }
 
-impl Error for NameError {}
+impl Error for AliasError {}

@@ -14,14 +14,15 @@ use core::fmt;
 use core::hash::BuildHasher;
 use core::{iter, mem};
 
-use super::events::NameError;
+use super::events::AliasError;
 use super::scan::Resident;
 use crate::eviction::Eviction;
 use crate::flow_cache::FlowCache;
 use crate::flow_cache::packet::connection::ConnectionState;
+use crate::flow_cache::packet::lookup::Arrival;
 use crate::flow_cache::packet::record::{Alias, Cold, Flow, Marks};
 use crate::flow_cache::packet::state::{EndReason, Tenant};
-use crate::flow_cache::store::slots::Target;
+use crate::flow_cache::store::slots::KeyId;
 use crate::flow_cache::time::timeouts;
 use crate::key::flow::FlowName;
 use crate::memory::Allocator;
@@ -71,7 +72,8 @@ pub struct Image<K, V> {
 struct Saved<K, V> {
     key: K,
     value: V,
-    names: Vec<SavedAlias<K>>,
+    #[cfg_attr(feature = "serde", serde(rename = "names"))]
+    aliases: Vec<SavedAlias<K>>,
     connection: ConnectionState,
     tenant: Tenant,
     timeout: Option<u64>,
@@ -94,11 +96,11 @@ impl<K: FlowName> Saved<K, ()> {
     fn without_value<V, A: Allocator + Clone>(flow: &Resident<'_, K, V, A>) -> Self {
         let (marks, now) = (flow.flow.marks, flow.clock.now());
         let age = |time: u64| (now - time).min(OLDEST);
-        let saved = |name: &Alias<K>| SavedAlias { key: name.key(), number: name.number };
+        let saved = |alias: &Alias<K>| SavedAlias { key: alias.key(), number: alias.number };
         Self {
             key: flow.key(),
             value: (),
-            names: flow.aliases.clone().map(|(_, name)| saved(name)).collect(),
+            aliases: flow.aliases.clone().map(|(_, alias)| saved(alias)).collect(),
             connection: marks.connection(),
             tenant: flow.tenant(),
             timeout: flow.timeout,
@@ -117,7 +119,7 @@ impl<K, V> Saved<K, V> {
         let saved = Saved {
             key: self.key,
             value,
-            names: self.names,
+            aliases: self.aliases,
             connection: self.connection,
             tenant: self.tenant,
             timeout: self.timeout,
@@ -257,17 +259,18 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
 
     /// Restores a flow, and returns its slot; or returns the flow if there is no memory for it.
     fn restore_flow(&mut self, saved: Saved<K, V>) -> Result<u32, Saved<K, V>> {
-        let (key, initiator) = saved.key.normalized();
+        let mut arrival = self.arrive(&saved.key);
         let growth = self.growth(saved.tenant) + self.index.growth(0);
         if !self.has_memory_for(growth) {
             return Err(saved);
         }
-        let hash = self.index_hash(self.index.first_hash(&key), &key);
+        self.prepare_insertion(&mut arrival);
+        let Arrival { key, hash, direction: initiator } = arrival;
         if self.reserve_flow(hash, saved.tenant).is_err() {
             return Err(saved);
         }
         let slot = self.store.flows.next_index();
-        self.index.insert_reserved(hash, Target::slot(slot));
+        self.index.insert_reserved(hash, KeyId::slot(slot));
         self.next_version();
         let mut marks = Marks::new(saved.connection, initiator);
         marks.set(Marks::UNREPORTED, saved.has_unreported);
@@ -286,16 +289,14 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
 
     /// Restores the timeout and the aliases of a flow, or returns an error if there is no memory
     /// for them.
-    fn restore_extras(&mut self, slot: u32, saved: &Saved<K, ()>) -> Result<(), NameError> {
-        self.insert_timeout(slot, saved.timeout).map_err(|_| NameError::Memory)?;
+    fn restore_extras(&mut self, slot: u32, saved: &Saved<K, ()>) -> Result<(), AliasError> {
+        self.insert_timeout(slot, saved.timeout).map_err(|_| AliasError::Memory)?;
         if let Some(state) = self.store.state(slot).filter(|state| state.timeout.is_some()) {
             self.accounting.arm(slot, state, &self.config, self.clock.now());
         }
-        let mut names = saved.names.iter().rev();
-        names.try_for_each(|SavedAlias { key, number }| {
-            let name = key.normalized();
-            let first = self.index.first_hash(&name.0);
-            self.insert_alias(slot, first, name, *number)
+        let mut aliases = saved.aliases.iter().rev();
+        aliases.try_for_each(|SavedAlias { key, number }| {
+            self.insert_alias(slot, self.arrive(key), *number)
         })
     }
 
@@ -322,7 +323,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         self.check_shares(image)?;
         // Allocated by the program's allocator, as the image is: the cache's allocator serves its
         // flows.
-        let mut names = TrashMap::new();
+        let mut keys = TrashMap::new();
         for (flow, saved) in image.flows.iter().enumerate() {
             if saved.silent.max(saved.unreported) > saved.age || saved.age > OLDEST {
                 return Err(ImageError::Ages { flow });
@@ -333,15 +334,15 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             let mut numbers = [false; 256];
             numbers[0] = true;
             let is_used = |number: u8| mem::replace(&mut numbers[usize::from(number)], true);
-            if saved.names.iter().map(|name| name.number).any(is_used) {
-                return Err(ImageError::Names { flow });
+            if saved.aliases.iter().map(|alias| alias.number).any(is_used) {
+                return Err(ImageError::Keys { flow });
             }
-            let further = saved.names.iter().map(|name| &name.key);
+            let further = saved.aliases.iter().map(|alias| &alias.key);
             for key in iter::once(&saved.key).chain(further) {
                 let no_memory = |_| ImageError::TooMany { flows: image.len(), capacity: flow };
-                let before = names.try_insert(key.normalized().0, ()).map_err(no_memory)?;
+                let before = keys.try_insert(key.normalized().0, ()).map_err(no_memory)?;
                 if before.is_some() || self.resolve(&self.arrive(key)).is_some() {
-                    return Err(ImageError::Names { flow });
+                    return Err(ImageError::Keys { flow });
                 }
             }
         }
@@ -424,7 +425,7 @@ pub enum ImageError {
     /// The flows of this tenant exceed its share.
     Share(Tenant),
     /// A flow has a key or an alias number that is not unique.
-    Names {
+    Keys {
         /// Index of the flow in the image.
         flow: usize,
     },
@@ -450,7 +451,7 @@ impl fmt::Display for ImageError {
             Self::Share(tenant) => {
                 write!(f, "image with more flows of tenant {} than its share", tenant.0)
             }
-            Self::Names { flow } => write!(f, "flow {flow} of the image has a key of another"),
+            Self::Keys { flow } => write!(f, "flow {flow} of the image has a key of another"),
             Self::Timeout { flow } => write!(f, "flow {flow} of the image has an invalid timeout"),
             Self::Ages { flow } => write!(f, "flow {flow} of the image has invalid ages"),
         }

@@ -310,14 +310,14 @@ where
         let of = |flow: &Resident<'_, K, V, A>| {
             let ages = [flow.cold.first_seen, flow.flow.last_seen, flow.cold.reported];
             let ages = ages.map(|time| flow.clock.now() - time);
-            (flow.flow.marks.of_flow(), flow.tenant(), flow.timeout, ages, flow.names().count())
+            (flow.flow.marks.of_flow(), flow.tenant(), flow.timeout, ages, flow.keys().count())
         };
         let same_names = || {
-            one.names().all(|name| {
+            one.keys().all(|name| {
                 // Also of a flow that has expired.
                 let [mine, its] = [self, other].map(|cache| {
                     let arrival = cache.arrive(&name);
-                    cache.resolve(&arrival).map(|hit| (hit.direction(arrival.direction), hit.alias))
+                    cache.resolve(&arrival).map(|found| (found.direction, found.alias))
                 });
                 mine.is_some() && mine == its
             })

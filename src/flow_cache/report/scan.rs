@@ -146,7 +146,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
 /// assert_eq!(flow.first_seen(), Timestamp::from_secs(5));
 /// assert_eq!(flow.last_seen(), Timestamp::from_secs(6));
 /// assert_eq!(flow.timeout(), None); // that of its protocol and class
-/// assert!(flow.names().eq([7]) && flow.handle() == handle && !flow.is_pinned());
+/// assert!(flow.keys().eq([7]) && flow.handle() == handle && !flow.is_pinned());
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 pub struct Resident<'a, K, V, A: Allocator + Clone = Global> {
@@ -183,7 +183,7 @@ impl<'a, K, V, A: Allocator + Clone> Resident<'a, K, V, A> {
 
     /// Iterates over the key and the aliases, in the direction of the initiator: the key first,
     /// then the aliases from the newest on. O(aliases).
-    pub fn names(&self) -> impl Iterator<Item = K>
+    pub fn keys(&self) -> impl Iterator<Item = K>
     where
         K: FlowName,
     {

@@ -3,11 +3,12 @@
 use core::hash::BuildHasher;
 
 use super::handle::Handle;
-use super::slots::Target;
+use super::slots::{KeyId, Match};
 use crate::eviction::Eviction;
 use crate::flow_cache::FlowCache;
+use crate::flow_cache::packet::lookup::Arrival;
 use crate::flow_cache::packet::record::Alias;
-use crate::flow_cache::report::events::{FlowMatch, NameError};
+use crate::flow_cache::report::events::{AliasError, FlowMatch};
 use crate::hash::Query;
 use crate::key::flow::{Direction, FlowName};
 use crate::memory::Allocator;
@@ -38,10 +39,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// ```
     #[must_use]
     pub fn find(&self, key: impl Query<K, Key = K>) -> Option<FlowMatch> {
-        let arrival = self.arrive(key);
-        let hit = self.resolve(&arrival).filter(|hit| !self.has_expired(hit.slot))?;
-        let (handle, direction) = (self.store.handle(hit.slot), hit.direction(arrival.direction));
-        Some(FlowMatch { handle, direction, name: hit.alias })
+        let found = self.resolve(&self.arrive(key));
+        let Match { slot, alias, direction } = found.filter(|it| !self.has_expired(it.slot))?;
+        Some(FlowMatch { handle: self.store.handle(slot), direction, alias })
     }
 
     /// Returns the flow of a packet that is quoted by an error of ICMP: `quoted` is the key of the
@@ -49,7 +49,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// opposite to the quoted packet. O(1).
     ///
     /// An error is no packet of the flow: it neither extends the timeout nor changes the class.
-    /// Where the flow has been translated, [`name`](FlowMatch::name) is the number of the key that
+    /// Where the flow has been translated, [`alias`](FlowMatch::alias) is the number of the key that
     /// the error quotes: before the error is forwarded, the quoted packet has to be rewritten to
     /// the other key.
     ///
@@ -64,10 +64,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// let seen = cache.observe(&inside, Packet::UDP, Timestamp::ZERO)?;
     /// let (handle, direction) = (seen.handle(), seen.direction);
     /// let outside = FourTuple { src: 80, sport: 1024, ..inside };
-    /// cache.add_name(handle, direction, &outside)?;
+    /// cache.add_alias(handle, direction, &outside)?;
     /// // A router cannot reach 90, and quotes the packet that it has received.
     /// let error = cache.find_quoted(&outside).expect("the flow exists");
-    /// assert_eq!((error.handle, error.direction, error.name), (handle, Direction::Reverse, 1));
+    /// assert_eq!((error.handle, error.direction, error.alias), (handle, Direction::Reverse, 1));
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     #[must_use]
@@ -100,48 +100,51 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// let (handle, direction) = (seen.handle(), seen.direction);
     /// // The tuple outside of the address translation.
     /// let outside = FourTuple { src: 80, sport: 1024, ..inside };
-    /// assert_eq!(cache.add_name(handle, direction, &outside), Ok(1));
+    /// assert_eq!(cache.add_alias(handle, direction, &outside), Ok(1));
     /// let answer = cache.observe(&outside.reversed(), Packet::OTHER, Timestamp::ZERO)?;
     /// assert_eq!((answer.handle(), answer.direction), (handle, Direction::Reverse));
-    /// assert_eq!(answer.name, 1);
+    /// assert_eq!(answer.alias, 1);
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
-    pub fn add_name(
+    pub fn add_alias(
         &mut self,
         handle: Handle,
         direction: Direction,
         key: impl Query<K, Key = K>,
-    ) -> Result<u8, NameError> {
-        let alias = alias_of(key.key(), direction);
-        let first = self.index.hash_of_query(key, &alias.0);
-        let slot = self.slot_of(handle).ok_or(NameError::NoFlow)?;
-        if let Some(hit) = self.find_target(first, &alias.0).and_then(|it| self.store.follow(it)) {
-            return Err(NameError::Taken(self.store.handle(hit.slot)));
+    ) -> Result<u8, AliasError> {
+        let has_directions = key.key().reversed() != *key.key();
+        let mut arrival = self.arrive(key);
+        let slot = self.slot_of(handle).ok_or(AliasError::NoFlow)?;
+        if let Some(found) = self.resolve(&arrival) {
+            return Err(AliasError::Taken(self.store.handle(found.slot)));
         }
-        let number = self.free_number(slot).ok_or(NameError::TooMany)?;
-        self.insert_alias(slot, first, alias, number)?;
+        let number = self.free_number(slot).ok_or(AliasError::TooMany)?;
+        if direction == Direction::Reverse && has_directions {
+            arrival.direction = arrival.direction.opposite();
+        }
+        self.insert_alias(slot, arrival, number)?;
         self.touch(slot);
         Ok(number)
     }
 
-    /// Adds an alias whose key is not in the index.
+    /// Adds an alias whose key is not in the index, as the initiator sends it.
     pub(crate) fn insert_alias(
         &mut self,
         slot: u32,
-        first: u32,
-        (key, initiator): (K, Direction),
+        mut arrival: Arrival<K>,
         number: u8,
-    ) -> Result<(), NameError> {
+    ) -> Result<(), AliasError> {
         let at = self.store.rest.aliases.next_index();
         let growth = self.store.rest.aliases.growth() + self.index.growth(0);
-        if !self.has_memory_for(growth) || at >= Target::MAX {
-            return Err(NameError::Memory);
+        if !self.has_memory_for(growth) || at >= KeyId::MAX {
+            return Err(AliasError::Memory);
         }
         let is_reserved = self.store.rest.aliases.try_reserve_one();
-        is_reserved.map_err(|_| NameError::Memory)?;
-        let hash = self.index_hash(first, &key);
-        let is_inserted = self.index.insert(hash, Target::alias(at), &self.store);
-        is_inserted.map_err(|_| NameError::Memory)?;
+        is_reserved.map_err(|_| AliasError::Memory)?;
+        self.prepare_insertion(&mut arrival);
+        let Arrival { key, hash, direction: initiator } = arrival;
+        let is_inserted = self.index.insert(hash, KeyId::alias(at), &self.store);
+        is_inserted.map_err(|_| AliasError::Memory)?;
         let next = OptIndex::NONE;
         self.store.add_alias(slot, Alias { key, hash, initiator, slot, next, number });
         Ok(())
@@ -180,43 +183,43 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// let (first, second, now) = (*b"\x0f\x1a\x2b\x3c", *b"\x77\x66\x55\x44", Timestamp::ZERO);
     /// let mut cache: FlowCache<[u8; 4], u32> = FlowCache::new(Config::new(100)?);
     /// let handle = cache.observe(&first, Packet::UDP, now)?.handle();
-    /// assert!(cache.remove_name(handle, &first).is_err(), "it is the only key");
-    /// cache.add_name(handle, Direction::Forward, &second)?;
-    /// cache.remove_name(handle, &first)?;
+    /// assert!(cache.remove_key(handle, &first).is_err(), "it is the only key");
+    /// cache.add_alias(handle, Direction::Forward, &second)?;
+    /// cache.remove_key(handle, &first)?;
     /// assert_eq!(cache.find(&first), None);
-    /// assert_eq!(cache.find(&second).map(|it| (it.handle, it.name)), Some((handle, 0)));
+    /// assert_eq!(cache.find(&second).map(|it| (it.handle, it.alias)), Some((handle, 0)));
     /// // Another connection may have the first ID now.
     /// assert!(cache.observe(&first, Packet::UDP, now)?.fresh);
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
-    pub fn remove_name(&mut self, handle: Handle, key: &K) -> Result<(), NameError> {
-        let slot = self.slot_of(handle).ok_or(NameError::NoFlow)?;
+    pub fn remove_key(&mut self, handle: Handle, key: &K) -> Result<(), AliasError> {
+        let slot = self.slot_of(handle).ok_or(AliasError::NoFlow)?;
         let key = key.normalized().0;
         if self.store.flow(slot).key == key {
             return self.promote_alias(slot);
         }
         let own = self.store.aliases(slot).find(|(_, own)| own.key == key);
-        let (at, own) = own.ok_or(NameError::NoSuchName)?;
-        self.index.remove(own.hash, Target::alias(at));
+        let (at, own) = own.ok_or(AliasError::NoSuchKey)?;
+        self.index.remove(own.hash, KeyId::alias(at));
         self.store.remove_alias(slot, at);
         self.touch(slot);
         Ok(())
     }
 
     /// Replaces the primary key of the flow in a slot by its oldest alias.
-    fn promote_alias(&mut self, slot: u32) -> Result<(), NameError> {
-        let (at, alias) = self.store.aliases(slot).last().ok_or(NameError::PrimaryKey)?;
+    fn promote_alias(&mut self, slot: u32) -> Result<(), AliasError> {
+        let (at, alias) = self.store.aliases(slot).last().ok_or(AliasError::PrimaryKey)?;
         let (hash, initiator) = (alias.hash, alias.initiator);
         let before = self.store.cold(slot).hash;
         let growth = self.index.growth(1);
         if !self.has_memory_for(growth) {
-            return Err(NameError::Memory);
+            return Err(AliasError::Memory);
         }
         let is_reserved = self.index.try_reserve(hash, Some(before), &self.store);
-        is_reserved.map_err(|_| NameError::Memory)?;
-        self.index.remove(hash, Target::alias(at));
-        self.index.remove(before, Target::slot(slot));
-        self.index.insert_reserved(hash, Target::slot(slot));
+        is_reserved.map_err(|_| AliasError::Memory)?;
+        self.index.remove(hash, KeyId::alias(at));
+        self.index.remove(before, KeyId::slot(slot));
+        self.index.insert_reserved(hash, KeyId::slot(slot));
         let alias = self.store.remove_alias(slot, at).map(|alias| alias.key);
         self.store.cold_mut(slot).hash = hash;
         let flow = self.store.flow_mut(slot);
@@ -226,16 +229,5 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         // Last, as it may panic.
         drop(former);
         Ok(())
-    }
-}
-
-/// The normalised form of a key that packets carry in a direction relative to the initiator, and
-/// the direction of that form that is the initiator's. Keys that are their own reverse have one
-/// direction only.
-fn alias_of<K: FlowName>(key: &K, direction: Direction) -> (K, Direction) {
-    let (name, of_key) = key.normalized();
-    match direction {
-        Direction::Reverse if key.reversed() != *key => (name, of_key.opposite()),
-        _ => (name, of_key),
     }
 }

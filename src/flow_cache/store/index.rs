@@ -1,21 +1,21 @@
-//! The index: from the names of flows and aliases to their targets.
+//! The index: from the keys of flows and aliases to their ids.
 //!
 //! ```text
-//!     name ── hash ──▸ lines ──▸ target ──▸ record with the name and its hash
+//!     key ── hash ──▸ lines ──▸ id ──▸ record with the key and its hash
 //!                        │ after a flood of equal hashes
 //!                        └──▸ old lines, with the hash from before; emptied step by step
 //! ```
 //!
-//! The names are in the records only. A record stores its hash, so a removal neither hashes nor
+//! The keys are in the records only. A record stores its hash, so a removal neither hashes nor
 //! compares, and cannot fail because of a key that violates the contract of `Hash` and `Eq`.
 //!
-//! If names have equal hashes, a seed of the cache's own replaces the hasher. Records move to other
+//! If keys have equal hashes, a seed of the cache's own replaces the hasher. Records move to other
 //! lines with each insertion, in the order of their slots; lookups that find nothing go on in the
 //! old lines until then.
 
 use core::hash::{BuildHasher, Hash};
 
-use super::slots::{Store, Target};
+use super::slots::{KeyId, Store};
 use crate::hash::{DefaultHashBuilder, Query};
 use crate::invariant::InvariantError;
 use crate::memory::{Allocator, Box};
@@ -37,11 +37,11 @@ pub(crate) struct Index<S, A: Allocator + Clone> {
 
 #[derive(Clone, Debug)]
 struct Reseeded<A: Allocator + Clone> {
-    /// Hashes all names of `lines`.
+    /// Hashes all keys of `lines`.
     seed: DefaultHashBuilder,
     old: Option<Old<A>>,
     count: usize,
-    /// With fewer entries no other seed is drawn: no seed helps against equal names.
+    /// With fewer entries no other seed is drawn: no seed helps against equal keys.
     again_at: usize,
 }
 
@@ -56,7 +56,7 @@ struct Old<A: Allocator + Clone> {
 }
 
 impl<S, A: Allocator + Clone> Index<S, A> {
-    /// An index without names, whose memory will be from `memory`.
+    /// An index without keys, whose memory will be from `memory`.
     pub(crate) fn new_in(hasher: S, memory: A) -> Self {
         Self { lines: Lines::new_in(memory), hasher, reseeded: None }
     }
@@ -65,7 +65,7 @@ impl<S, A: Allocator + Clone> Index<S, A> {
         self.reseeded.as_ref()?.old.as_ref()
     }
 
-    /// Number of names.
+    /// Number of keys.
     pub(crate) fn len(&self) -> usize {
         self.lines.len() + self.old().map_or(0, |old| old.lines.len())
     }
@@ -81,13 +81,13 @@ impl<S, A: Allocator + Clone> Index<S, A> {
         self.lines.prefetch(hash);
     }
 
-    /// The home line of a hash. Its numbers identify targets.
+    /// The home line of a hash. Its numbers identify ids.
     #[inline(always)]
     pub(crate) fn home_line(&self, hash: u32) -> HomeLine<'_> {
         self.lines.home_line(hash)
     }
 
-    /// Returns the number of the first target in its home line that may have this hash.
+    /// Returns the number of the first id in its home line that may have this hash.
     #[inline(always)]
     pub(crate) fn first(&self, hash: u32) -> Option<u32> {
         self.lines.first(hash)
@@ -99,25 +99,25 @@ impl<S, A: Allocator + Clone> Index<S, A> {
         self.lines.has_lines()
     }
 
-    /// Whether names have another hash than that by the hasher.
+    /// Whether keys have another hash than that by the hasher.
     #[inline(always)]
     pub(crate) const fn is_reseeded(&self) -> bool {
         self.reseeded.is_some()
     }
 
-    /// Returns the target with this hash for which `eq` returns true, unless it is in old lines.
+    /// Returns the id with this hash for which `eq` returns true, unless it is in old lines.
     #[inline(always)]
     pub(crate) fn find_current(
         &self,
         hash: u32,
-        mut eq: impl FnMut(Target) -> bool,
+        mut eq: impl FnMut(KeyId) -> bool,
         observer: &mut impl Observer,
-    ) -> Option<Target> {
-        let found = self.lines.find_observed(hash, |bits| eq(Target::from_bits(bits)), observer);
-        found.map(Target::from_bits)
+    ) -> Option<KeyId> {
+        let found = self.lines.find_observed(hash, |bits| eq(KeyId::from_bits(bits)), observer);
+        found.map(KeyId::from_bits)
     }
 
-    /// Inserts a target whose name is not in the index.
+    /// Inserts an id whose key is not in the index.
     ///
     /// # Errors
     ///
@@ -126,25 +126,25 @@ impl<S, A: Allocator + Clone> Index<S, A> {
     pub(crate) fn insert<K, V>(
         &mut self,
         hash: u32,
-        target: Target,
+        id: KeyId,
         store: &Store<K, V, A>,
     ) -> Result<(), TryReserveError> {
-        self.lines.insert(hash, target.bits(), store.hasher_of_bits())
+        self.lines.insert(hash, id.bits(), store.hasher_of_bits())
     }
 
-    /// Removes a target, given the hash in its record.
+    /// Removes an id, given the hash in its record.
     #[inline]
-    pub(crate) fn remove(&mut self, hash: u32, target: Target) {
-        if self.lines.remove(hash, target.bits()) {
+    pub(crate) fn remove(&mut self, hash: u32, id: KeyId) {
+        if self.lines.remove(hash, id.bits()) {
             return;
         }
         if let Some(old) = self.reseeded.as_mut().and_then(|reseeded| reseeded.old.as_mut()) {
-            old.lines.remove(hash, target.bits());
+            old.lines.remove(hash, id.bits());
         }
     }
 
-    /// Makes room for a name with this hash: it is [inserted](Self::insert_reserved) without
-    /// allocating if nothing changes before but that the name with the hash `instead` is removed.
+    /// Makes room for a key with this hash: it is [inserted](Self::insert_reserved) without
+    /// allocating if nothing changes before but that the key with the hash `instead` is removed.
     ///
     /// # Errors
     ///
@@ -161,13 +161,13 @@ impl<S, A: Allocator + Clone> Index<S, A> {
         self.lines.reserve_place(hash, instead, store.hasher_of_bits())
     }
 
-    /// Prepares [`rename`](Self::rename) to a name with this hash.
+    /// Prepares [`replace_key`](Self::replace_key) to a key with this hash.
     ///
     /// # Errors
     ///
     /// If memory cannot be allocated. The index is unchanged.
     #[inline]
-    pub(crate) fn reserve_rename<K, V>(
+    pub(crate) fn reserve_replacement<K, V>(
         &mut self,
         hash: u32,
         store: &Store<K, V, A>,
@@ -178,47 +178,48 @@ impl<S, A: Allocator + Clone> Index<S, A> {
         self.lines.grow_if_overdue(store.hasher_of_bits())
     }
 
-    /// Gives a target the name of another hash, instead of that with the hash `before`, after
-    /// [`reserve_rename`](Self::reserve_rename).
+    /// Gives an id the key of another hash, instead of that with the hash `before`, after
+    /// [`reserve_replacement`](Self::reserve_replacement).
     ///
     /// # Errors
     ///
     /// If memory cannot be allocated. The index is unchanged.
     #[inline]
-    pub(crate) fn rename(
+    pub(crate) fn replace_key(
         &mut self,
         (before, hash): (u32, u32),
-        target: Target,
+        id: KeyId,
     ) -> Result<(), TryReserveError> {
         if self.old().is_some() {
-            self.remove(before, target);
-            self.insert_reserved(hash, target);
+            self.remove(before, id);
+            self.insert_reserved(hash, id);
             return Ok(());
         }
-        self.lines.rehash((before, hash), target.bits())
+        self.lines.rehash((before, hash), id.bits())
     }
 
-    /// Whether a new key instead of a removed one needs a [renaming](Self::rename_only) only: no
+    /// Whether a new key instead of a removed one needs a [rehashing](Self::rehash) only: no
     /// growth, and no step of a replacement of the seed.
     #[inline(always)]
-    pub(crate) fn only_renames(&self) -> bool {
+    pub(crate) fn can_rehash(&self) -> bool {
         self.reseeded.is_none() && self.lines.has_room_for_rehash()
     }
 
-    /// Renames a target like [`rename`](Self::rename), if that is [all](Self::only_renames).
+    /// Moves an id to another hash like [`replace_key`](Self::replace_key), if that is
+    /// [enough](Self::can_rehash).
     #[inline(always)]
-    pub(crate) fn rename_only(
+    pub(crate) fn rehash(
         &mut self,
         (before, hash): (u32, u32),
-        target: Target,
+        id: KeyId,
     ) -> Result<(), TryReserveError> {
-        self.lines.rehash((before, hash), target.bits())
+        self.lines.rehash((before, hash), id.bits())
     }
 
-    /// Inserts a target for which there is [room](Self::try_reserve).
+    /// Inserts an id for which there is [room](Self::try_reserve).
     #[inline]
-    pub(crate) fn insert_reserved(&mut self, hash: u32, target: Target) {
-        self.lines.insert_reserved(hash, target.bits());
+    pub(crate) fn insert_reserved(&mut self, hash: u32, id: KeyId) {
+        self.lines.insert_reserved(hash, id.bits());
     }
 
     /// Makes the lines smaller by one step, if it is due.
@@ -227,13 +228,13 @@ impl<S, A: Allocator + Clone> Index<S, A> {
         self.lines.shrink_step(store.hasher_of_bits());
     }
 
-    /// Whether an insertion has more to do than to insert.
+    /// Whether the index is flooded, or is still moving keys to the new hash.
     #[inline]
-    pub(crate) fn is_unusual(&self) -> bool {
+    pub(crate) fn needs_reseeding(&self) -> bool {
         self.lines.is_flooded() || self.old().is_some()
     }
 
-    /// Removes all targets, and frees the memory.
+    /// Removes all ids, and frees the memory.
     pub(crate) fn clear(&mut self) {
         self.lines.clear();
         if let Some(reseeded) = &mut self.reseeded {
@@ -242,12 +243,12 @@ impl<S, A: Allocator + Clone> Index<S, A> {
     }
 
     /// An upper bound of the bytes that an insertion allocates, after the removal of `removed`
-    /// names.
+    /// keys.
     pub(crate) fn growth(&self, removed: usize) -> usize {
         self.lines.growth(removed)
     }
 
-    /// Checks that each name is in the lines that its hash belongs to.
+    /// Checks that each key is in the lines that its hash belongs to.
     pub(crate) fn validate<K, V>(&self, store: &Store<K, V, A>) -> Result<(), InvariantError> {
         let hash_of = store.hasher_of_bits();
         self.lines.validate(hash_of)?;
@@ -262,64 +263,43 @@ impl<S, A: Allocator + Clone> Index<S, A> {
 }
 
 impl<S: BuildHasher, A: Allocator + Clone> Index<S, A> {
-    /// The first hash of a name, computed by the hasher. It is the present hash of the name unless
-    /// the index was reseeded. The caller may give its own first hash.
+    /// The hash of a query, given its normalised key: by the caller, or by the hasher.
     #[inline(always)]
-    pub(crate) fn first_hash<K: Hash>(&self, name: &K) -> u32 {
-        fold(self.hasher.hash_one(name))
-    }
-
-    /// The first hash of a query, given its normalised key.
-    #[inline(always)]
-    pub(crate) fn hash_of_query<K: Hash>(&self, query: impl Query<K>, key: &K) -> u32 {
+    pub(crate) fn hash<K: Hash>(&self, query: impl Query<K>, key: &K) -> u32 {
         fold(query.hash_with(&Normalised { hasher: &self.hasher, key }))
     }
 
-    /// The hash of a name, given that by the hasher.
+    /// The hash of a key in the current lines, given its [hash](Self::hash): another one after a
+    /// reseeding.
     #[inline]
-    pub(crate) fn present_hash<K: Hash>(&self, first: u32, name: &K) -> u32 {
-        if self.reseeded.is_none() { first } else { self.hash(name) }
+    pub(crate) fn current_hash<K: Hash>(&self, hash: u32, key: &K) -> u32 {
+        self.reseeded.as_ref().map_or(hash, |reseeded| fold(reseeded.seed.hash_one(key)))
     }
 
-    /// The hash of a name.
-    #[inline]
-    pub(crate) fn hash<K: Hash>(&self, name: &K) -> u32 {
-        match &self.reseeded {
-            None => fold(self.hasher.hash_one(name)),
-            Some(reseeded) => fold(reseeded.seed.hash_one(name)),
-        }
-    }
-
-    /// Returns the target of a name that is not in the current lines, given its first hash.
+    /// Returns the id of a key that is not in the current lines, given its hash.
     #[cold]
     #[inline(never)]
     pub(crate) fn find_old<K: Hash>(
         &self,
-        first: u32,
-        name: &K,
-        mut eq: impl FnMut(Target) -> bool,
+        hash: u32,
+        key: &K,
+        mut eq: impl FnMut(KeyId) -> bool,
         observer: &mut impl Observer,
-    ) -> Option<Target> {
+    ) -> Option<KeyId> {
         let old = self.old()?;
-        let hash = old.seed.as_ref().map_or(first, |seed| fold(seed.hash_one(name)));
-        let found = old.lines.find_observed(hash, |bits| eq(Target::from_bits(bits)), observer);
-        found.map(Target::from_bits)
+        let hash = old.seed.as_ref().map_or(hash, |seed| fold(seed.hash_one(key)));
+        let found = old.lines.find_observed(hash, |bits| eq(KeyId::from_bits(bits)), observer);
+        found.map(KeyId::from_bits)
     }
 
-    /// Moves a target that was found beyond its home line by a first hash there, if there is a free
+    /// Moves an id that was found beyond its home line by a hash there, if there is a free
     /// slot by now.
     #[inline]
-    pub(crate) fn bring_home<K, V>(&mut self, hash: u32, target: Target, store: &Store<K, V, A>) {
+    pub(crate) fn bring_home<K, V>(&mut self, hash: u32, id: KeyId, store: &Store<K, V, A>) {
         if self.reseeded.is_none() {
-            let is_its_hash = || store.try_hash_of(target) == Some(hash);
-            self.lines.bring_home(hash, target.bits(), is_its_hash);
+            let is_its_hash = || store.try_hash_of(id) == Some(hash);
+            self.lines.bring_home(hash, id.bits(), is_its_hash);
         }
-    }
-
-    /// Whether lookups that find nothing go on in old lines.
-    #[inline]
-    pub(crate) fn has_old(&self) -> bool {
-        self.old().is_some()
     }
 
     /// Draws a seed, if hashes are equal, and moves some flows to lines with that hash.
@@ -328,12 +308,12 @@ impl<S: BuildHasher, A: Allocator + Clone> Index<S, A> {
     #[inline(never)]
     pub(crate) fn reseed<K: Hash, V>(
         &mut self,
-        name: &K,
+        key: &K,
         store: &mut Store<K, V, A>,
         has_memory: impl Fn(usize) -> bool,
     ) {
         if self.old().is_none() {
-            self.begin_reseeding(name, &has_memory);
+            self.begin_reseeding(key, &has_memory);
         }
         for _ in 0..MOVED {
             let Some(slot) = self.old().map(|old| old.next) else { return };
@@ -341,13 +321,13 @@ impl<S: BuildHasher, A: Allocator + Clone> Index<S, A> {
                 self.reseeded.iter_mut().for_each(|reseeded| reseeded.old = None);
                 return;
             }
-            let mut target = Some(Target::slot(slot));
-            while let Some(at) = target {
+            let mut id = Some(KeyId::slot(slot));
+            while let Some(at) = id {
                 let bytes = self.allocation_size() + self.growth(0);
-                if !has_memory(bytes) || self.move_target(at, store).is_err() {
+                if !has_memory(bytes) || self.move_entry(at, store).is_err() {
                     return;
                 }
-                target = store.next_name(at);
+                id = store.next_key(at);
             }
             let reseeded = self.reseeded.as_mut();
             let old = reseeded.and_then(|reseeded| reseeded.old.as_mut());
@@ -355,11 +335,11 @@ impl<S: BuildHasher, A: Allocator + Clone> Index<S, A> {
         }
     }
 
-    fn begin_reseeding<K: Hash>(&mut self, name: &K, has_memory: impl Fn(usize) -> bool) {
+    fn begin_reseeding<K: Hash>(&mut self, key: &K, has_memory: impl Fn(usize) -> bool) {
         if self.len() < self.reseeded.as_ref().map_or(0, |reseeded| reseeded.again_at) {
             return;
         }
-        let seed = DefaultHashBuilder::derived(self.hasher.hash_one(name));
+        let seed = DefaultHashBuilder::derived(self.hasher.hash_one(key));
         let (count, again_at) = (self.reseeds() + 1, 2 * self.len());
         let (before, memory) = (self.reseeded.as_ref(), self.lines.allocator().clone());
         let before = before.map(|reseeded| reseeded.seed.clone());
@@ -376,21 +356,21 @@ impl<S: BuildHasher, A: Allocator + Clone> Index<S, A> {
         self.reseeded = Some(reseeded);
     }
 
-    /// Moves a target from old lines, if it is there.
-    fn move_target<K: Hash, V>(
+    /// Moves an id from old lines, if it is there.
+    fn move_entry<K: Hash, V>(
         &mut self,
-        target: Target,
+        id: KeyId,
         store: &mut Store<K, V, A>,
     ) -> Result<(), TryReserveError> {
-        let Some(before) = store.try_hash_of(target) else { return Ok(()) };
-        let is_it = |bits| bits == target.bits();
+        let Some(before) = store.try_hash_of(id) else { return Ok(()) };
+        let is_it = |bits| bits == id.bits();
         let is_old = self.old().is_some_and(|old| old.lines.find(before, is_it).is_some());
-        let Some(name) = store.name_of(target).filter(|_| is_old) else { return Ok(()) };
-        let hash = self.hash(name);
-        self.insert(hash, target, store)?;
+        let Some(key) = store.key_of(id).filter(|_| is_old) else { return Ok(()) };
+        let hash = self.current_hash(before, key);
+        self.insert(hash, id, store)?;
         let old = self.reseeded.as_mut().and_then(|reseeded| reseeded.old.as_mut());
-        old.into_iter().for_each(|old| _ = old.lines.remove(before, target.bits()));
-        store.set_hash(target, hash);
+        old.into_iter().for_each(|old| _ = old.lines.remove(before, id.bits()));
+        store.set_hash(id, hash);
         Ok(())
     }
 }

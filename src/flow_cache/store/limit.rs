@@ -4,7 +4,7 @@
 //! queues of tenants. The first two are allocated with the chunk, but for the entries of the wheel:
 //! these depend on the deadlines of flows, and the allocations of a policy on changes of classes,
 //! so their worst cases are *reserved* with the chunk. Aliases are allocated one by one. The
-//! growth of the index by a name is computed exactly.
+//! growth of the index by a key is computed exactly.
 
 use core::hash::BuildHasher;
 
@@ -57,7 +57,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         store + wheel + lists + CHUNK * (POLICY + self.bytes_for_tenants())
     }
 
-    /// Allocates memory for another flow without an eviction, whose name has this hash.
+    /// Allocates memory for another flow without an eviction, whose key has this hash.
     ///
     /// # Errors
     ///

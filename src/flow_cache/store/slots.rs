@@ -30,29 +30,30 @@ type AliasSlab<K, A> = ChunkedSlab<Alias<K>, A, ALIASES>;
 /// The panic message for an empty slot.
 const FLOW: &str = "the slot has a flow";
 
-/// The target of a name in the index: the slot of a flow, or the index of an alias.
+/// The id of a key in the index: the slot of the flow with this primary key, or the index of the
+/// alias.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Target(u32);
+pub(crate) struct KeyId(u32);
 
-impl Target {
+impl KeyId {
     const ALIAS: u32 = 1 << 31;
 
     /// The maximum number of slots, and of aliases.
     pub(crate) const MAX: u32 = Self::ALIAS;
 
-    /// The target of the name of the flow in a slot.
+    /// The id of the primary key of the flow in a slot.
     #[inline]
     pub(crate) const fn slot(slot: u32) -> Self {
         Self(slot)
     }
 
-    /// The target of an alias.
+    /// The id of an alias.
     #[inline]
     pub(crate) const fn alias(alias: u32) -> Self {
         Self(alias | Self::ALIAS)
     }
 
-    /// The number of a target in the index.
+    /// The number that the index stores.
     #[inline]
     pub(crate) const fn bits(self) -> u32 {
         self.0
@@ -63,7 +64,7 @@ impl Target {
         Self(bits)
     }
 
-    /// The slot of the flow, if the target is a primary key and not an alias.
+    /// The slot of the flow, if this is a primary key and not an alias.
     #[inline]
     pub(crate) const fn primary(self) -> Option<u32> {
         if self.is_alias() { None } else { Some(self.0) }
@@ -78,22 +79,14 @@ impl Target {
     }
 }
 
-/// A flow to which a key was resolved.
+/// The flow of a key.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Hit {
+pub(crate) struct Match {
     pub(crate) slot: u32,
     /// The key that matched: 0 is the primary key, other numbers are aliases.
     pub(crate) alias: u8,
-    /// The direction of that key that is the initiator's.
-    pub(crate) initiator: Direction,
-}
-
-impl Hit {
-    /// Returns the direction of a packet in the flow, given the direction of its key.
-    #[inline]
-    pub(crate) fn direction(self, arrival: Direction) -> Direction {
-        Direction::of((arrival as u8 ^ self.initiator as u8) & 1 != 0)
-    }
+    /// The direction of the key, relative to the initiator.
+    pub(crate) direction: Direction,
 }
 
 /// The parameters of the test whether a packet is a hit that changes times only.
@@ -273,86 +266,85 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
         self.flows.len()
     }
 
-    /// Whether a target has this name.
+    /// Whether an id is that of this key.
     #[inline]
-    pub(crate) fn is(&self, target: Target, name: &K) -> bool
+    pub(crate) fn is_key(&self, id: KeyId, key: &K) -> bool
     where
         K: Eq,
     {
-        self.name_of(target).is_some_and(|other| other == name)
+        self.key_of(id).is_some_and(|other| other == key)
     }
 
-    /// The name of a target.
+    /// The key with an id.
     #[inline]
-    pub(crate) fn name_of(&self, target: Target) -> Option<&K> {
-        match target.primary() {
+    pub(crate) fn key_of(&self, id: KeyId) -> Option<&K> {
+        match id.primary() {
             Some(slot) => self.flows.get(slot).map(|flow| &flow.key),
-            None => self.rest.aliases.get(target.number()).map(|alias| &alias.key),
+            None => self.rest.aliases.get(id.number()).map(|alias| &alias.key),
         }
     }
 
-    /// The hash of the name of a target.
-    pub(crate) fn try_hash_of(&self, target: Target) -> Option<u32> {
-        match target.primary() {
+    /// The hash of the key with an id.
+    pub(crate) fn try_hash_of(&self, id: KeyId) -> Option<u32> {
+        match id.primary() {
             Some(slot) => self.rest.cold.get(slot).map(|cold| cold.hash),
-            None => self.rest.aliases.get(target.number()).map(|alias| alias.hash),
+            None => self.rest.aliases.get(id.number()).map(|alias| alias.hash),
         }
     }
 
-    /// The hash of the name of a target in the index.
-    pub(crate) fn hash_of(&self, target: Target) -> u32 {
-        self.try_hash_of(target).expect(FLOW)
+    /// The hash of a key that is in the index.
+    pub(crate) fn hash_of(&self, id: KeyId) -> u32 {
+        self.try_hash_of(id).expect(FLOW)
     }
 
     /// Returns [`hash_of`](Self::hash_of) as the index calls it. All callers have a function of one
     /// type, for each of which the growth of the index is compiled.
     #[inline(always)]
     pub(crate) fn hasher_of_bits(&self) -> impl Fn(u32) -> u32 + Copy {
-        |bits| self.hash_of(Target::from_bits(bits))
+        |bits| self.hash_of(KeyId::from_bits(bits))
     }
 
-    /// Sets the hash of the name of a target.
-    pub(crate) fn set_hash(&mut self, target: Target, hash: u32) {
-        let place = match target.primary() {
+    /// Sets the hash of the key with an id.
+    pub(crate) fn set_hash(&mut self, id: KeyId, hash: u32) {
+        let place = match id.primary() {
             Some(slot) => self.rest.cold.get_mut(slot).map(|cold| &mut cold.hash),
-            None => self.rest.aliases.get_mut(target.number()).map(|alias| &mut alias.hash),
+            None => self.rest.aliases.get_mut(id.number()).map(|alias| &mut alias.hash),
         };
         place.into_iter().for_each(|place| *place = hash);
     }
 
-    /// The target after this one of the names of a flow.
-    pub(crate) fn next_name(&self, target: Target) -> Option<Target> {
-        let next = match target.primary() {
+    /// The id after this one of the keys of a flow.
+    pub(crate) fn next_key(&self, id: KeyId) -> Option<KeyId> {
+        let next = match id.primary() {
             Some(slot) => self.flows.get(slot).map(|_| self.rest.cold[slot].aliases),
-            None => self.rest.aliases.get(target.number()).map(|alias| alias.next),
+            None => self.rest.aliases.get(id.number()).map(|alias| alias.next),
         };
-        next.and_then(OptIndex::get).map(Target::alias)
+        next.and_then(OptIndex::get).map(KeyId::alias)
     }
 
-    /// Resolves a target of the index.
+    /// Returns the flow with a key id, given the direction of the key.
     #[inline]
-    pub(crate) fn follow(&self, target: Target) -> Option<Hit> {
-        match target.primary() {
+    pub(crate) fn follow(&self, id: KeyId, of_key: Direction) -> Option<Match> {
+        match id.primary() {
             Some(slot) => {
-                let initiator = self.flows.get(slot)?.marks.initiator();
-                Some(Hit { slot, alias: 0, initiator })
+                let direction = self.flows.get(slot)?.marks.direction(of_key);
+                Some(Match { slot, alias: 0, direction })
             }
             None => {
-                let alias = self.rest.aliases.get(target.number())?;
-                let Alias { slot, number, initiator, .. } = *alias;
-                Some(Hit { slot, alias: number, initiator })
+                let Alias { slot, number, initiator, .. } = *self.rest.aliases.get(id.number())?;
+                Some(Match { slot, alias: number, direction: of_key.relative_to(initiator) })
             }
         }
     }
 
-    /// Prefetches the part of a target's record that a packet accesses.
+    /// Prefetches the part of a record that a packet accesses, by the id of its key.
     #[inline]
-    pub(crate) fn prefetch(&self, target: Target) {
+    pub(crate) fn prefetch(&self, id: KeyId) {
         // Numbers of aliases are beyond all slots.
-        if target.0 < self.hit_test.slots {
-            self.flows.prefetch(target.0);
+        if id.0 < self.hit_test.slots {
+            self.flows.prefetch(id.0);
         } else {
-            self.rest.aliases.prefetch(target.number());
+            self.rest.aliases.prefetch(id.number());
         }
     }
 

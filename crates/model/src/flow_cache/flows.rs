@@ -92,7 +92,7 @@ pub struct Flow<K> {
 pub struct Observation<K> {
     pub handle: Handle,
     pub direction: Direction,
-    pub name: u8,
+    pub alias: u8,
     pub class: Class,
     pub fresh: bool,
     pub value: u64,
@@ -414,7 +414,7 @@ impl<K: FlowName + Debug> FlowsModel<K> {
         }
         assert!(answer.removed.is_none(), "no eviction for a packet of a present flow");
         assert_eq!(
-            (answer.handle, answer.direction, answer.name, answer.class),
+            (answer.handle, answer.direction, answer.alias, answer.class),
             (flow.handle, direction, name, flow.class)
         );
         assert_eq!((answer.value, answer.fresh), (flow.value, false));
@@ -437,7 +437,7 @@ impl<K: FlowName + Debug> FlowsModel<K> {
         flow.class = class;
         flow.value = 1;
         assert_eq!(
-            (answer.direction, answer.name, answer.class, answer.value, answer.fresh),
+            (answer.direction, answer.alias, answer.class, answer.value, answer.fresh),
             (direction, 0, flow.class, 1, true)
         );
         let alive = self.flows.iter().map(|flow| flow.handle);
