@@ -357,8 +357,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// Prefetches for the next evictions, once for some of them.
     #[inline]
     fn prefetch_next(&mut self) {
-        self.accounting.evictions = self.accounting.evictions.wrapping_add(1);
-        if self.accounting.evictions % AT_ONCE as u32 == 0 {
+        // With each eighth new flow.
+        if !self.store.last_id() % AT_ONCE as u64 == 0 {
             self.prefetch_victims();
         }
     }

@@ -24,8 +24,6 @@ pub(crate) struct Accounting<P, A: Allocator + Clone> {
     pub(crate) slow_changes: u64,
     /// The number of quick hits when a flow was last removed for a packet.
     pub(crate) removed_at: u64,
-    /// Evictions, modulo 2^32.
-    pub(crate) evictions: u32,
     /// Flows that were examined for evictions since some were prefetched.
     pub(crate) examined: u32,
     /// With this number of flows, each new flow evicts a flow, and no other limit has to be
@@ -51,7 +49,6 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
             metrics: Metrics::default(),
             slow_changes: 1,
             removed_at: 0,
-            evictions: 0,
             examined: 0,
             full_at: match (config.max_bytes, config.emergency) {
                 (usize::MAX, None) => config.flows,
