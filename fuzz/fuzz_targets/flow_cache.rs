@@ -15,7 +15,7 @@ use flow_cache::expected::{Expected, Seen, Traversal, assert_exact, flows_by_ten
 use flow_cache::script::{Input, Key, Op, Policy, Sent, Setup, When, tenant};
 use flowtable::eviction::{ByClass, Eviction, Lru, Passive, PassiveGc, Random, SecondChance};
 use flowtable::flow_cache::{
-    Class, Cursor, EndReason, Event, Handle, Image, ImageError, Metrics, AliasError, Packet,
+    AliasError, Class, Cursor, EndReason, Event, Handle, Image, ImageError, Metrics, Packet,
     Refused, RemovedFlow, Renewal, Report, Resident, Tenant,
 };
 use flowtable::{DefaultHashBuilder, Direction, FiveTuple, FlowCache, FourTuple, Timestamp};

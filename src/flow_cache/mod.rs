@@ -24,9 +24,9 @@
 //!   [`observe_at`](FlowCache::observe_at) are for callers that decide which packets create flows.
 //!   A key may come with its hash, such as the hash of a network card:
 //!   [`Prehashed`](crate::Prehashed).
-//! - **Aliases**: an [alias](FlowCache::add_alias), such as a translated tuple or another connection
-//!   ID, refers to the same flow, and is removed with it. It replaces the primary key when that is
-//!   [retired](FlowCache::remove_key).
+//! - **Aliases**: an [alias](FlowCache::add_alias), such as a translated tuple or another
+//!   connection ID, refers to the same flow, and is removed with it. It replaces the primary key
+//!   when that is [retired](FlowCache::remove_key).
 //! - **State**: packets move a flow from class to class ([`state`]); each class has its timeout. A
 //!   packet only writes the time into the flow; [`advance`](FlowCache::advance) ends idle flows and
 //!   reports long-lived ones, a bounded number of flows per call.

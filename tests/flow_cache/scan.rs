@@ -295,7 +295,7 @@ fn aged() -> Cache {
         let handle = observed.handle();
         match step % 50 {
             7 | 8 => {
-                _ = cache.add_alias(handle, Direction::Forward, &self::key(1000 + step as u32))
+                _ = cache.add_alias(handle, Direction::Forward, &self::key(1000 + step as u32));
             }
             9 => _ = cache.set_pinned(handle, true),
             _ => {}
