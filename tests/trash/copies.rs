@@ -57,7 +57,9 @@ fn the_segments_of_a_table_are_used_again() {
     let hash = |&number: &u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let table_of = |numbers: std::ops::Range<u64>| {
         let mut table = TrashTable::new();
-        numbers.for_each(|number| drop(table.insert_unique(hash(&number), number, hash)));
+        for number in numbers {
+            table.insert_unique(hash(&number), number, hash);
+        }
         table
     };
     let (source, mut target) = (table_of(0..3000), table_of(5000..8000));

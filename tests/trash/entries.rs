@@ -125,7 +125,7 @@ proptest! {
             values.sort_unstable();
             values
         };
-        let mut results = vec![ours.clone(), ours.clone(), ours.clone(), ours.clone()];
+        let mut results = [ours.clone(), ours.clone(), ours.clone(), ours.clone()];
         results[0] |= &theirs;
         results[1] &= &theirs;
         results[2] ^= &theirs;
