@@ -27,7 +27,7 @@
 use super::damage::{Damage, DamageKind, Damages, Search};
 use super::order::Order;
 use super::pcapng;
-use super::reader::{End, Located, Next};
+use super::reader::{End, Frame, Located, Next};
 use super::window::Window;
 
 /// A pcap file after its header.
@@ -73,6 +73,17 @@ enum Lengths {
     WireFirst,
     /// Programs of version 2.3 differ: the shorter length counts the captured bytes.
     Either,
+}
+
+/// Usual records that were read together.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Usual {
+    pub(crate) count: usize,
+    /// The length of all.
+    pub(crate) length: usize,
+    /// The length and the time of the last one.
+    pub(crate) last_length: usize,
+    pub(crate) last_ns: u64,
 }
 
 /// The header of a record.
@@ -156,10 +167,49 @@ impl Pcap {
             }
             let located = self.located(header, window, header.captured)?;
             window.retain(located.data.end);
-            self.recent[self.records % self.recent.len()] = Some(header.seconds);
-            self.records += 1;
+            self.add_recent(header.seconds);
             return Ok(Next::Frame(located));
         }
+    }
+
+    /// Passes the records at the beginning of `bytes` to `each`, as [`next`](Self::next) would
+    /// return them, as long as they are complete and usual: before `limit_ns`, and at most `most`.
+    pub(crate) fn read_usual(
+        &mut self,
+        bytes: &[u8],
+        limit_ns: u64,
+        most: usize,
+        mut each: impl FnMut(&Frame<'_>),
+    ) -> Usual {
+        let mut usual = Usual::default();
+        let Some(Some(mut last_s)) = self.records.checked_sub(1).map(|last| self.recent(last))
+        else {
+            return usual;
+        };
+        while usual.count < most && self.search.is_none() {
+            let rest = &bytes[usual.length..];
+            let Some(header) = self.header(rest) else { break };
+            let length = self.kind.record_header + header.captured as usize;
+            let is_near = last_s.abs_diff(header.seconds) <= Self::NEAR;
+            if !is_near || !self.is_plausible(header) || begins_file(rest) {
+                break;
+            }
+            let Some(data) = rest.get(self.kind.record_header..length) else { break };
+            let time_ns = self.time_ns(header);
+            if time_ns >= limit_ns {
+                break;
+            }
+            each(&Frame { time_ns, link: self.link, wire_len: header.wire_len, data });
+            last_s = header.seconds;
+            self.add_recent(last_s);
+            usual = Usual {
+                count: usual.count + 1,
+                length: usual.length + length,
+                last_length: length,
+                last_ns: time_ns,
+            };
+        }
+        usual
     }
 
     /// Moves the window back to the header of a file that the last record covers: the file before
@@ -186,10 +236,20 @@ impl Pcap {
         Ok(true)
     }
 
+    /// Returns the seconds of the record with this number, which is one of the last ones.
+    fn recent(&self, record: usize) -> Option<u32> {
+        self.recent[record % self.recent.len()]
+    }
+
+    fn add_recent(&mut self, seconds: u32) {
+        self.recent[self.records % self.recent.len()] = Some(seconds);
+        self.records += 1;
+    }
+
+    #[inline]
     fn header(&self, bytes: &[u8]) -> Option<Header> {
-        if bytes.len() < self.kind.record_header {
-            return None;
-        }
+        // Of 16 bytes at least.
+        let bytes: &[u8; 16] = bytes.get(..self.kind.record_header)?.first_chunk()?;
         let (first, second) = (self.order.u32(bytes, 8)?, self.order.u32(bytes, 12)?);
         let (captured, wire_len) = match self.lengths {
             Lengths::CapturedFirst => (first, second),
@@ -213,14 +273,18 @@ impl Pcap {
     ) -> std::io::Result<Located> {
         let wanted = self.kind.record_header + captured as usize;
         let there = window.fill_to(wanted)?.len().min(wanted);
-        let (seconds, fraction) = (u64::from(header.seconds), u64::from(header.fraction));
         Ok(Located {
-            time_ns: Some(seconds * 1_000_000_000 + fraction * self.kind.unit_ns),
+            time_ns: Some(self.time_ns(header)),
             link: self.link,
             wire_len: header.wire_len,
             data: self.kind.record_header..there,
             record_len: wanted as u64,
         })
+    }
+
+    fn time_ns(&self, header: Header) -> u64 {
+        let (seconds, fraction) = (u64::from(header.seconds), u64::from(header.fraction));
+        seconds * 1_000_000_000 + fraction * self.kind.unit_ns
     }
 
     /// Begins the search for the record after a damaged one. Returns the latter if only its length
@@ -326,7 +390,11 @@ impl Pcap {
 
     /// Returns whether a plausible header is at the beginning of these bytes.
     fn is_record(&self, bytes: &[u8]) -> bool {
-        let Some(header) = self.header(bytes) else { return false };
+        self.header(bytes).is_some_and(|header| self.is_plausible(header))
+    }
+
+    /// Returns whether lengths and fraction of a header are those of a record with a packet.
+    fn is_plausible(&self, header: Header) -> bool {
         (1..=self.longest).contains(&header.captured)
             && (header.captured..=Window::MAX as u32).contains(&header.wire_len)
             && self.has_fraction(header)

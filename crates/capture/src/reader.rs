@@ -204,6 +204,52 @@ impl Capture {
         }
     }
 
+    /// Passes frames that have arrived to `each`, in place: the next one, and those after it whose
+    /// times are before `limit_ns`; at most `most` of them. Returns their number: 0 if none has
+    /// arrived, or at the end.
+    pub fn read_before(
+        &mut self,
+        limit_ns: u64,
+        most: usize,
+        mut each: impl FnMut(&Frame<'_>),
+    ) -> usize {
+        let mut count = 0;
+        while count < most {
+            match self.poll_time() {
+                Poll::Ready(Some(time_ns)) if count == 0 || time_ns < limit_ns => {}
+                Poll::Ready(_) | Poll::Pending => break,
+            }
+            let Some(next) = self.next.take() else { break };
+            each(&self.frame(next));
+            count += 1;
+            count += self.read_usual(limit_ns, most - count, &mut each);
+        }
+        count
+    }
+
+    /// Reads as [`read_before`](Self::read_before), but only frames of a pcap that are in the
+    /// window and need no closer look: most are.
+    fn read_usual(
+        &mut self,
+        limit_ns: u64,
+        most: usize,
+        each: &mut impl FnMut(&Frame<'_>),
+    ) -> usize {
+        let Format::Pcap(pcap) = &mut self.format else { return 0 };
+        if !self.window.drop_consumed() {
+            return 0;
+        }
+        self.whole += u64::from(mem::take(&mut self.is_held));
+        let usual = pcap.read_usual(self.window.data(), limit_ns, most, each);
+        if usual.count > 0 {
+            self.window.drop_first(usual.length);
+            self.window.retain(usual.last_length);
+            self.whole += usual.count as u64;
+            self.last_ns = Some(usual.last_ns);
+        }
+        usual.count
+    }
+
     /// Returns the time of the next frame, if it has arrived; `None` at the end.
     pub fn poll_time(&mut self) -> Poll<Option<u64>> {
         if self.next.is_some() {

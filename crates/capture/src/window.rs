@@ -131,6 +131,24 @@ impl Window {
         Ok(true)
     }
 
+    /// Drops the consumed bytes, if they have been read. Returns whether that is so.
+    #[inline]
+    pub(crate) fn drop_consumed(&mut self) -> bool {
+        let is_there = self.owed <= (self.end - self.start) as u64;
+        if is_there {
+            self.drop_first(self.owed as usize);
+            self.owed = 0;
+        }
+        is_there
+    }
+
+    /// Drops this many bytes, which have been read, and none of which are owed.
+    pub(crate) fn drop_first(&mut self, count: usize) {
+        self.start += count;
+        self.offset += count as u64;
+        self.work += 1;
+    }
+
     /// Keeps this number of bytes after they are consumed, until the next call.
     pub(crate) const fn retain(&mut self, count: usize) {
         self.retained = count;

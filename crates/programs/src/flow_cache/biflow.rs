@@ -2,8 +2,9 @@
 
 use core::mem;
 
-use capture::{Icmp, Packet};
 use flowtable::{Direction, TcpFlags};
+
+use super::meter::Arrival;
 
 /// Packets of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,16 +24,16 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    fn add(&mut self, packet: &Packet) {
+    fn add(&mut self, packet: &Arrival) {
         if self.packets == 0 {
             self.first_ns = packet.time_ns;
-            self.icmp = packet.icmp.map(Icmp::type_code);
+            self.icmp = packet.icmp;
         }
         self.first_ns = self.first_ns.min(packet.time_ns);
         self.last_ns = self.last_ns.max(packet.time_ns);
         self.packets += 1;
         self.bytes += packet.bytes;
-        self.flags |= packet.flags.unwrap_or_default();
+        self.flags |= packet.flags;
     }
 }
 
@@ -46,7 +47,7 @@ pub(crate) struct Biflow {
 }
 
 impl Biflow {
-    pub(crate) fn add(&mut self, direction: Direction, packet: &Packet) {
+    pub(crate) fn add(&mut self, direction: Direction, packet: &Arrival) {
         match direction {
             Direction::Forward => self.forward.add(packet),
             Direction::Reverse => self.reverse.add(packet),

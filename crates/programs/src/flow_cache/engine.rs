@@ -1,26 +1,52 @@
 //! The meters of a run and the export of their records: in this thread, or in several.
 
+use std::mem;
+
+use capture::Packet;
 use flowtable::Timestamp;
 use flowtable::flow_cache::{Config, Metrics};
 
 use super::Meter;
 use super::ending::Linger;
 use super::export::{Export, Sink};
-use super::intake::Step;
+use super::meter::View;
 use super::options::Options;
+use super::record::Record;
 use super::workers::Workers;
 use crate::program::failure::{Failure, Kind};
 
+/// The meters of a run.
+pub(crate) struct Engine {
+    view: View,
+    meters: Meters,
+}
+
 /// One meter, or workers with a meter each.
-pub(crate) enum Engine {
+enum Meters {
     Single(Box<Single>),
     Workers(Box<Workers>),
 }
 
 /// A meter, and the export of its records.
-pub(crate) struct Single {
+struct Single {
     meter: Meter,
     export: Export,
+    /// The second of the packets' time in which the records were flushed last.
+    flushed_s: u64,
+}
+
+impl Single {
+    /// Calls a function with the meter, and with that which takes its records.
+    #[inline]
+    fn with_meter(&mut self, call: impl FnOnce(&mut Meter, &mut dyn FnMut(Record))) {
+        let Self { meter, export, .. } = self;
+        call(meter, &mut |record| export.take(&record));
+    }
+
+    fn flush(&mut self) {
+        self.with_meter(|meter, mut take| meter.settle(&mut take));
+        self.export.flush();
+    }
 }
 
 impl Engine {
@@ -35,11 +61,11 @@ impl Engine {
         outputs: Vec<Box<dyn Sink>>,
     ) -> Result<Self, Failure> {
         let detects_close = options.ending.linger != Linger::Off;
+        let view = View { detects_close, by_vlan: options.by_vlan };
         let export = Export::new(outputs, options.top);
-        let meter = |config| Meter::new(config, detects_close, options.by_vlan);
-        let mut meters = configs.into_iter().map(meter);
-        match (meters.next(), meters.len()) {
-            (Some(meter), 0) => Ok(Self::Single(Box::new(Single { meter, export }))),
+        let mut meters = configs.into_iter().map(Meter::new);
+        let meters = match (meters.next(), meters.len()) {
+            (Some(meter), 0) => Meters::Single(Box::new(Single { meter, export, flushed_s: 0 })),
             (first, _) => {
                 let meters: Vec<Meter> = first.into_iter().chain(meters).collect();
                 let number = meters.len();
@@ -47,82 +73,112 @@ impl Engine {
                     let why = format_args!("--workers {number}: no threads: {error}");
                     Failure::new(Kind::Input, why)
                 })?;
-                Ok(Self::Workers(Box::new(workers)))
+                Meters::Workers(Box::new(workers))
             }
+        };
+        Ok(Self { view, meters })
+    }
+
+    /// Counts a packet at this time.
+    #[inline]
+    pub(crate) fn packet(&mut self, packet: &Packet, now: Timestamp) {
+        let arrival = self.view.arrival(packet, now);
+        match &mut self.meters {
+            Meters::Single(single) => {
+                single.with_meter(|meter, mut take| meter.packet(arrival, &mut take));
+            }
+            Meters::Workers(workers) => workers.packet(arrival),
         }
     }
 
-    /// Applies a step to the meter that it concerns, or to all.
-    #[inline]
-    pub(crate) fn apply(&mut self, step: Step) {
-        match self {
-            Self::Single(single) => {
-                let Single { meter, export } = &mut **single;
-                meter.apply(&step, &mut |record| export.take(&record));
+    /// Ends and reports the flows that are due at this time.
+    pub(crate) fn time(&mut self, now: Timestamp) {
+        match &mut self.meters {
+            Meters::Single(single) => {
+                single.with_meter(|meter, mut take| meter.time(now, &mut take));
             }
-            Self::Workers(workers) => workers.apply(step),
+            Meters::Workers(workers) => workers.time(now),
+        }
+    }
+
+    /// Sets the clock of the packets to this time: none has passed since the last packet.
+    pub(crate) fn reset(&mut self, now: Timestamp) {
+        match &mut self.meters {
+            Meters::Single(single) => {
+                single.with_meter(|meter, mut take| meter.reset(now, &mut take));
+            }
+            Meters::Workers(workers) => workers.reset(now),
         }
     }
 
     /// Writes what is due at this time of the packets.
     #[inline]
     pub(crate) fn tick(&mut self, now: Timestamp) {
-        match self {
-            Self::Single(single) => single.export.tick(now),
-            Self::Workers(workers) => workers.tick(now),
+        let Meters::Single(single) = &mut self.meters else { return };
+        let second = now.as_nanos() / 1_000_000_000;
+        if mem::replace(&mut single.flushed_s, second) != second {
+            single.flush();
         }
     }
 
-    /// Writes all records of the steps so far.
+    /// Counts all packets so far, or leaves that to workers, which do it soon.
+    pub(crate) fn settle(&mut self) {
+        match &mut self.meters {
+            Meters::Single(single) => single.with_meter(|meter, mut take| meter.settle(&mut take)),
+            Meters::Workers(workers) => workers.settle(),
+        }
+    }
+
+    /// Writes all records of the packets so far.
     pub(crate) fn flush(&mut self) {
-        match self {
-            Self::Single(single) => single.export.flush(),
-            Self::Workers(workers) => workers.flush(),
+        match &mut self.meters {
+            Meters::Single(single) => single.flush(),
+            Meters::Workers(workers) => workers.flush(),
         }
     }
 
     /// Returns whether no result can reach its reader.
     #[inline]
     pub(crate) fn is_closed(&self) -> bool {
-        match self {
-            Self::Single(single) => single.export.is_closed(),
-            Self::Workers(workers) => workers.is_closed(),
+        match &self.meters {
+            Meters::Single(single) => single.export.is_closed(),
+            Meters::Workers(workers) => workers.is_closed(),
         }
     }
 
     /// Returns the meter, if there is only one.
     pub(crate) fn single(&self) -> Option<&Meter> {
-        match self {
-            Self::Single(single) => Some(&single.meter),
-            Self::Workers(_) => None,
+        match &self.meters {
+            Meters::Single(single) => Some(&single.meter),
+            Meters::Workers(_) => None,
         }
     }
 
     /// Returns the metrics of all meters; of workers, those after a step of the recent past.
     pub(crate) fn metrics(&self) -> Metrics {
-        match self {
-            Self::Single(single) => single.meter.metrics(),
-            Self::Workers(workers) => workers.metrics(),
+        match &self.meters {
+            Meters::Single(single) => single.meter.metrics(),
+            Meters::Workers(workers) => workers.metrics(),
         }
     }
 
     /// Calls a function with the export.
     pub(crate) fn with_export<T>(&mut self, call: impl FnOnce(&mut Export) -> T) -> T {
-        match self {
-            Self::Single(single) => call(&mut single.export),
-            Self::Workers(workers) => workers.with_export(call),
+        match &mut self.meters {
+            Meters::Single(single) => call(&mut single.export),
+            Meters::Workers(workers) => workers.with_export(call),
         }
     }
 
     /// Exports the flows that are left, after the last step.
     pub(crate) fn finish(&mut self) {
-        match self {
-            Self::Single(single) => {
-                let Single { meter, export } = &mut **single;
+        match &mut self.meters {
+            Meters::Single(single) => {
+                let Single { meter, export, .. } = &mut **single;
                 meter.remaining(|record| export.take(&record));
                 export.finish();
             }
-            Self::Workers(workers) => workers.finish(),
+            Meters::Workers(workers) => workers.finish(),
         }
     }
 }

@@ -3,7 +3,6 @@
 use core::cmp::Reverse;
 use std::mem;
 
-use flowtable::Timestamp;
 use flowtable::flow_cache::EndReason;
 
 use super::record::Record;
@@ -57,8 +56,6 @@ pub(crate) struct Export {
     is_closed: bool,
     largest: Largest,
     counts: Counts,
-    /// The second of the packets' time in which buffers were flushed last.
-    flushed_s: u64,
     /// Whether records were written since the last flush.
     is_dirty: bool,
 }
@@ -71,7 +68,6 @@ impl Export {
             is_closed: false,
             largest: Largest::new(top),
             counts: Counts::default(),
-            flushed_s: 0,
             is_dirty: false,
         }
     }
@@ -96,15 +92,6 @@ impl Export {
     /// it.
     pub(crate) const fn is_closed(&self) -> bool {
         self.is_closed
-    }
-
-    /// Advances the time, and flushes once per second.
-    pub(crate) fn tick(&mut self, now: Timestamp) {
-        let second = now.as_nanos() / 1_000_000_000;
-        if second != self.flushed_s {
-            self.flushed_s = second;
-            self.flush();
-        }
     }
 
     /// Flushes all sinks, if records were written or wait.

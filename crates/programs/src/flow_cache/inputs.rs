@@ -51,6 +51,14 @@ struct Source {
     capture: Capture,
 }
 
+/// The capture from which frames are read next.
+struct Turn {
+    /// Its index among the open ones.
+    at: usize,
+    /// The time of the next frame of another capture.
+    limit_ns: u64,
+}
+
 struct Later {
     first_ns: u64,
     input: Input,
@@ -201,38 +209,47 @@ impl Inputs {
         if let Some(interfaces) = &mut self.interfaces {
             return if interfaces.read(each) { Poll::Ready(true) } else { Poll::Pending };
         }
-        for number in 0..BATCH {
-            let at = match self.earliest() {
-                Poll::Ready(Some(at)) => at,
+        let mut read = 0;
+        while read < BATCH {
+            let Turn { at, limit_ns } = match self.earliest() {
+                Poll::Ready(Some(turn)) => turn,
                 Poll::Ready(None) => return Poll::Ready(false),
-                Poll::Pending if number == 0 => return Poll::Pending,
+                Poll::Pending if read == 0 => return Poll::Pending,
                 Poll::Pending => break,
             };
-            if let Poll::Ready(Some(frame)) = self.open[at].capture.poll_frame() {
-                if self.filter.as_mut().is_none_or(|filter| filter.accepts(&frame)) {
-                    each(&frame);
+            let filter = &mut self.filter;
+            read += self.open[at].capture.read_before(limit_ns, BATCH - read, |frame| {
+                if filter.as_mut().is_none_or(|filter| filter.accepts(frame)) {
+                    each(frame);
                 }
+            });
+            // The wait for more may be long.
+            if self.is_live {
+                break;
             }
         }
         Poll::Ready(true)
     }
 
-    /// Returns the index of the open capture with the earliest frame.
-    fn earliest(&mut self) -> Poll<Option<usize>> {
+    /// Returns the turn of the open capture with the earliest frame.
+    fn earliest(&mut self) -> Poll<Option<Turn>> {
         loop {
             if !self.poll_opening() {
                 return Poll::Pending;
             }
             let mut earliest: Option<(u64, usize)> = None;
+            let mut limit_ns = u64::MAX;
             let mut ended = None;
             for (at, source) in self.open.iter_mut().enumerate() {
                 match source.capture.poll_time() {
                     Poll::Pending => return Poll::Pending,
                     Poll::Ready(None) => ended = Some(at),
                     Poll::Ready(Some(time_ns)) => {
-                        if earliest.is_none_or(|(least, _)| time_ns < least) {
+                        let (least_ns, _) = earliest.unwrap_or((u64::MAX, at));
+                        if earliest.is_none() || time_ns < least_ns {
                             earliest = Some((time_ns, at));
                         }
+                        limit_ns = limit_ns.min(time_ns.max(least_ns));
                     }
                 }
             }
@@ -244,7 +261,9 @@ impl Inputs {
             let is_due =
                 |later: &Later| earliest.is_none_or(|(time_ns, _)| later.first_ns <= time_ns);
             if !self.later.last().is_some_and(is_due) {
-                return Poll::Ready(earliest.map(|(_, at)| at));
+                let later_ns = self.later.last().map_or(u64::MAX, |later| later.first_ns);
+                let limit_ns = limit_ns.min(later_ns);
+                return Poll::Ready(earliest.map(|(_, at)| Turn { at, limit_ns }));
             }
             if let Some(later) = self.later.pop() {
                 self.begin(&later.input);

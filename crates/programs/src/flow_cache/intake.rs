@@ -1,4 +1,4 @@
-//! From frames to the steps of a meter: parsing, and the clock of the packets.
+//! From frames to the packets of a meter: parsing, and the clock of the packets.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,16 +7,7 @@ use capture::clock::{ClockRule, Dated, PacketClock, Step as ClockStep};
 use capture::{Frame, NotIp, Packet, Ports, Reject, Tunnels, packets};
 use flowtable::Timestamp;
 
-/// The next step of a [`Meter`](super::Meter).
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Step {
-    /// Time has passed: flows that are due end.
-    Time(Timestamp),
-    /// The clock of the packets was set to this time, and no time has passed since the last step.
-    Reset(Timestamp),
-    /// A packet is counted at this time.
-    Packet(Packet, Timestamp),
-}
+use super::engine::Engine;
 
 /// A packet, or none that has a flow.
 type Parsed = Option<Packet>;
@@ -44,6 +35,20 @@ impl Totals {
     /// Packets that cannot be metered and are tolerated in a capture of many.
     const FEW: u64 = 10;
 
+    /// Counts an IP packet.
+    #[inline]
+    fn count(&mut self, packet: &Packet) {
+        self.ip_packets += 1;
+        self.ip_bytes += packet.bytes;
+        self.overlong += u64::from(packet.is_overlong);
+        match packet.ports {
+            Ports::Read | Ports::None => {}
+            Ports::LaterFragment => self.later_fragments += 1,
+            Ports::Cut => self.cut_ports += 1,
+        }
+    }
+
+    /// Counts a packet without a flow.
     fn reject(&mut self, reason: Reject) {
         let is_new = !self.rejects.contains_key(&reason);
         let reason = match is_new && self.rejects.len() >= Self::MAX_REASONS {
@@ -102,15 +107,15 @@ pub(crate) struct Intake {
     clock: PacketClock<Parsed>,
     tunnels: Tunnels,
     totals: Totals,
-    /// The time of the last step.
+    /// The time of the last packet.
     now: Timestamp,
-    /// The tick of the last [`Step::Time`].
+    /// The tick of the last [time](Engine::time) that was passed on.
     tick: Option<u64>,
 }
 
 impl Intake {
-    /// The period of [`Step::Time`] while there are packets: a tick of the cache. All meters of a
-    /// run have these steps in common, so that a flow is reported at the same times by any of them.
+    /// The period of [times](Engine::time) while there are packets: a tick of the cache. All meters
+    /// of a run have these in common, so that a flow is reported at the same times by any of them.
     const TICK_NS: u64 = 10_000_000;
 
     /// A silence after which meters that had no packet before it are told its beginning.
@@ -121,54 +126,65 @@ impl Intake {
         Self { clock, tunnels, totals: Totals::default(), now: Timestamp::ZERO, tick: None }
     }
 
-    /// Processes a frame: passes the steps of the packets that can be dated to `each`.
-    pub(crate) fn observe(&mut self, frame: &Frame<'_>, each: &mut impl FnMut(Step)) {
+    /// Processes a frame: passes the packets that can be dated to the engine.
+    #[inline]
+    pub(crate) fn observe(&mut self, frame: &Frame<'_>, engine: &mut Engine) {
         self.totals.packets += 1;
         self.totals.wire_bytes += u64::from(frame.wire_len);
         for packet in packets(frame, self.tunnels) {
-            let parsed = self.count(packet);
-            self.date(frame.time_ns, parsed, each);
+            let parsed = match &packet {
+                Ok(packet) => {
+                    self.totals.count(packet);
+                    Some(packet)
+                }
+                Err(reason) => {
+                    self.totals.reject(*reason);
+                    None
+                }
+            };
+            // Some blocks of pcapng have no time.
+            let time = match frame.time_ns {
+                0 => self.clock.now(),
+                time_ns => Timestamp::from_nanos(time_ns),
+            };
+            match self.clock.accept(time) {
+                Some(now) => self.advance(parsed, now, engine),
+                None => self.wait(time, parsed.copied(), engine),
+            }
         }
     }
 
-    /// Passes the steps of a packet to `each`, or of those before it that can be dated now.
-    fn date(&mut self, time_ns: u64, parsed: Parsed, each: &mut impl FnMut(Step)) {
-        // Some blocks of pcapng have no time.
-        let time = match time_ns {
-            0 => self.clock.now(),
-            time_ns => Timestamp::from_nanos(time_ns),
-        };
-        if let Some(now) = self.clock.accept(time) {
-            return self.advance(parsed, now, each);
-        }
+    /// Adds a packet whose time is doubtful, and processes those that can be dated now.
+    #[cold]
+    fn wait(&mut self, time: Timestamp, parsed: Parsed, engine: &mut Engine) {
         self.clock.push(time, flow_number(&parsed), parsed);
         while let Some(dated) = self.clock.pop() {
-            self.advance_dated(&dated, each);
+            self.advance_dated(&dated, engine);
         }
     }
 
     /// Continues after a silence: time passes until `now`.
-    pub(crate) fn pass_time(&mut self, now: Timestamp, each: &mut impl FnMut(Step)) {
+    pub(crate) fn pass_time(&mut self, now: Timestamp, engine: &mut Engine) {
         self.clock.pass(now);
         self.now = self.clock.now();
-        each(Step::Time(self.now));
+        engine.time(self.now);
     }
 
     /// Processes packets whose times are doubtful, without waiting for others. Times after `latest`
     /// do not count.
-    pub(crate) fn settle(&mut self, latest: Timestamp, each: &mut impl FnMut(Step)) {
+    pub(crate) fn settle(&mut self, latest: Timestamp, engine: &mut Engine) {
         while let Some(dated) = self.clock.flush(latest) {
-            self.advance_dated(&dated, each);
+            self.advance_dated(&dated, engine);
         }
     }
 
     /// Processes what is left at the end.
-    pub(crate) fn finish(&mut self, latest: Timestamp, each: &mut impl FnMut(Step)) {
-        self.settle(latest, each);
-        each(Step::Time(self.now));
+    pub(crate) fn finish(&mut self, latest: Timestamp, engine: &mut Engine) {
+        self.settle(latest, engine);
+        engine.time(self.now);
     }
 
-    fn advance_dated(&mut self, dated: &Dated<Parsed>, each: &mut impl FnMut(Step)) {
+    fn advance_dated(&mut self, dated: &Dated<Parsed>, engine: &mut Engine) {
         let times = &mut self.totals.times;
         match dated.step {
             ClockStep::Forward => {}
@@ -177,42 +193,28 @@ impl Intake {
             ClockStep::Reset { elapsed } => {
                 times.resets += 1;
                 // Ages are those at the last time before it.
-                each(Step::Time(self.now + elapsed));
-                each(Step::Reset(dated.now));
+                engine.time(self.now + elapsed);
+                engine.reset(dated.now);
                 (self.now, self.tick) = (dated.now, None);
             }
         }
-        self.advance(dated.packet, dated.now, each);
+        self.advance(dated.packet.as_ref(), dated.now, engine);
     }
 
-    fn advance(&mut self, parsed: Parsed, now: Timestamp, each: &mut impl FnMut(Step)) {
+    #[inline]
+    fn advance(&mut self, parsed: Option<&Packet>, now: Timestamp, engine: &mut Engine) {
         let tick = now.as_nanos() / Self::TICK_NS;
         if self.tick != Some(tick) {
             if now.as_nanos().saturating_sub(self.now.as_nanos()) >= Self::LONG_NS {
-                each(Step::Time(self.now));
+                engine.time(self.now);
             }
             self.tick = Some(tick);
-            each(Step::Time(now));
+            engine.time(now);
         }
         self.now = now;
         if let Some(packet) = parsed {
-            each(Step::Packet(packet, now));
+            engine.packet(packet, now);
         }
-    }
-
-    /// Counts a packet of a frame.
-    fn count(&mut self, packet: Result<Packet, Reject>) -> Parsed {
-        let totals = &mut self.totals;
-        let packet = packet.map_err(|reason| totals.reject(reason)).ok()?;
-        totals.ip_packets += 1;
-        totals.ip_bytes += packet.bytes;
-        totals.overlong += u64::from(packet.is_overlong);
-        match packet.ports {
-            Ports::Read | Ports::None => {}
-            Ports::LaterFragment => totals.later_fragments += 1,
-            Ports::Cut => totals.cut_ports += 1,
-        }
-        Some(packet)
     }
 
     pub(crate) const fn totals(&self) -> &Totals {

@@ -1,68 +1,143 @@
 //! A flow cache whose flows become records.
+//!
+//! ```text
+//!     packets ─► burst ─► FlowCache::observe_batch        when the burst is full, before time may
+//!                                                         end flows, and before a silence
+//! ```
+//!
+//! Cache misses of the packets of a burst overlap. The records are those of packets that are
+//! counted one by one: a flow ends between two packets only when its timeout has passed, so time
+//! divides bursts if there are timeouts.
 
-use capture::Vlans;
-use flowtable::flow_cache::{Config, Cursor, Metrics, Protocol};
+use core::time::Duration;
+
+use capture::{Icmp, Packet, Vlans};
+use flowtable::flow_cache::{Config, Cursor, Metrics, Packet as Shown, Protocol, Timeouts};
 use flowtable::{FlowCache, FlowKey, TcpFlags, Timestamp};
 
 use super::biflow::Biflow;
-use super::intake::Step;
 use super::record::Record;
 
 /// The key of a flow: its VLANs, if these matter, and its five-tuple.
 pub(crate) type Key = (Vlans, FlowKey);
 
-/// A flow cache.
-pub(crate) struct Meter {
-    cache: FlowCache<Key, Biflow>,
+/// The properties of packets that matter to the meters of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View {
     /// Whether FIN and RST close connections.
-    detects_close: bool,
+    pub(crate) detects_close: bool,
     /// Whether equal five-tuples of different VLANs are different flows.
-    by_vlan: bool,
+    pub(crate) by_vlan: bool,
 }
 
-impl Meter {
-    pub(crate) fn new(config: Config, detects_close: bool, by_vlan: bool) -> Self {
-        Self { cache: FlowCache::new(config), detects_close, by_vlan }
-    }
+/// A packet of a flow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) key: Key,
+    /// The packet as the cache sees it.
+    shown: Shown,
+    /// The time at which it is counted.
+    now: Timestamp,
+    /// Its own time, in nanoseconds since the epoch.
+    pub(crate) time_ns: u64,
+    pub(crate) bytes: u64,
+    pub(crate) flags: TcpFlags,
+    /// Type and code of ICMP.
+    pub(crate) icmp: Option<u16>,
+}
 
-    /// Applies a step. Passes records of flows that end before it, or are evicted for it, to
-    /// `take`.
-    pub(crate) fn apply(&mut self, step: &Step, take: &mut impl FnMut(Record)) {
-        match step {
-            Step::Time(now) => self.expire(*now, take),
-            Step::Reset(now) => self.cache.set_clock(*now),
-            Step::Packet(packet, now) => self.count(packet, *now, take),
+impl View {
+    /// Returns the packet for a meter.
+    #[inline]
+    pub(crate) fn arrival(self, packet: &Packet, now: Timestamp) -> Arrival {
+        Arrival {
+            key: (if self.by_vlan { packet.vlans } else { Vlans::default() }, packet.key),
+            shown: self.shown(packet),
+            now,
+            time_ns: packet.time_ns,
+            bytes: packet.bytes,
+            flags: packet.flags.unwrap_or_default(),
+            icmp: packet.icmp.map(Icmp::type_code),
         }
     }
 
-    /// Ends and reports the flows that are due.
-    fn expire(&mut self, now: Timestamp, take: &mut impl FnMut(Record)) {
-        self.cache.advance(now, usize::MAX, |event| take(Record::of_event(event, now)));
-    }
-
-    fn count(&mut self, packet: &capture::Packet, now: Timestamp, take: &mut impl FnMut(Record)) {
-        let shown = self.shown(packet);
-        // A packet that is refused is counted by the cache.
-        let vlans = if self.by_vlan { packet.vlans } else { Vlans::default() };
-        let key = (vlans, packet.key);
-        let Ok(mut seen) = self.cache.observe(&key, shown, now) else { return };
-        seen.flow.add(seen.direction, packet);
-        let removed = seen.take_removed();
-        if let Some(removed) = removed {
-            take(Record::of_removed(removed, now));
-        }
-    }
-
-    /// Returns the packet as the cache sees it.
-    fn shown(&self, packet: &capture::Packet) -> flowtable::flow_cache::Packet {
+    #[inline]
+    fn shown(self, packet: &Packet) -> Shown {
         let flags = match packet.flags.unwrap_or_default() {
             flags if self.detects_close => flags,
             // It acknowledges nothing.
             flags if flags.contains(TcpFlags::RST) => TcpFlags::default(),
             flags => TcpFlags(flags.0 & !TcpFlags::FIN.0),
         };
-        let protocol = Protocol::from(packet.key.protocol());
-        flowtable::flow_cache::Packet::new(protocol, flags)
+        let shown = Shown::new(Protocol::from(packet.key.protocol()), flags);
+        match packet.numbers {
+            // A repeated attempt has the number of the refused one.
+            Some(numbers) if flags.contains(TcpFlags::SYN) => shown.with_sequence(numbers.sequence),
+            _ => shown,
+        }
+    }
+}
+
+/// A flow cache.
+pub(crate) struct Meter {
+    cache: FlowCache<Key, Biflow>,
+    /// Packets that are not counted yet.
+    burst: Vec<Arrival>,
+    /// Whether flows end or are reported after some time.
+    is_timed: bool,
+}
+
+impl Meter {
+    /// Packets of a burst: what the cache takes through its stages together.
+    const BURST: usize = 32;
+
+    /// A step of time that ends a burst even if no flow is due then: the cache limits its steps.
+    const LONG: Duration = Duration::from_secs(3600);
+
+    pub(crate) fn new(config: Config) -> Self {
+        let is_limited = config.max_bytes() < usize::MAX;
+        let is_timed = *config.timeouts() != Timeouts::OFF || is_limited;
+        Self { cache: FlowCache::new(config), burst: Vec::with_capacity(Self::BURST), is_timed }
+    }
+
+    /// Counts a packet, or keeps it for a burst. Passes records of flows that end for packets to
+    /// `take`.
+    #[inline]
+    pub(crate) fn packet(&mut self, arrival: Arrival, take: &mut impl FnMut(Record)) {
+        self.burst.push(arrival);
+        if self.burst.len() == Self::BURST {
+            self.settle(take);
+        }
+    }
+
+    /// Ends and reports the flows that are due at `now`.
+    pub(crate) fn time(&mut self, now: Timestamp, take: &mut impl FnMut(Record)) {
+        if self.is_timed || now >= self.cache.now() + Self::LONG {
+            self.settle(take);
+            self.cache.advance(now, usize::MAX, |event| take(Record::of_event(event, now)));
+        }
+    }
+
+    /// Sets the clock of the packets: no time has passed.
+    pub(crate) fn reset(&mut self, now: Timestamp, take: &mut impl FnMut(Record)) {
+        self.settle(take);
+        self.cache.set_clock(now);
+    }
+
+    /// Counts the packets that were kept.
+    pub(crate) fn settle(&mut self, take: &mut impl FnMut(Record)) {
+        let Self { cache, burst, .. } = self;
+        let packets = burst.iter().map(|arrival| (&arrival.key, arrival.shown, arrival.now));
+        cache.observe_batch(packets, |index, seen| {
+            // A packet that is refused is counted by the cache.
+            let Ok(mut seen) = seen else { return };
+            let arrival = &burst[index];
+            seen.flow.add(seen.direction, arrival);
+            if let Some(removed) = seen.take_removed() {
+                take(Record::of_removed(removed, arrival.now));
+            }
+        });
+        burst.clear();
     }
 
     pub(crate) fn metrics(&self) -> Metrics {

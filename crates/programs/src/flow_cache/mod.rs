@@ -2,10 +2,10 @@
 //! entry.
 //!
 //! ```text
-//!     Frame ─► Intake ─► Step ─► Meter: FlowCache ───────► Record ─► rows of CSV, lines of JSON,
-//!              parses,                │  evicted, idle,    ▲        messages of IPFIX, largest
-//!              dates                  │  over, reported,   │
-//!                                     └► left at the end ──┘
+//!     Frame ─► Intake ─► Arrival ─► Meter: FlowCache ───────► Record ─► rows of CSV, lines of
+//!              parses,                   │  evicted, idle,    ▲        JSON, messages of IPFIX,
+//!              dates                     │  over, reported,   │        largest
+//!                                        └► left at the end ──┘
 //! ```
 //!
 //! Time is that of the packets, by a [`PacketClock`](capture::clock::PacketClock): wrong

@@ -12,7 +12,6 @@ use core::time::Duration;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Instant, SystemTime};
 
-use capture::Frame;
 use flowtable::Timestamp;
 
 use super::engine::Engine;
@@ -99,15 +98,21 @@ impl Session {
                 }
             }
             let is_live = inputs.is_live();
-            let read = inputs.read(|frame| self.packet(frame));
+            let Self { intake, engine, .. } = self;
+            let read = inputs.read(|frame| {
+                intake.observe(frame, engine);
+                engine.tick(intake.now());
+            });
+            engine.settle();
             match read {
-                Poll::Ready(true) => {}
+                Poll::Ready(true) => self.silence = None,
                 Poll::Ready(false) => break,
                 Poll::Pending if is_ending => break,
                 Poll::Pending if is_live => self.pass_time(),
                 // A long way without a packet.
                 Poll::Pending => {}
             }
+            self.draw();
             if signals.take_report_request() {
                 self.report_progress(&inputs.problems());
             }
@@ -118,27 +123,17 @@ impl Session {
         (inputs.finish(), signals.ending())
     }
 
-    fn packet(&mut self, frame: &Frame<'_>) {
-        self.silence = None;
-        let Self { intake, engine, .. } = self;
-        intake.observe(frame, &mut |step| engine.apply(step));
-        engine.tick(intake.now());
-        self.draw();
-    }
-
     /// Continues while the input is silent.
     fn pass_time(&mut self) {
         let Self { intake, engine, .. } = self;
-        let mut apply = |step| engine.apply(step);
         let (now, time) = (Instant::now(), intake.now());
         let silence = self.silence.get_or_insert(Silence { since: now, time });
         let passed = now.duration_since(silence.since);
         if passed >= Self::SILENCE && intake.totals().packets > 0 {
-            intake.settle(latest_time(), &mut apply);
-            intake.pass_time(silence.time + passed, &mut apply);
+            intake.settle(latest_time(), engine);
+            intake.pass_time(silence.time + passed, engine);
         }
         engine.flush();
-        self.draw();
     }
 
     fn draw(&mut self) {
@@ -183,7 +178,7 @@ impl Session {
     ) -> Result<(), Failure> {
         self.live = None;
         let Self { intake, engine, .. } = &mut self;
-        intake.finish(latest_time(), &mut |step| engine.apply(step));
+        intake.finish(latest_time(), engine);
         engine.finish();
         if engine.is_closed() {
             return Ok(());

@@ -32,14 +32,27 @@ use flowtable::{FlowKey, Timestamp};
 
 use super::Meter;
 use super::export::Export;
-use super::intake::Step;
+use super::meter::Arrival;
 use super::record::Record;
 
-/// Steps or records that are sent together.
-const BATCH: usize = 256;
+/// Steps or records that are sent together: a wake-up of a thread costs as much as many of them.
+const BATCH: usize = 1024;
 
 /// Batches in a queue.
 const QUEUE: usize = 8;
+
+/// The time in which packets reach workers, and records the outputs.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// The next step of a meter.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Packet(Arrival),
+    /// Time has passed: flows that are due end.
+    Time(Timestamp),
+    /// The clock of the packets was set to this time, and no time has passed since the last step.
+    Reset(Timestamp),
+}
 
 /// Workers and the exporter.
 pub(crate) struct Workers {
@@ -50,8 +63,8 @@ pub(crate) struct Workers {
     metrics: Vec<Arc<Mutex<Metrics>>>,
     threads: Vec<JoinHandle<()>>,
     shared: Arc<Shared>,
-    /// The second of the packets' time in which all batches were sent last.
-    sent_s: u64,
+    /// The time at which all batches were sent last.
+    sent: Instant,
 }
 
 /// The data that the exporter shares with the reading thread.
@@ -119,17 +132,26 @@ impl Workers {
         let run = move || export_all(&received, rests, &of_exporter);
         threads.push(thread::Builder::new().name("exporter".to_owned()).spawn(run)?);
         let steering = Steering::new(count, card_hash as fn(&FlowKey) -> u32);
-        Ok(Self { steering, queues, metrics, threads, shared, sent_s: 0 })
+        Ok(Self { steering, queues, metrics, threads, shared, sent: Instant::now() })
     }
 
-    /// Sends a step to the worker that it concerns, or to all. Waits for a full queue.
-    pub(crate) fn apply(&mut self, step: Step) {
-        match &step {
-            Step::Packet(packet, _) => self.push(self.steering.worker(&packet.key), step),
-            Step::Time(_) | Step::Reset(_) => {
-                (0..self.queues.len()).for_each(|worker| self.push(worker, step));
-            }
-        }
+    /// Sends a packet to its worker. Waits for a full queue.
+    pub(crate) fn packet(&mut self, arrival: Arrival) {
+        self.push(self.steering.worker(&arrival.key.1), Step::Packet(arrival));
+    }
+
+    /// Sends the time to all workers.
+    pub(crate) fn time(&mut self, now: Timestamp) {
+        self.push_to_all(Step::Time(now));
+    }
+
+    /// Sends the time to all workers that the clock of the packets was set to.
+    pub(crate) fn reset(&mut self, now: Timestamp) {
+        self.push_to_all(Step::Reset(now));
+    }
+
+    fn push_to_all(&mut self, step: Step) {
+        (0..self.queues.len()).for_each(|worker| self.push(worker, step));
     }
 
     fn push(&mut self, worker: usize, step: Step) {
@@ -152,16 +174,16 @@ impl Workers {
         }
     }
 
-    /// Sends all batches once per second of the packets' time.
-    pub(crate) fn tick(&mut self, now: Timestamp) {
-        let second = now.as_nanos() / 1_000_000_000;
-        if mem::replace(&mut self.sent_s, second) != second {
+    /// Sends all batches, unless that was done a moment ago.
+    pub(crate) fn settle(&mut self) {
+        if self.sent.elapsed() >= PATIENCE {
             self.flush();
         }
     }
 
     /// Sends all batches.
     pub(crate) fn flush(&mut self) {
+        self.sent = Instant::now();
         (0..self.queues.len()).for_each(|worker| self.send(worker));
     }
 
@@ -230,9 +252,15 @@ impl Worker {
     ) {
         let mut records = Outbox::new(records, self.ids);
         for batch in steps {
-            for step in &batch {
-                self.meter.apply(step, &mut |record| records.push(record));
+            let take = &mut |record| records.push(record);
+            for step in batch {
+                match step {
+                    Step::Packet(arrival) => self.meter.packet(arrival, take),
+                    Step::Time(now) => self.meter.time(now, take),
+                    Step::Reset(now) => self.meter.reset(now, take),
+                }
             }
+            self.meter.settle(take);
             // First, so that a report has the counts of all records that were written before it.
             *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = self.meter.metrics();
             records.send();
@@ -278,8 +306,6 @@ impl Outbox {
 
 /// Exports the records of all workers, and at the end the rests, merged.
 fn export_all(records: &Receiver<Vec<Record>>, rests: Vec<Receiver<Vec<Record>>>, shared: &Shared) {
-    /// The time in which records reach the outputs.
-    const PATIENCE: Duration = Duration::from_millis(500);
     let mut flushed = Instant::now();
     loop {
         let batch = match records.recv_timeout(PATIENCE) {
