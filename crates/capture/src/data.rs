@@ -164,7 +164,7 @@ pub fn tcp6(sport: u16, dport: u16) -> Vec<u8> {
 }
 
 /// Returns an Ethernet frame with a TCP segment without payload between two fixed sockets, of 40
-/// bytes. `flags` are letters: S, A, F, R.
+/// bytes. `flags` are letters: S, A, F, R; with a `+`, the sequence number is another one.
 pub fn segment(from_client: bool, flags: &str) -> Vec<u8> {
     segment_of(40_000, from_client, flags)
 }
@@ -174,7 +174,8 @@ pub fn segment_of(port: u16, from_client: bool, flags: &str) -> Vec<u8> {
     let (client, server) = (([192, 0, 2, 1], port), ([198, 51, 100, 2], 443));
     let ((src, sport), (dst, dport)) =
         if from_client { (client, server) } else { (server, client) };
-    let mut header = etherparse::TcpHeader::new(sport, dport, 1, 1);
+    let sequence = if flags.contains('+') { 70_001 } else { 1 };
+    let mut header = etherparse::TcpHeader::new(sport, dport, sequence, 1);
     (header.syn, header.ack) = (flags.contains('S'), flags.contains('A'));
     (header.fin, header.rst) = (flags.contains('F'), flags.contains('R'));
     let packet = PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4(src, dst, 64).tcp_header(header);

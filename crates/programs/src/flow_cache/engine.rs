@@ -175,6 +175,7 @@ impl Engine {
         match &mut self.meters {
             Meters::Single(single) => {
                 let Single { meter, export, .. } = &mut **single;
+                meter.settle(&mut |record| export.take(&record));
                 meter.remaining(|record| export.take(&record));
                 export.finish();
             }

@@ -352,16 +352,65 @@ fn parts_without_contents_are_interruptible() {
     assert!((4..=6).contains(&calls), "{calls}");
 }
 
+/// Changes a few bytes at random.
+fn change(bytes: &mut [u8], random: &mut StdRng) {
+    for _ in 0..random.random_range(0..4) {
+        let at = random.random_range(0..bytes.len());
+        bytes[at] = *[0, 1, 6, 0x7f, 0xff, random.random()].choose(random).expect("six");
+    }
+}
+
+/// What a reader of a capture finds: its frames, damages, whole packets and end.
+fn found(mut capture: Capture, mut read: impl FnMut(&mut Capture, &mut Vec<String>)) -> String {
+    let mut frames = vec![];
+    while capture.end().is_none() {
+        read(&mut capture, &mut frames);
+    }
+    let (damages, end) = (capture.damages().count(), capture.end());
+    format!("{damages} {end:?} {} {} {frames:?}", capture.whole_packets(), capture.offset())
+}
+
+/// Frames that are read together are those that are read one by one, and end at a limit.
+#[test]
+fn frames_can_be_read_together() {
+    let (mut random, mut seeds) = (StdRng::seed_from_u64(8), capture::data::seeds());
+    let ports: Vec<u16> = (0..100).collect();
+    seeds.extend(files(&ports));
+    seeds.push([file(LITTLE, MICROSECONDS, 7, &ports), file(BIG, NANOSECONDS, 9, &[1])].concat());
+    for round in 0..2000 {
+        let mut bytes = seeds[random.random_range(0..seeds.len())].clone();
+        change(&mut bytes, &mut random);
+        let Ok(single) = Capture::memory(bytes.clone()) else { continue };
+        let one_by_one = found(single, |capture, frames| {
+            if let Some(frame) = capture.next_frame() {
+                frames.push(format!("{frame:?}"));
+            }
+        });
+        let together = Capture::memory(bytes).expect("it is a capture");
+        let together = found(together, |capture, frames| {
+            let limit_ns = match random.random() {
+                true => u64::MAX,
+                false => random.random_range(0..2_000_000_000_000_000),
+            };
+            let (most, mut times) = (random.random_range(1..50), vec![]);
+            let count = capture.read_before(limit_ns, most, |frame| {
+                times.push(frame.time_ns);
+                frames.push(format!("{frame:?}"));
+            });
+            assert!(count == times.len() && count <= most);
+            assert!(times.iter().skip(1).all(|time_ns| *time_ns < limit_ns));
+        });
+        assert!(together == one_by_one, "round {round}: {together} {one_by_one}");
+    }
+}
+
 /// Captures with random changes, and with their last bytes repeated: no panic, and linear work.
 #[test]
 fn the_work_for_changed_captures_is_linear() {
     let (mut random, seeds) = (StdRng::seed_from_u64(7), capture::data::seeds());
     for round in 0..1000 {
         let mut bytes = seeds[random.random_range(0..seeds.len())].clone();
-        for _ in 0..random.random_range(0..4) {
-            let at = random.random_range(0..bytes.len());
-            bytes[at] = *[0, 1, 6, 0x7f, 0xff, random.random()].choose(&mut random).expect("six");
-        }
+        change(&mut bytes, &mut random);
         if round % 2 == 0 {
             let tail = bytes.split_off(bytes.len() - bytes.len().min(random.random_range(1..40)));
             bytes.extend(tail.iter().cycle().take(1 << 14));

@@ -113,7 +113,7 @@ fn a_connection_closed_on_one_side_goes_on() {
 /// Two connections between the same sockets.
 #[test]
 fn a_connection_on_reused_sockets_is_another_flow() {
-    let again: &[(u32, bool, &str)] = &[(2000, true, "S"), (2010, false, "SA"), (2020, true, "A")];
+    let again: &[(u32, bool, &str)] = &[(2000, true, "S+"), (2010, false, "SA"), (2020, true, "A")];
     let records = connection(&[&OPEN, &CLOSE, again], &["--timeouts", "meter"]);
     let both = [([3, 2], "ended", "closing"), ([2, 1], "forced", "established")];
     assert_eq!(summaries(&records), both);
@@ -126,6 +126,21 @@ fn a_connection_on_reused_sockets_is_another_flow() {
         summaries(&connection(&[&OPEN, &CLOSE, again], &[])),
         [([5, 3], "forced", "established")]
     );
+}
+
+/// Some hosts repeat an attempt that was refused, with its sequence number.
+#[test]
+fn repeated_attempts_that_are_refused_are_one_flow() {
+    let refused = |ms: u32, syn: &'static str| [(ms, true, syn), (ms + 10, false, "RA")];
+    let attempts = [refused(0, "S"), refused(500, "S"), refused(1000, "S")].concat();
+    let other = refused(1500, "S+");
+    let records = connection(&[&attempts, &other], &["--timeouts", "meter"]);
+    let both = [([3, 3], "ended", "closing"), ([1, 1], "forced", "closing")];
+    assert_eq!(summaries(&records), both);
+    // A late FIN of a connection that has ended is none of another one.
+    let late: &[(u32, bool, &str)] = &[(20_000, false, "FA")];
+    let records = connection(&[&OPEN, &CLOSE, late], &["--timeouts", "meter"]);
+    assert_eq!(summaries(&records), [([3, 3], "forced", "closing")]);
 }
 
 #[test]
