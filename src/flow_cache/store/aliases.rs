@@ -50,8 +50,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     ///
     /// An error is no packet of the flow: it neither extends the timeout nor changes the class.
     /// Where the flow has been translated, [`alias`](FlowMatch::alias) is the number of the key
-    /// that the error quotes: before the error is forwarded, the quoted packet has to be rewritten to
-    /// the other key.
+    /// that the error quotes: before the error is forwarded, the quoted packet has to be rewritten
+    /// to the other key.
     ///
     /// # Example
     ///
