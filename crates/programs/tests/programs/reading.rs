@@ -360,7 +360,7 @@ fn change(bytes: &mut [u8], random: &mut StdRng) {
     }
 }
 
-/// What a reader of a capture finds: its frames, damages, whole packets and end.
+/// The findings of a reader of a capture: its frames, damages, whole packets and end.
 fn found(mut capture: Capture, mut read: impl FnMut(&mut Capture, &mut Vec<String>)) -> String {
     let mut frames = vec![];
     while capture.end().is_none() {
