@@ -117,10 +117,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         let former = mem::replace(&mut flow.key, arrival.key);
         let value = mem::replace(&mut flow.value, value);
         *removed = Some(removed_flow((slot, cold), key, value, (before, reason), &self.clock));
-        self.accounting.removed_at = self.version - self.accounting.slow_changes;
-        self.accounting.slow_changes += 1;
-        self.version += 1;
-        self.accounting.metrics.created += 1;
+        self.accounting.count_replacement(&mut self.version);
         (flow.marks, flow.last_seen, flow.version) = (marks, now, self.version);
         *last_id += 1;
         *cold = Cold::new(*last_id, now, arrival.hash);
@@ -194,10 +191,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             first_seen: self.clock.caller(cold.first_seen),
             last_seen: self.clock.caller(flow.last_seen),
         });
-        self.accounting.removed_at = self.version - self.accounting.slow_changes;
-        self.accounting.slow_changes += 1;
-        self.version += 1;
-        self.accounting.metrics.created += 1;
+        self.accounting.count_replacement(&mut self.version);
         (flow.marks, flow.last_seen, flow.version) = (marks, now, self.version);
         *last_id += 1;
         *cold = Cold::new(*last_id, now, arrival.hash);

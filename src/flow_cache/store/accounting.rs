@@ -198,6 +198,15 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
         self.tenants.insert(state.tenant, slot, state.marks.class());
     }
 
+    /// Counts a new flow in the place of a removed one, which takes a version.
+    #[inline(always)]
+    pub(crate) fn count_replacement(&mut self, version: &mut u64) {
+        self.removed_at = *version - self.slow_changes;
+        self.slow_changes += 1;
+        *version += 1;
+        self.metrics.created += 1;
+    }
+
     /// Accounts for a change of class of a flow, whose marks are these now. Returns whether it may
     /// be due earlier: later deadlines need nothing, as the wheel returns the slot at the earlier
     /// one.
