@@ -9,7 +9,7 @@ use std::error::Error;
 
 use crate::table::Table;
 
-/// A cause of differences. In the order of the explanations.
+/// A cause of differences. The variants are in the order of the explanations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
     OtherWork,

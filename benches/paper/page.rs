@@ -55,8 +55,8 @@ pub(crate) const SMALL_SCALE: &str =
 pub(crate) const INTRODUCTION: &str = "Each line sets what a paper prints beside what is \
     measured or counted here; the run computes the verdict. \"Calculated\" is a formula beside a \
     formula, or a setting: it is not counted. A line that differs points to its cause by number. \
-    The lines are those of an inventory of the papers: a line without a finding fails the run. \
-    Tolerances: 1 % for what is counted or simulated, 5 % where two digits are printed, 10 % for \
+    An inventory of the papers has all lines: a line without a finding fails the run. \
+    Tolerances: 1 % for counts and simulations, 5 % where two digits are printed, 10 % for \
     \"about\", 25 % for ratios of times; findings.csv has the rule of each line. ◷ marks lines \
     that another machine may change: of an earlier run on two machines, 3 of 228 verdicts, all of \
     them such.";

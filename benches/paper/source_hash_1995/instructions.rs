@@ -314,8 +314,9 @@ fn judge_hop(report: &mut Report, hop: Option<f64>, source: Option<f64>) {
 
 /// Compares what finding the data costs for each of four headers.
 fn regions(report: &mut Report, counted: impl Fn(&str) -> Option<f64>) {
+    let counts = WAYS.map(counted);
     let what = "instructions for each of four headers, by hand";
-    let finding = match WAYS.map(&counted) {
+    let finding = match counts {
         [Some(by_hand), Some(by_header)] => {
             let of_one = by_hand / 4.0;
             let ours = format!("{of_one:.0}; {:.0} by DML header", by_header / 4.0);
@@ -326,7 +327,7 @@ fn regions(report: &mut Report, counted: impl Fn(&str) -> Option<f64>) {
     };
     report.record(finding.because(Cause::Unknown));
     let what = "instructions for four headers by the DML header, beside by hand";
-    let finding = match WAYS.map(&counted) {
+    let finding = match counts {
         [Some(by_hand), Some(by_header)] => {
             let ours = format!("{by_header:.0} beside {by_hand:.0}");
             let (paper, holds) = ("a significant saving", by_header < by_hand);
