@@ -214,7 +214,7 @@ impl<K, V: fmt::Debug> fmt::Debug for Values<'_, K, V> {
     }
 }
 
-/// Implements the traits of iterators over a part of each entry, by those of the iterator inside.
+/// Implements iterators over a part of each entry by the iterator inside.
 macro_rules! parts_of_entries {
     ($(
         [$($generics:tt)*] $parts:ty = $part:pat => $value:ident: $item:ty, of $entries:ty;

@@ -164,7 +164,7 @@ pub fn tcp6(sport: u16, dport: u16) -> Vec<u8> {
 }
 
 /// Returns an Ethernet frame with a TCP segment without payload between two fixed sockets, of 40
-/// bytes. `flags` are letters: S, A, F, R; with a `+`, the sequence number is another one.
+/// bytes. `flags` are letters: S, A, F, R; with a `+`, the sequence number is 70,001.
 pub fn segment(from_client: bool, flags: &str) -> Vec<u8> {
     segment_of(40_000, from_client, flags)
 }

@@ -393,7 +393,7 @@ impl Pcap {
         self.header(bytes).is_some_and(|header| self.is_plausible(header))
     }
 
-    /// Returns whether lengths and fraction of a header are those of a record with a packet.
+    /// Returns whether a record with a packet may have the lengths and the fraction of this header.
     fn is_plausible(&self, header: Header) -> bool {
         (1..=self.longest).contains(&header.captured)
             && (header.captured..=Window::MAX as u32).contains(&header.wire_len)

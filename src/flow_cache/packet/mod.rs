@@ -10,7 +10,7 @@
 //!     out   Observed: the value, direction and class of the flow, and the flow removed for it
 //! ```
 //!
-//! [`properties`] are those of one packet, [`state`] those of a flow. [`record`] is the layout of
+//! [`properties`] belong to one packet, a [`state`] to a flow. [`record`] is the layout of
 //! a flow in memory.
 
 pub(crate) mod admission;

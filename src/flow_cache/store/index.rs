@@ -269,8 +269,8 @@ impl<S: BuildHasher, A: Allocator + Clone> Index<S, A> {
         fold(query.hash_with(&Normalised { hasher: &self.hasher, key }))
     }
 
-    /// The hash of a key in the current lines, given its [hash](Self::hash): another one after a
-    /// reseeding.
+    /// The hash of a key in the current lines, given its [hash](Self::hash), which a reseeding
+    /// replaces.
     #[inline]
     pub(crate) fn current_hash<K: Hash>(&self, hash: u32, key: &K) -> u32 {
         self.reseeded.as_ref().map_or(hash, |reseeded| fold(reseeded.seed.hash_one(key)))

@@ -1,4 +1,4 @@
-//! Storage: where flows are, and what is counted of them.
+//! Storage: the slots of flows, their index, and the counts of flows.
 //!
 //! ```text
 //!     in    a hash and a key ──▸ index ──▸ the id of a record

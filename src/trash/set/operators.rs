@@ -80,7 +80,7 @@ impl<T: Eq + Hash + Clone, S: BuildHasher, A: Allocator + Clone> BitAndAssign<&S
 impl<T: Eq + Hash + Clone, S: BuildHasher, A: Allocator + Clone> BitXorAssign<&Self>
     for TrashSet<T, S, A>
 {
-    /// Removes the values that are in `other`, and inserts the other ones of `other`.
+    /// Removes the values that both sets have, and inserts the values that only `other` has.
     fn bitxor_assign(&mut self, other: &Self) {
         for value in other {
             match self.map.entry_ref(value) {

@@ -5,8 +5,8 @@
 //!                                                         end flows, and before a silence
 //! ```
 //!
-//! Cache misses of the packets of a burst overlap. The records are those of packets that are
-//! counted one by one: a flow ends between two packets only when its timeout has passed, so time
+//! Cache misses of the packets of a burst overlap. Packets that are counted one by one have the
+//! same records: a flow ends between two packets only when its timeout has passed, so time
 //! divides bursts if there are timeouts.
 
 use core::time::Duration;

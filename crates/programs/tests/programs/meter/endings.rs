@@ -137,7 +137,7 @@ fn repeated_attempts_that_are_refused_are_one_flow() {
     let records = connection(&[&attempts, &other], &["--timeouts", "meter"]);
     let both = [([3, 3], "ended", "closing"), ([1, 1], "forced", "closing")];
     assert_eq!(summaries(&records), both);
-    // A late FIN of a connection that has ended is none of another one.
+    // A late FIN of a connection that has ended begins no flow.
     let late: &[(u32, bool, &str)] = &[(20_000, false, "FA")];
     let records = connection(&[&OPEN, &CLOSE, late], &["--timeouts", "meter"]);
     assert_eq!(summaries(&records), [([3, 3], "forced", "closing")]);
