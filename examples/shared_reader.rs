@@ -12,7 +12,8 @@
 //! counters agree.
 //!
 //! Exits with 0 if they do; with 1 if they do not, or the results could not be written; with 2 if
-//! there is no capture to read, or the arguments are wrong.
+//! there is no capture to read, it is damaged, many of its packets are of unknown protocols, or the
+//! arguments are wrong.
 
 use core::time::Duration;
 use std::process::ExitCode;
@@ -20,7 +21,7 @@ use std::process::ExitCode;
 use programs::program::failure::{Failure, Kind};
 use programs::program::{Program, print};
 use programs::shared_reader::{Generated, Options, Recorded, Report, Traffic, run};
-use programs::trace::Trace;
+use programs::trace::{Taken, Trace};
 
 /// The generated traffic is the same in each run.
 const SEED: u64 = 2006;
@@ -30,13 +31,17 @@ fn main() -> ExitCode {
 }
 
 fn try_main(program: Program, options: Options) -> Result<(), Failure> {
+    let mut verdict = Ok(());
     let (name, traffic) = match &options.capture {
         Some(input) => {
             let nothing =
                 || Failure::new(Kind::Input, format_args!("{input} has no packet of a flow"));
-            let recorded = Trace::open(program, input)?
-                .read(program, |capture, _| Recorded::read(capture).ok_or_else(nothing))?;
-            (format!("{input}: "), Traffic::Recorded(recorded))
+            let Taken { content, verdict: of_capture } = Trace::open(program, input)?
+                .read(program, |capture, counts| {
+                    Recorded::read(capture, counts).ok_or_else(nothing)
+                })?;
+            verdict = of_capture;
+            (format!("{input}: "), Traffic::Recorded(content))
         }
         None => (String::new(), Traffic::Generated(Generated::new(options.flows(), SEED))),
     };
@@ -51,7 +56,7 @@ fn try_main(program: Program, options: Options) -> Result<(), Failure> {
         .map_err(|error| Failure::new(Kind::Input, format_args!("--threads {workers}: {error}")))?;
     print(&Report { input: &format_args!("{name}{traffic}"), outcome: &outcome })?;
     match outcome.disagreements().is_empty() {
-        true => Ok(()),
+        true => verdict,
         false => Err(Failure::new(Kind::Results, "the counters disagree")),
     }
 }

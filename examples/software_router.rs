@@ -15,14 +15,15 @@
 //!
 //! Exits with 0; with 1 if packets are unaccounted for, or leave as different frames under
 //! different schedules, or the results could not be written; with 2 if there is no capture to read,
-//! it has no IP packets, or the arguments are wrong.
+//! it is damaged, many of its packets are of unknown protocols, it has no IP packets, or the arguments
+//! are wrong.
 
 use std::process::ExitCode;
 
 use programs::program::failure::{Failure, Kind};
 use programs::program::{Program, print};
 use programs::software_router::{Comparison, Costs, Options, Report, Traffic};
-use programs::trace::Trace;
+use programs::trace::{Taken, Trace};
 
 /// The generated traffic is the same in each run.
 const SEED: u64 = 2001;
@@ -37,11 +38,12 @@ fn try_main(program: Program, options: Options) -> Result<(), Failure> {
         None => ("generated traffic".to_owned(), Trace::generated(program, SEED)),
     };
     let nothing = || Failure::new(Kind::Input, format_args!("{name} has no IP packet to forward"));
-    let traffic = trace.read(program, |capture, _| Traffic::read(capture).ok_or_else(nothing))?;
+    let Taken { content: traffic, verdict } = trace
+        .read(program, |capture, counts| Traffic::read(capture, counts).ok_or_else(nothing))?;
     let costs = if options.measure { Costs::measured(&traffic) } else { Costs::PAPER };
     let bar = program.bar(Some(Comparison::RUNS), "{pos}/{len} runs");
     let comparison = Comparison::new(&traffic, &costs, options.load, || bar.inc(1));
     bar.finish_and_clear();
     print(&Report { name: &name, comparison: &comparison })?;
-    comparison.verdict()
+    comparison.verdict().and(verdict)
 }

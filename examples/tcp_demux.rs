@@ -12,14 +12,15 @@
 //! all found the same PCBs.
 //!
 //! Exits with 0 if they did; with 1 if they did not, or the results could not be written; with 2 if
-//! there is no capture to read, it has no TCP, or the arguments are wrong.
+//! there is no capture to read, it is damaged, many of its packets are of unknown protocols, it has no
+//! TCP, or the arguments are wrong.
 
 use std::process::ExitCode;
 
 use programs::program::failure::{Failure, Kind};
 use programs::program::{Program, print};
 use programs::tcp_demux::{Comparison, Options, Recorded, Report, Subject, Tellers};
-use programs::trace::Trace;
+use programs::trace::{Taken, Trace};
 
 /// The generated traffic is the same in each run.
 const SEED: u64 = 1993;
@@ -29,13 +30,17 @@ fn main() -> ExitCode {
 }
 
 fn try_main(program: Program, options: Options) -> Result<(), Failure> {
+    let mut verdict = Ok(());
     let (traffic, script) = match &options.capture {
         Some(input) => {
             let nothing =
                 || Failure::new(Kind::Input, format_args!("{input} has no segment of TCP"));
-            let recorded = Trace::open(program, input)?
-                .read(program, |capture, _| Recorded::read(capture).ok_or_else(nothing))?;
-            (format!("{input}: {recorded}"), recorded.script)
+            let Taken { content, verdict: of_capture } = Trace::open(program, input)?
+                .read(program, |capture, counts| {
+                    Recorded::read(capture, counts).ok_or_else(nothing)
+                })?;
+            verdict = of_capture;
+            (format!("{input}: {content}"), content.script)
         }
         None => {
             let connections = options.connections();
@@ -50,7 +55,7 @@ fn try_main(program: Program, options: Options) -> Result<(), Failure> {
     bar.finish_and_clear();
     print(&Report { traffic: &traffic, scores: &comparison.scores, left_out: &left_out })?;
     match comparison.agrees() {
-        true => Ok(()),
+        true => verdict,
         false => Err(Failure::new(Kind::Results, "the PCBs disagree")),
     }
 }

@@ -1,5 +1,5 @@
 //! Layers: a module of `src/` imports from lower layers only, and files of a folder form no
-//! circles.
+//! circles, in `src/` and in the other packages.
 //!
 //! Comments and strings are skipped, so examples in the documentation may use any module.
 //!
@@ -21,6 +21,16 @@ const LAYERS: [&[&str]; 7] = [
     &["serde"],
 ];
 
+/// Sources of the other packages.
+const PACKAGES: [&str; 6] = [
+    "benches/common",
+    "benches/criterion",
+    "crates/capture/src",
+    "crates/instructions/src",
+    "crates/model/src",
+    "crates/traffic/src",
+];
+
 /// A module, by the names on its path from the root of the crate.
 type Module = Vec<String>;
 
@@ -31,36 +41,41 @@ fn layer_of(module: &str) -> Option<usize> {
 #[test]
 fn modules_import_from_lower_layers_only() {
     let faults: Vec<String> =
-        sources().iter().flat_map(|(module, source)| layer_faults(module, source)).collect();
+        sources("src").iter().flat_map(|(module, source)| layer_faults(module, source)).collect();
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
 #[test]
 fn files_of_a_folder_form_no_circles() {
-    assert_eq!(circles(&imports_by_file(&sources())), Vec::<Vec<String>>::new());
+    for folder in PACKAGES.into_iter().chain(["src"]) {
+        let sources = sources(folder);
+        assert!(!sources.is_empty(), "{folder} has no sources");
+        let found = circles(&imports_by_file(&sources));
+        assert!(found.is_empty(), "{folder}: {found:#?}");
+    }
 }
 
 #[test]
 fn every_module_has_a_layer_and_every_layer_exists() {
     let found: BTreeSet<String> =
-        sources().into_keys().filter_map(|module| module.into_iter().next()).collect();
+        sources("src").into_keys().filter_map(|module| module.into_iter().next()).collect();
     let listed: BTreeSet<String> =
         LAYERS.iter().flat_map(|layer| layer.iter().map(|name| (*name).to_owned())).collect();
     assert_eq!(found, listed);
 }
 
-/// All sources of the library, by module.
-fn sources() -> BTreeMap<Module, String> {
-    let src = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../src"));
+/// All sources in a folder of the repository, by module.
+fn sources(folder: &str) -> BTreeMap<Module, String> {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join(folder);
     let read = |file: PathBuf| {
         let source = fs::read_to_string(&file).expect("a source file is readable");
-        (module_path(file.strip_prefix(src).expect("the file is in src/")), source)
+        (module_path(file.strip_prefix(&folder).expect("the file is in the folder")), source)
     };
-    rust_files(src).into_iter().map(read).collect()
+    rust_files(&folder).into_iter().map(read).collect()
 }
 
 fn rust_files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).expect("a folder of src/ is readable");
+    let entries = fs::read_dir(folder).expect("a folder of sources is readable");
     let paths = entries.map(|entry| entry.expect("an entry is readable").path());
     let files = paths.flat_map(|path| if path.is_dir() { rust_files(&path) } else { vec![path] });
     files.filter(|path| path.extension().is_some_and(|name| name == "rs")).collect()
@@ -70,7 +85,7 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
 fn module_path(file: &Path) -> Module {
     let file = file.with_extension("");
     let names = file.iter().map(|name| name.to_str().expect("names are UTF-8").to_owned());
-    names.filter(|name| !["lib", "mod"].contains(&name.as_str())).collect()
+    names.filter(|name| !["lib", "main", "mod"].contains(&name.as_str())).collect()
 }
 
 /// The imports of a module that break the order of the layers.

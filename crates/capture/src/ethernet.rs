@@ -12,22 +12,14 @@
 use etherparse::{EtherType, Ethernet2HeaderSlice, MacsecHeaderSlice, MacsecPType};
 
 use super::labels;
+use super::not_ip::NotIp;
 use super::reject::Reject;
 use super::span::Span;
-use super::tags::{NotIp, TAGS, Then};
-use super::walk::{Next, Step, Version, Vlans};
-
-pub(crate) const MPLS: EtherType = EtherType(0x8847);
-pub(crate) const PPPOE: EtherType = EtherType(0x8864);
-const MPLS_MULTICAST: EtherType = EtherType(0x8848);
-const MACSEC: EtherType = EtherType(0x88e5);
-const SERVICE_HEADER: EtherType = EtherType(0x894f);
-const TRILL: EtherType = EtherType(0x22f3);
-const REALTEK: EtherType = EtherType(0x8899);
-/// Smaller values of the type field are the length of an 802.3 frame.
-const FIRST_TYPE: u16 = 1536;
-/// Length of an Ethernet header.
-const HEADER: usize = 14;
+use super::step::{Next, Step, Version, Vlans};
+use super::tags::{
+    ETHERNET as HEADER, FIRST_TYPE, MACSEC, MPLS, MPLS_MULTICAST, REALTEK, SERVICE_HEADER, TAGS,
+    TRILL, Then,
+};
 
 /// Returns the IP packet of an Ethernet frame without tags: most frames are, and need no walk.
 #[inline]
@@ -169,26 +161,5 @@ pub(crate) fn network_layer(span: Span<'_>) -> Result<Step<'_>, Reject> {
         0xcf => Ok((Next::Ppp, rest)),
         0x80 => snap(rest),
         other => Err(Reject::NotIp(NotIp::Nlpid(other))),
-    }
-}
-
-/// Returns whether these bytes look like an Ethernet frame: its type is a known one and, if it is
-/// that of IP, the IP header is valid.
-pub(crate) fn is_plausible(span: Span<'_>) -> bool {
-    let (Ok(ether_type), Ok(rest)) = (span.u16(HEADER - 2), span.after(HEADER)) else {
-        return false;
-    };
-    match EtherType(ether_type) {
-        EtherType::IPV4 => rest.is_cut() || labels::ip_version(rest) == Some(Version::V4),
-        EtherType::IPV6 => rest.is_cut() || labels::ip_version(rest) == Some(Version::V6),
-        EtherType(length @ 0..FIRST_TYPE) => {
-            let starts_with = |sap: u8| rest.starts_with(&[sap, sap, 0x03]);
-            let is_known = [0x06, 0x42, 0xaa, 0xfe].into_iter().any(starts_with);
-            is_known && usize::from(length) <= rest.wire()
-        }
-        MPLS | MPLS_MULTICAST | SERVICE_HEADER | TRILL => true,
-        EtherType(other) => {
-            TAGS.iter().any(|tag| tag.ether_type == other) || NotIp::EtherType(other).is_known()
-        }
     }
 }

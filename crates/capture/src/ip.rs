@@ -17,10 +17,10 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use etherparse::err::ipv4::{HeaderError, HeaderSliceError};
 use etherparse::{IpNumber, Ipv4Header, Ipv4HeaderSlice, Ipv6Header, Ipv6HeaderSlice};
 
-use super::labels::MINIMUM;
+use super::guess::MINIMUM;
 use super::reject::Reject;
 use super::span::Span;
-use super::walk::Version;
+use super::step::Version;
 
 /// An IP packet after the parsing of its headers.
 pub(crate) struct Ip<'a> {
@@ -84,14 +84,19 @@ impl<'a> Ip<'a> {
             length if length < header_len => return Err(Reject::ShortLength),
             length => length,
         };
-        let offset = header.fragments_offset().value();
+        let fragment = Fragment::new(header.fragments_offset().value(), header.more_fragments());
+        let payload = packet.first(length).skip(header_len);
+        let (protocol, payload) = match fragment {
+            Fragment::Later => (header.protocol(), payload),
+            _ => authenticated(header.protocol(), payload),
+        };
         Ok(Self {
             addresses: Addresses::V4(header.source_addr(), header.destination_addr()),
-            protocol: header.protocol(),
-            fragment: Fragment::new(offset, header.more_fragments()),
+            protocol,
+            fragment,
             length: length.min(packet.wire()),
             is_overlong: length > packet.wire(),
-            payload: packet.first(length).skip(header_len),
+            payload,
         })
     }
 
@@ -174,6 +179,21 @@ fn jumbo_payload(first: IpNumber, payload: Span<'_>) -> Option<usize> {
     (length > u16::MAX.into()).then_some(length as usize)
 }
 
+/// Skips the authentication headers (RFC 4302) of an IPv4 packet, as the chain of IPv6 does. If one
+/// is truncated, the last known number is the protocol.
+fn authenticated(mut protocol: IpNumber, mut rest: Span<'_>) -> (IpNumber, Span<'_>) {
+    while protocol == IpNumber::AUTHENTICATION_HEADER {
+        let (Ok(next), Ok(length)) = (rest.u8(0), rest.u8(1)) else { break };
+        (protocol, rest) = (IpNumber(next), rest.skip(authentication_len(length)));
+    }
+    (protocol, rest)
+}
+
+/// Returns the bytes of an authentication header, whose length is in words less two.
+fn authentication_len(words: u8) -> usize {
+    4 * (usize::from(words) + 2)
+}
+
 /// The chain of extension headers.
 struct Chain<'a> {
     protocol: IpNumber,
@@ -192,7 +212,7 @@ impl<'a> Chain<'a> {
         {
             let length = match next {
                 IpNumber::IPV6_FRAGMENTATION_HEADER => 8,
-                IpNumber::AUTHENTICATION_HEADER => 4 * (usize::from(*length) + 2),
+                IpNumber::AUTHENTICATION_HEADER => authentication_len(*length),
                 IpNumber::IPV6_HEADER_HOP_BY_HOP
                 | IpNumber::IPV6_ROUTE_HEADER
                 | IpNumber::IPV6_DESTINATION_OPTIONS

@@ -5,13 +5,13 @@
 //!
 //! Link types: <https://www.tcpdump.org/linktypes.html>.
 
-use super::ethernet::{self, network_layer, typed};
+use super::ethernet::{network_layer, typed};
+use super::not_ip::{MULTILINK, NotIp};
 use super::order::Order;
 use super::reject::Reject;
 use super::span::Span;
-use super::tags::NotIp;
-use super::walk::{Next, Step, Version, Vlans};
-use super::wifi;
+use super::step::{Next, Step, Version, Vlans};
+use super::{tags, wifi};
 
 /// Reads the first header of a frame of this link type.
 pub(crate) fn header<'a>(link: u16, span: Span<'a>, vlans: &mut Vlans) -> Result<Step<'a>, Reject> {
@@ -24,7 +24,7 @@ pub(crate) fn header<'a>(link: u16, span: Span<'a>, vlans: &mut Vlans) -> Result
         11 | 100 => atm(span),
         12 | 14 | 101 | 228 | 229 => Ok((Next::Raw, span)),
         50 => ppp_serial(span),
-        51 => Ok((Next::EtherType(ethernet::PPPOE), span)),
+        51 => Ok((Next::EtherType(tags::PPPOE), span)),
         104 => hdlc(span),
         105 => Ok((Next::Wifi { is_padded: false }, span)),
         106 => classical_ip(span),
@@ -163,21 +163,62 @@ fn ipnet(span: Span<'_>) -> Result<Step<'_>, Reject> {
     address_family(span.u8(1)?.into(), span, 24)
 }
 
-/// Reads PPP, with or without the address and control bytes of HDLC: a protocol of two bytes, or
-/// one if that is odd.
+/// Reads PPP, with or without the address and control bytes of HDLC.
 pub(crate) fn ppp(span: Span<'_>) -> Result<Step<'_>, Reject> {
     let span = if span.starts_with(&[0xff, 0x03]) { span.after(2)? } else { span };
-    let first = span.u8(0)?;
-    let (protocol, rest) = match first & 1 {
-        1 => (u16::from(first), span.after(1)?),
-        _ => (span.u16(0)?, span.after(2)?),
-    };
+    let (protocol, rest) = ppp_protocol(span)?;
     match protocol {
-        0x0021 => Ok((Next::Ip(Version::V4), rest)),
-        0x0057 => Ok((Next::Ip(Version::V6), rest)),
-        0x0281 | 0x0283 => Ok((Next::EtherType(ethernet::MPLS), rest)),
+        PPP_V4 => Ok((Next::Ip(Version::V4), rest)),
+        PPP_V6 => Ok((Next::Ip(Version::V6), rest)),
+        BRIDGED => bridged(rest),
+        MULTILINK => multilink(rest),
+        0x0281 | 0x0283 => Ok((Next::EtherType(tags::MPLS), rest)),
         other => Err(Reject::NotIp(NotIp::Ppp(other))),
     }
+}
+
+const PPP_V4: u16 = 0x0021;
+const PPP_V6: u16 = 0x0057;
+const BRIDGED: u16 = 0x0031;
+
+/// Reads the protocol of PPP: two bytes, or one if that is odd.
+fn ppp_protocol(span: Span<'_>) -> Result<(u16, Span<'_>), Reject> {
+    let first = span.u8(0)?;
+    match first & 1 {
+        1 => Ok((first.into(), span.after(1)?)),
+        _ => Ok((span.u16(0)?, span.after(2)?)),
+    }
+}
+
+/// Bridged Ethernet, RFC 3518: flags, the kind of the frame, and perhaps the ID of a network.
+fn bridged(span: Span<'_>) -> Result<Step<'_>, Reject> {
+    const ETHERNET: u8 = 1;
+    const HAS_NETWORK: u8 = 0x40;
+    let (flags, kind) = (span.u8(0)?, span.u8(1)?);
+    let length = if flags & HAS_NETWORK != 0 { 6 } else { 2 };
+    match kind {
+        ETHERNET => Ok((Next::Ethernet, span.after(length)?)),
+        _ => Err(Reject::NotIp(NotIp::Ppp(BRIDGED))),
+    }
+}
+
+/// A fragment of multilink PPP, RFC 1990. The first fragment of a packet has its protocol, behind a
+/// sequence number of four or two bytes: the peers agree on the length, so that it is in no header.
+fn multilink(span: Span<'_>) -> Result<Step<'_>, Reject> {
+    const BEGINS: u8 = 0x80;
+    let not_ip = Reject::NotIp(NotIp::Ppp(MULTILINK));
+    if span.u8(0)? & BEGINS == 0 {
+        return Err(not_ip);
+    }
+    let packet = |length| {
+        let (protocol, rest) = ppp_protocol(span.after(length).ok()?).ok()?;
+        match (protocol, rest.u8(0).ok()? >> 4) {
+            (PPP_V4, 4) => Some((Next::Ip(Version::V4), rest)),
+            (PPP_V6, 6) => Some((Next::Ip(Version::V6), rest)),
+            _ => None,
+        }
+    };
+    [4, 2].into_iter().find_map(packet).ok_or(not_ip)
 }
 
 /// PPP or Cisco's HDLC, distinguished by the address byte.

@@ -8,7 +8,7 @@ const PFLOG: [u8; 64] = {
 };
 
 /// The headers of each link type before an IPv4 packet, by link type number.
-pub const LINKS: [(u32, &[u8]); 102] = [
+pub const LINKS: [(u32, &[u8]); 107] = [
     (0, &[2, 0, 0, 0]),
     (0, &[0, 0, 0, 2]),
     (1, b"ddddddssssss\x08\x00"),
@@ -30,6 +30,7 @@ pub const LINKS: [(u32, &[u8]); 102] = [
     (1, b"ddddddssssss\x89\x2f\x10\x34\x00\x07\x08\x00"),
     (1, b"ddddddssssss\x89\x03\x00\x40DDDDDDSSSSSS\x08\x00"),
     (1, b"ddddddssssss\xda\xda\x00\x00\x40\x00\x00\x00\x08\x00"),
+    (1, b"ddddddssssss\xf1\xc1\x00\x00\x00\x07\x08\x00"),
     (1, b"ddddddssssss\x88\x99\xa0\x01\x08\x00"),
     (1, b"ddddddssssss\x88\x99\x04\x00\x00\x00\x00\x01\x08\x00"),
     (1, b"ddddddssssss\x88\xe5\x00\x00\x00\x00\x00\x01\x08\x00"),
@@ -64,6 +65,11 @@ pub const LINKS: [(u32, &[u8]); 102] = [
     (6, b"\x10\x40dddddd\xf3sssss\x06\x00rrrr\xaa\xaa\x03\x00\x00\x00\x08\x00"),
     (9, &[0xff, 3, 0, 0x21]),
     (9, &[0x21]),
+    // Multilink PPP, with long and short sequence numbers, and bridged Ethernet.
+    (9, &[0xff, 3, 0, 0x3d, 0xc0, 0, 0, 7, 0, 0x21]),
+    (9, &[0, 0x3d, 0xc0, 7, 0x21]),
+    (9, b"\x00\x31\x00\x01DDDDDDSSSSSS\x08\x00"),
+    (9, b"\x31\x40\x01nnnnDDDDDDSSSSSS\x81\x00\x00\x05\x08\x00"),
     (10, b"\x50ddddddssssss\xaa\xaa\x03\x00\x00\x00\x08\x00"),
     (11, b"\xaa\xaa\x03\x00\x80\xc2\x00\x01ppDDDDDDSSSSSS\x08\x00"),
     (12, &[]),

@@ -10,11 +10,12 @@ use etherparse::IpNumber;
 use flowtable::{FiveTuple, FlowKey, TcpFlags};
 
 use super::ip::{Addresses, Fragment, Ip};
-use super::reader::Frame;
+use super::record::Frame;
 use super::reject::Reject;
 use super::span::Span;
+use super::step::{Next, Step, Vlans};
 use super::tunnel;
-use super::walk::{Next, Step, Vlans, Walk};
+use super::walk::Walk;
 
 /// Protocols whose headers begin with two ports.
 const HAVE_PORTS: [IpNumber; 5] =
@@ -28,6 +29,8 @@ pub struct Packet {
     pub vlans: Vlans,
     /// The number of tunnels around it that were entered.
     pub depth: u8,
+    /// Offset of its IP header in the frame.
+    pub offset: u32,
     /// Length of the IP packet, as its header has it, up to what the frame can hold.
     pub bytes: u64,
     /// Whether the header claims more than the frame can hold.
@@ -110,13 +113,14 @@ impl Tunnels {
 /// Returns the packets of a frame: one, or the packets of a wireless network's aggregate (A-MSDU).
 pub fn packets<'a>(frame: &Frame<'a>, tunnels: Tunnels) -> Packets<'a> {
     let start = (Next::Link(frame.link), Span::new(frame.data, frame.wire_len));
-    Packets { next: Some(start), tunnels, time_ns: frame.time_ns }
+    Packets { next: Some(start), tunnels, frame: frame.data, time_ns: frame.time_ns }
 }
 
 /// The iterator that [`packets`] returns.
 pub struct Packets<'a> {
     next: Option<Step<'a>>,
     tunnels: Tunnels,
+    frame: &'a [u8],
     time_ns: u64,
 }
 
@@ -126,7 +130,7 @@ impl Iterator for Packets<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         let start = self.next.take()?;
         let mut walk = Walk::new();
-        let packet = Packet::parse(&mut walk, start, self.tunnels, self.time_ns);
+        let packet = Packet::parse(&mut walk, start, self);
         self.next = walk.subframes.map(|rest| (Next::Subframes, rest));
         Some(packet)
     }
@@ -141,22 +145,24 @@ impl Packet {
     fn parse<'a>(
         walk: &mut Walk<'a>,
         start: Step<'a>,
-        tunnels: Tunnels,
-        time_ns: u64,
+        source: &Packets<'a>,
     ) -> Result<Self, Reject> {
-        let (version, span) = walk.find_ip(start)?;
+        let &Packets { tunnels, frame, time_ns, .. } = source;
+        let (version, mut span) = walk.find_ip(start)?;
         let mut ip = Ip::parse(version, span)?;
         let mut vlans = walk.vlans;
         let mut depth = 0;
         while tunnels.are_entered(depth) {
             let Some(inner) = content(walk, &ip) else { break };
-            (ip, vlans, depth) = (inner, walk.vlans, depth + 1);
+            (ip, span) = inner;
+            (vlans, depth) = (walk.vlans, depth + 1);
         }
         let Transport { sockets, ports, tcp, icmp } = Transport::parse(&ip);
         Ok(Self {
             key: key(&ip, sockets, icmp),
             vlans,
             depth,
+            offset: (span.captured().as_ptr().addr() - frame.as_ptr().addr()) as u32,
             bytes: ip.length as u64,
             is_overlong: ip.is_overlong,
             time_ns,
@@ -168,8 +174,8 @@ impl Packet {
     }
 }
 
-/// Returns the packet inside a tunnel, if it can be read.
-fn content<'a>(walk: &mut Walk<'a>, outer: &Ip<'a>) -> Option<Ip<'a>> {
+/// Returns the packet inside a tunnel, if it can be read, and its bytes.
+fn content<'a>(walk: &mut Walk<'a>, outer: &Ip<'a>) -> Option<(Ip<'a>, Span<'a>)> {
     if outer.fragment == Fragment::Later {
         return None;
     }
@@ -177,7 +183,7 @@ fn content<'a>(walk: &mut Walk<'a>, outer: &Ip<'a>) -> Option<Ip<'a>> {
     let inner = Ip::parse(version, span).ok()?;
     // Later fragments of the outer packet have the rest of the inner one.
     let is_overlong = inner.is_overlong && outer.fragment == Fragment::Whole;
-    Some(Ip { is_overlong: is_overlong || outer.is_overlong, ..inner })
+    Some((Ip { is_overlong: is_overlong || outer.is_overlong, ..inner }, span))
 }
 
 /// Returns the key of a packet.

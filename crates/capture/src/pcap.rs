@@ -25,9 +25,9 @@
 //! Format: draft-ietf-opsawg-pcap.
 
 use super::damage::{Damage, DamageKind, Damages, Search};
+use super::magic::{Kind, begins_file, kind};
 use super::order::Order;
-use super::pcapng;
-use super::reader::{End, Frame, Located, Next};
+use super::record::{End, Frame, Located, Next};
 use super::window::Window;
 
 /// A pcap file after its header.
@@ -44,27 +44,6 @@ pub(crate) struct Pcap {
     records: usize,
     search: Option<Search>,
 }
-
-/// A kind of file.
-#[derive(Clone, Copy)]
-struct Kind {
-    /// The first four bytes, as a number in the byte order of the file.
-    magic: u32,
-    /// Nanoseconds in one unit of the fraction of a second.
-    unit_ns: u64,
-    file_header: usize,
-    record_header: usize,
-}
-
-const KINDS: [Kind; 5] = [
-    Kind { magic: 0xa1b2_c3d4, unit_ns: 1000, file_header: 24, record_header: 16 },
-    Kind { magic: 0xa1b2_3c4d, unit_ns: 1, file_header: 24, record_header: 16 },
-    // The modified format of Linux: index of the interface, protocol, direction.
-    Kind { magic: 0xa1b2_cd34, unit_ns: 1000, file_header: 24, record_header: 24 },
-    // lcap of Ixia, by hardware and by software: the length of all records is in the file's header.
-    Kind { magic: 0x1c00_01ac, unit_ns: 1, file_header: 28, record_header: 16 },
-    Kind { magic: 0x1c00_01ab, unit_ns: 1000, file_header: 28, record_header: 16 },
-];
 
 /// The order of the two lengths of a record.
 #[derive(Clone, Copy)]
@@ -411,30 +390,6 @@ impl Pcap {
         let mut recent = self.recent.iter().flatten();
         self.records == 0 || recent.any(|last| last.abs_diff(header.seconds) <= Self::NEAR)
     }
-}
-
-/// Returns byte order and kind of a file that begins with these bytes, if it is a pcap.
-fn kind(bytes: &[u8]) -> Option<(Order, Kind)> {
-    let of = |order: Order| {
-        let magic = order.u32(bytes, 0)?;
-        Some((order, *KINDS.iter().find(|kind| kind.magic == magic)?))
-    };
-    of(Order::Little).or_else(|| of(Order::Big))
-}
-
-/// Returns whether these bytes are the beginning of a capture file inside a capture file: the magic
-/// of a pcap with a version that was in use, or a section of a pcapng.
-pub(crate) fn begins_file(bytes: &[u8]) -> bool {
-    let Some(first) = bytes.first() else { return false };
-    // Nearly all bytes are none of these.
-    if !matches!(first, 0x0a | 0x1c | 0x34 | 0x4d | 0xa1 | 0xab..=0xac | 0xd4) {
-        return false;
-    }
-    if pcapng::section_order(bytes).is_some() {
-        return true;
-    }
-    let Some((order, _)) = kind(bytes) else { return false };
-    order.u16(bytes, 4) == Some(2) && order.u16(bytes, 6).is_some_and(|minor| minor <= 4)
 }
 
 impl Header {

@@ -27,9 +27,9 @@ use pcap_parser::{InterfaceDescriptionBlock, OptionCode};
 use pcap_parser::{parse_interfacedescriptionblock_be, parse_interfacedescriptionblock_le};
 
 use super::damage::{Damage, DamageKind, Damages, Search};
+use super::magic::{SECTION, begins_file, section_order};
 use super::order::Order;
-use super::pcap::begins_file;
-use super::reader::{End, Located, Next};
+use super::record::{End, Located, Next};
 use super::window::Window;
 
 /// The state of the current section.
@@ -53,9 +53,6 @@ const INTERFACE: u32 = 1;
 const OBSOLETE_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
-/// Equal in both byte orders.
-const SECTION: u32 = 0x0a0d_0d0a;
-
 /// The offset of the packet in blocks of each type.
 const ENHANCED_HEADER: usize = 28;
 const SIMPLE_HEADER: usize = 12;
@@ -335,18 +332,6 @@ const fn longest(kind: u32) -> usize {
         INTERFACE => MAX_DESCRIPTION,
         ENHANCED_PACKET | OBSOLETE_PACKET | SIMPLE_PACKET => Window::MAX,
         _ => 0,
-    }
-}
-
-/// Returns the byte order of the section that begins here, if one does.
-pub(crate) fn section_order(head: &[u8]) -> Option<Order> {
-    if Order::Big.u32(head, 0)? != SECTION {
-        return None;
-    }
-    match head.get(8..12)? {
-        [0x1a, 0x2b, 0x3c, 0x4d] => Some(Order::Big),
-        [0x4d, 0x3c, 0x2b, 0x1a] => Some(Order::Little),
-        _ => None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::tags::NotIp;
+use super::not_ip::NotIp;
 
 /// The reason why a packet has no flow key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

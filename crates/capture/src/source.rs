@@ -14,7 +14,7 @@ use flate2::bufread::GzDecoder;
 use liblzma::bufread::XzDecoder;
 use liblzma::stream::Stream;
 
-use super::pcap::begins_file;
+use super::magic::begins_file;
 
 /// A reader of decompressed bytes. What is compressed is recognised by its first bytes, never by a
 /// name: gzip, bzip2, zstd, xz, lz4, one part after the other. Zeros after a part are ignored.

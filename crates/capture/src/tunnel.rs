@@ -4,17 +4,19 @@
 //!     │ IP │ IP                                            IP in IP, 6in4, 4in6
 //!     │ IP │ GRE │ IP, Ethernet, MPLS, PPP                 GRE, NVGRE, ERSPAN, PPTP
 //!     │ IP │ EtherIP, L2TP version 3 │ Ethernet
-//!     │ IP │ UDP │ VXLAN, Geneve, GTP-U, L2TP, TZSP, … │ Ethernet or IP
+//!     │ IP │ UDP │ VXLAN, Geneve, GTP-U, L2TP, CAPWAP, … │ Ethernet or IP
 //! ```
 //!
 //! Tunnels in UDP are known by the destination port that IANA, or Linux, has assigned to them.
 
 use etherparse::{EtherType, IpNumber, UdpHeader};
 
-use super::ethernet::{self, typed};
+use super::ethernet::typed;
+use super::guess::guessed;
 use super::ip::Ip;
 use super::span::Span;
-use super::walk::{Next, Step, Version, guessed};
+use super::step::{Next, Step, Version};
+use super::tags;
 
 /// Returns the first header of the content of a packet, if that is a tunnel.
 pub(crate) fn content<'a>(ip: &Ip<'a>) -> Option<Step<'a>> {
@@ -26,7 +28,7 @@ pub(crate) fn content<'a>(ip: &Ip<'a>) -> Option<Step<'a>> {
         // Version 3.
         IpNumber::ETHER_IP => Some((Next::Ethernet, payload.after(2).ok()?)),
         IpNumber::LAYER2_TUNNELING_PROTOCOL => session(payload),
-        IpNumber::MPLS_IN_IP => Some((Next::EtherType(ethernet::MPLS), payload)),
+        IpNumber::MPLS_IN_IP => Some((Next::EtherType(tags::MPLS), payload)),
         IpNumber::UDP => in_udp(payload),
         _ => None,
     }
@@ -104,8 +106,9 @@ fn in_udp(span: Span<'_>) -> Option<Step<'_>> {
         4341 => Some((Next::Raw, data.after(8).ok()?)),
         4754 => routing_encapsulation(data),
         4789 | 4790 | 8472 => virtual_lan(data),
+        5247 => access_point(data),
         6081 => virtual_network(data),
-        6635 => Some((Next::EtherType(ethernet::MPLS), data)),
+        6635 => Some((Next::EtherType(tags::MPLS), data)),
         37008 => sniffed(data),
         _ if [source, destination].contains(&TEREDO) => traversing(data),
         _ => None,
@@ -128,6 +131,28 @@ fn virtual_lan(span: Span<'_>) -> Option<Step<'_>> {
         (true, _) => return None,
     };
     Some((next, span.after(8).ok()?))
+}
+
+/// CAPWAP, RFC 5415: frames of an access point, unless they are encrypted by DTLS.
+fn access_point(span: Span<'_>) -> Option<Step<'_>> {
+    const PLAIN: u8 = 0;
+    const IS_NATIVE: u32 = 0x100;
+    const IS_FRAGMENT: u32 = 0x80;
+    const WIRELESS: u32 = 1;
+    if span.u8(0).ok()? != PLAIN {
+        return None;
+    }
+    // Lengths in words, the kind of native frames, and flags.
+    let fields = span.u32(0).ok()?;
+    let length = 4 * (fields >> 19 & 0x1f) as usize;
+    let is_later = fields & IS_FRAGMENT != 0 && span.u16(6).ok()? >> 3 != 0;
+    let next = match (fields & IS_NATIVE != 0, fields >> 9 & 0x1f) {
+        _ if is_later => return None,
+        (false, _) => Next::Ethernet,
+        (true, WIRELESS) => Next::Wifi { is_padded: false },
+        (true, _) => return None,
+    };
+    Some((next, span.after(length).ok()?))
 }
 
 /// Geneve, RFC 8926.

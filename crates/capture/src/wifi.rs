@@ -5,11 +5,11 @@
 //!                                                                           │ subframe │ subframe
 //! ```
 
+use super::not_ip::{NotIp, WifiKind};
 use super::order::Order;
 use super::reject::Reject;
 use super::span::Span;
-use super::tags::{NotIp, WifiKind};
-use super::walk::{Next, Step};
+use super::step::{Next, Step};
 
 /// A header of LLC and SNAP with an ether type.
 const SNAP: [u8; 6] = [0xaa, 0xaa, 0x03, 0, 0, 0];
@@ -60,7 +60,12 @@ pub(crate) fn prism(span: Span<'_>) -> Result<Step<'_>, Reject> {
 /// Frames without data and encrypted ones are not IP.
 pub(crate) fn header(span: Span<'_>, is_padded: bool) -> Result<Step<'_>, Reject> {
     const HEADER: usize = 24;
-    let (control, flags) = (span.u8(0)?, span.u8(1)?);
+    const VERSION: u8 = 0x03;
+    let (mut control, mut flags) = (span.u8(0)?, span.u8(1)?);
+    // Controllers of Cisco swap these bytes. In the right order the version, which is 0, is first.
+    if control & VERSION != 0 && flags & VERSION == 0 {
+        (control, flags) = (flags, control);
+    }
     let not_ip = |kind| Err(Reject::NotIp(NotIp::Wifi(kind)));
     match control & 0x0f {
         0x00 => return not_ip(WifiKind::Management),

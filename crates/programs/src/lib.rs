@@ -3,13 +3,15 @@
 //! ```text
 //!     examples/<name>.rs ─► <name>: computation and report
 //!                       └─► program, values: the command line, the progress bar, the exit code
-//!                           input, trace: the file, the pipe or the capture that it reads
+//!                           input, trace, packet_counts: the file, the pipe or the capture
+//!                           that it reads
 //! ```
 
 pub mod counts;
 pub mod ephemeral_services;
 pub mod flow_cache;
 pub mod input;
+pub mod packet_counts;
 pub mod program;
 pub mod route_lookup;
 #[cfg(feature = "concurrent")]

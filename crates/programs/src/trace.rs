@@ -6,6 +6,7 @@ use capture::{Capture, End, OpenError, synth};
 use indicatif::ProgressBar;
 
 use crate::input::Input;
+use crate::packet_counts::PacketCounts;
 use crate::program::Program;
 use crate::program::failure::{Failure, Kind};
 
@@ -29,14 +30,18 @@ impl Trace {
         Self { capture, bar: program.bar(None, "generated traffic") }
     }
 
-    /// Reads the capture with `take`, and reports if it was not read to its end. A truncated
-    /// capture is no failure; a damaged one is.
+    /// Reads the capture with `take`, and reports if it was not read to its end.
+    ///
+    /// # Errors
+    ///
+    /// If `take` fails, or the capture cannot be read.
     pub fn read<T>(
         mut self,
         program: Program,
-        take: impl FnOnce(&mut Capture, &ProgressBar) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
-        let taken = take(&mut self.capture, &self.bar);
+        take: impl FnOnce(&mut Capture, &mut PacketCounts) -> Result<T, Failure>,
+    ) -> Result<Taken<T>, Failure> {
+        let mut counts = PacketCounts::default();
+        let taken = take(&mut self.capture, &mut counts);
         self.bar.finish_and_clear();
         let whole = self.capture.whole_packets();
         for damage in self.capture.damages().first() {
@@ -53,6 +58,18 @@ impl Trace {
             }
             Some(end) => program.log(&format_args!("capture is cut after packet {whole}: {end}")),
         }
-        taken
+        let verdict = match self.capture.damages().count() {
+            0 => counts.verdict(),
+            _ => Err(Failure::new(Kind::Input, "the capture is damaged: packets are missing")),
+        };
+        Ok(Taken { content: taken?, verdict })
     }
+}
+
+/// What was read from a capture.
+pub struct Taken<T> {
+    pub content: T,
+    /// The failure of a run after its results: the capture is damaged, or many of its packets could
+    /// not be used. A truncated capture is no failure.
+    pub verdict: Result<(), Failure>,
 }

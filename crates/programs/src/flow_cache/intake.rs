@@ -1,13 +1,13 @@
 //! From frames to the packets of a meter: parsing, and the clock of the packets.
 
-use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use capture::clock::{ClockRule, Dated, PacketClock, Step as ClockStep};
-use capture::{Frame, NotIp, Packet, Ports, Reject, Tunnels, packets};
+use capture::{Frame, Packet, Ports, Reject, Tunnels, packets};
 use flowtable::Timestamp;
 
 use super::engine::Engine;
+use crate::packet_counts::PacketCounts;
 
 /// A packet, or none that has a flow.
 type Parsed = Option<Packet>;
@@ -23,21 +23,16 @@ pub(crate) struct Totals {
     pub(crate) cut_ports: u64,
     /// IP packets whose headers claim more than their frames can hold.
     pub(crate) overlong: u64,
-    /// Packets without a flow, by reason.
-    pub(crate) rejects: BTreeMap<Reject, u64>,
+    /// Packets with and without a flow.
+    pub(crate) parsed: PacketCounts,
     pub(crate) times: Times,
 }
 
 impl Totals {
-    /// Maximum number of reasons that are counted apart: a crafted capture has many protocols.
-    const MAX_REASONS: usize = 1000;
-
-    /// Packets that cannot be metered and are tolerated in a capture of many.
-    const FEW: u64 = 10;
-
-    /// Counts an IP packet.
+    /// Counts a packet of a frame, and returns it if it has a flow.
     #[inline]
-    fn count(&mut self, packet: &Packet) {
+    fn count<'a>(&mut self, packet: &'a Result<Packet, Reject>) -> Option<&'a Packet> {
+        let packet = self.parsed.count(packet)?;
         self.ip_packets += 1;
         self.ip_bytes += packet.bytes;
         self.overlong += u64::from(packet.is_overlong);
@@ -46,47 +41,7 @@ impl Totals {
             Ports::LaterFragment => self.later_fragments += 1,
             Ports::Cut => self.cut_ports += 1,
         }
-    }
-
-    /// Counts a packet without a flow.
-    fn reject(&mut self, reason: Reject) {
-        let is_new = !self.rejects.contains_key(&reason);
-        let reason = match is_new && self.rejects.len() >= Self::MAX_REASONS {
-            true => Reject::NotIp(NotIp::Other),
-            false => reason,
-        };
-        *self.rejects.entry(reason).or_default() += 1;
-    }
-
-    /// Returns the number of packets with such a reason.
-    pub(crate) fn rejected(&self, is_such: impl Fn(Reject) -> bool) -> u64 {
-        let such = self.rejects.iter().filter(|(reason, _)| is_such(**reason));
-        such.map(|(_, count)| count).sum()
-    }
-
-    /// Returns why a part of the packets that matters could not be metered; `None` if there is no
-    /// such part. Protocols that never carry IP are none.
-    pub(crate) fn unsupported(&self) -> Option<String> {
-        let links = self.rejects.keys().filter_map(|reason| match reason {
-            Reject::UnknownLink(link) => Some(link.to_string()),
-            _ => None,
-        });
-        let links: Vec<String> = links.collect();
-        if !links.is_empty() {
-            return Some(format!("link types that are not supported: {}", links.join(", ")));
-        }
-        let unknown = self.rejected(Reject::is_unknown);
-        // A few are tolerated, unless there is little else.
-        let tolerated = (self.packets / 2).min(Self::FEW.max(self.packets / 100));
-        if unknown > tolerated {
-            let kinds = self.rejects.keys().filter(|reason| reason.is_unknown());
-            let kinds: Vec<String> = kinds.take(3).map(Reject::to_string).collect();
-            let kinds = kinds.join(", ");
-            return Some(format!("{unknown} packets of protocols that are not supported: {kinds}"));
-        }
-        let malformed = self.rejected(Reject::is_malformed);
-        let is_most = malformed > Self::FEW && malformed > self.packets / 2;
-        is_most.then(|| format!("{malformed} packets are malformed, or of another link type"))
+        Some(packet)
     }
 }
 
@@ -132,16 +87,7 @@ impl Intake {
         self.totals.packets += 1;
         self.totals.wire_bytes += u64::from(frame.wire_len);
         for packet in packets(frame, self.tunnels) {
-            let parsed = match &packet {
-                Ok(packet) => {
-                    self.totals.count(packet);
-                    Some(packet)
-                }
-                Err(reason) => {
-                    self.totals.reject(*reason);
-                    None
-                }
-            };
+            let parsed = self.totals.count(&packet);
             // Some blocks of pcapng have no time.
             let time = match frame.time_ns {
                 0 => self.clock.now(),

@@ -77,13 +77,13 @@ impl Report<'_> {
     /// Lists the packets without a flow, and those whose lengths are wrong.
     fn rejected(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let totals = self.totals;
-        let links = totals.rejected(|reason| matches!(reason, Reject::UnknownLink(_)));
+        let links = totals.parsed.rejected(|reason| matches!(reason, Reject::UnknownLink(_)));
         let kinds = [
             ("non-IP packets", false, (links, "of an unknown link type")),
             ("malformed packets", true, (totals.overlong, "longer than their frames")),
         ];
         for (what, is_malformed, last) in kinds {
-            let count = totals.rejected(|reason| {
+            let count = totals.parsed.rejected(|reason| {
                 !matches!(reason, Reject::UnknownLink(_)) && reason.is_malformed() == is_malformed
             });
             let count = count + last.0;
@@ -94,7 +94,7 @@ impl Report<'_> {
             parts.extend((last.0 > 0).then(|| format!("{} {}", last.0, last.1)));
             list(f, &format!("{count:>12} {what}"), parts.into_iter())?;
         }
-        let mut links = totals.rejects.iter().filter_map(|(reason, count)| match reason {
+        let mut links = totals.parsed.rejects().filter_map(|(reason, count)| match reason {
             Reject::UnknownLink(link) => Some(format!("{count} packets of link type {link}")),
             _ => None,
         });
@@ -108,12 +108,12 @@ impl Report<'_> {
     /// of packets with others.
     fn most_frequent(&self, is_malformed: bool) -> Vec<String> {
         const SHOWN: usize = 8;
-        let mut reasons: Vec<(&Reject, &u64)> = self.totals.rejects.iter().collect();
+        let mut reasons: Vec<(Reject, u64)> = self.totals.parsed.rejects().collect();
         reasons.retain(|(reason, _)| {
             !matches!(reason, Reject::UnknownLink(_)) && reason.is_malformed() == is_malformed
         });
-        reasons.sort_by_key(|(_, count)| core::cmp::Reverse(**count));
-        let others: u64 = reasons.iter().skip(SHOWN).map(|(_, count)| **count).sum();
+        reasons.sort_by_key(|(_, count)| core::cmp::Reverse(*count));
+        let others: u64 = reasons.iter().skip(SHOWN).map(|(_, count)| *count).sum();
         let shown = reasons.iter().take(SHOWN);
         let mut parts: Vec<String> =
             shown.map(|(reason, count)| format!("{count} {reason}")).collect();

@@ -206,10 +206,7 @@ impl Session {
         if problems.is_damaged {
             return Err(Failure::new(Kind::Input, "the captures are damaged: packets are missing"));
         }
-        match self.intake.totals().unsupported() {
-            Some(why) => Err(Failure::new(Kind::Input, why)),
-            None => Ok(()),
-        }
+        self.intake.totals().parsed.verdict()
     }
 }
 

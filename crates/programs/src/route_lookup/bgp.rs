@@ -1,7 +1,7 @@
 //! Messages and attributes of BGP (RFC 4271, RFC 4760), as far as routes need them.
 
 use super::fields::{Family, Fields};
-use super::mrt::{Change, Route};
+use super::rib::{Announcement, Peer, Rib, Route};
 
 /// Attributes.
 const AS_PATH: u32 = 2;
@@ -73,11 +73,12 @@ fn last_of_path(mut path: Fields<'_>, system: usize) -> Result<Option<u32>, Stri
     Ok(last)
 }
 
-/// Passes the changes of a message to `each`, if it is an update.
-pub(super) fn changes(
+/// Applies a message of a peer to `rib`, if it is an update.
+pub(super) fn apply(
     mut message: Fields<'_>,
     encoding: Encoding,
-    each: &mut impl FnMut(Route, Change),
+    peer: Peer,
+    rib: &mut Rib,
 ) -> Result<(), String> {
     // The marker and the length, which the record has, too.
     message.take(16 + 2)?;
@@ -86,21 +87,29 @@ pub(super) fn changes(
     }
     let withdrawn = message.block(2)?;
     let attributes = Attributes::parse(message.block(2)?, encoding)?;
-    prefixes(withdrawn, Family::V4, encoding, &mut |route| each(route, Change::Withdrawn))?;
+    let of_peer = |path| Announcement { peer, path };
+    let mut withdraw = |fields, family| {
+        prefixes(fields, family, encoding, |route, path| rib.withdraw(route, of_peer(path)))
+    };
+    withdraw(withdrawn, Family::V4)?;
     if let Some(mut fields) = attributes.unreached {
         if let Some(family) = unicast(&mut fields)? {
-            prefixes(fields, family, encoding, &mut |route| each(route, Change::Withdrawn))?;
+            withdraw(fields, family)?;
         }
     }
-    let announced = Change::Announced(attributes.origin);
+    let mut announce = |fields, family| {
+        prefixes(fields, family, encoding, |route, path| {
+            rib.announce(route, of_peer(path), attributes.origin);
+        })
+    };
     if let Some(mut fields) = attributes.reached {
         if let Some(family) = unicast(&mut fields)? {
             fields.block(1)?;
             fields.take(1)?;
-            prefixes(fields, family, encoding, &mut |route| each(route, announced))?;
+            announce(fields, family)?;
         }
     }
-    prefixes(message, Family::V4, encoding, &mut |route| each(route, announced))
+    announce(message, Family::V4)
 }
 
 /// Reads the family of prefixes; `None` unless they are of unicast addresses.
@@ -109,16 +118,17 @@ fn unicast(fields: &mut Fields<'_>) -> Result<Option<Family>, String> {
     Ok(family.filter(|_| subsequent == 1))
 }
 
+/// Passes prefixes to `each`, with the IDs of their paths.
 fn prefixes(
     mut fields: Fields<'_>,
     family: Family,
     encoding: Encoding,
-    each: &mut impl FnMut(Route),
+    mut each: impl FnMut(Route, u32),
 ) -> Result<(), String> {
     while !fields.is_empty() {
-        fields.take(encoding.path_id)?;
+        let path = fields.number(encoding.path_id)?;
         let (address, len) = fields.prefix(family)?;
-        each(Route { address, len });
+        each(Route { address, len }, path);
     }
     Ok(())
 }

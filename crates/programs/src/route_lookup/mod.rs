@@ -11,6 +11,7 @@ mod lines;
 mod mrt;
 mod options;
 mod report;
+mod rib;
 mod text;
 
 use core::fmt::{self, Display};
@@ -21,9 +22,9 @@ use flowtable::key::bits::Address;
 use flowtable::{Prefix, RouteTable};
 
 pub use lines::{Fault, Lines};
-use mrt::{Change, Route};
 pub use options::{Options, Query};
 pub use report::Report;
+use rib::Rib;
 
 /// Routes for a run without a file: private prefixes and those reserved for documentation.
 pub const DOCUMENTATION: &str = include_str!("documentation.txt");
@@ -128,34 +129,26 @@ impl Routes {
     /// Reads the records of a file in the format MRT. The name of a route is the autonomous system
     /// that announces it.
     fn read_records(&mut self, lines: &mut Lines) {
-        let mut record = mrt::Record::default();
+        let (mut record, mut rib) = (mrt::Record::default(), Rib::default());
         for number in 1.. {
             match record.read(lines.bytes()) {
                 Ok(true) => {}
-                Ok(false) => return,
-                Err(error) => return self.faults.add(lines.file_fault(error)),
+                Ok(false) => break,
+                Err(error) => {
+                    self.faults.add(lines.file_fault(error));
+                    break;
+                }
             }
-            if let Err(why) = record.changes(&mut |route, change| self.change(route, change)) {
+            if let Err(why) = record.apply(&mut rib) {
                 self.faults.add(lines.record_fault(number, why));
             }
         }
-    }
-
-    fn change(&mut self, route: Route, change: Change) {
-        let name = match change {
-            Change::Entry(origin) | Change::Announced(origin) => {
-                let name = origin.map_or(String::new(), |origin| format!("AS{origin}"));
-                Some(self.name_id(&name))
-            }
-            Change::Withdrawn => None,
-        };
-        let is_entry = matches!(change, Change::Entry(_));
-        let unnamed = self.ids.get("").copied();
-        // The first entry of a table with a name counts.
-        let keeps = |old: &NameId| is_entry && Some(*old) != unnamed;
-        match route.address {
-            IpAddr::V4(address) => update(&mut self.v4, address, route.len, name, keeps),
-            IpAddr::V6(address) => update(&mut self.v6, address, route.len, name, keeps),
+        for (route, origin) in rib.routes() {
+            let name = self.name_id(&origin.map_or(String::new(), |origin| format!("AS{origin}")));
+            _ = match route.address {
+                IpAddr::V4(address) => add(&mut self.v4, address, route.len, name),
+                IpAddr::V6(address) => add(&mut self.v6, address, route.len, name),
+            };
         }
     }
 
@@ -192,22 +185,6 @@ fn add<A: Address>(table: &mut RouteTable<A, NameId>, address: A, len: u32, name
     let prefix = Prefix::new(address, len);
     let old = prefix.ok().and_then(|prefix| table.insert(prefix, name));
     Added { is_repeated: old.is_some(), has_host_bits }
-}
-
-/// Adds a route of a record, removes it if there is no name, or leaves it if it is to be kept.
-fn update<A: Address>(
-    table: &mut RouteTable<A, NameId>,
-    address: A,
-    len: u32,
-    name: Option<NameId>,
-    keeps: impl Fn(&NameId) -> bool,
-) {
-    let Ok(prefix) = Prefix::new(address, len) else { return };
-    match name {
-        None => _ = table.remove(&prefix),
-        Some(_) if table.get(&prefix).is_some_and(keeps) => {}
-        Some(name) => _ = table.insert(prefix, name),
-    }
 }
 
 /// A prefix of either family.

@@ -6,20 +6,20 @@
 //!     entry       peer │ time │ (path) │ length │ attributes: …, AS_PATH, …
 //! ```
 //!
-//! Tables are records of the types `TABLE_DUMP` and `TABLE_DUMP_V2`. A route of a table is a prefix
-//! with the number of the autonomous system that announces it: the last one of the path of the
-//! first entry that has one. Updates, of the types `BGP4MP` and `BGP4MP_ET`, are applied in their
-//! order, as if they were of one peer. Records of other types are skipped. RFC 6396 has the format;
-//! RFC 8050 that of entries with the ID of a path.
+//! Tables are records of the types `TABLE_DUMP` and `TABLE_DUMP_V2`. An entry of a table, and an
+//! update of the types `BGP4MP` and `BGP4MP_ET`, are of a peer of the collector: `rib.rs` has the
+//! routes of all peers. The origin of a route is the last autonomous system of its path. Records of
+//! other types are skipped. RFC 6396 has the format; RFC 8050 that of entries with the ID of a path.
 //!
 //! No crate is used: `bgpkit-parser` brings 35 packages and needs Rust 1.88, or is of early 2025;
 //! `mrt_parser` is of 2021 and has no IDs of paths; `mrt-rs` is under the GPL.
 
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv4Addr};
 use std::io::{self, ErrorKind, Read};
 
 use super::bgp::{self, Attributes, Encoding};
 use super::fields::{Family, Fields};
+use super::rib::{Announcement, Peer, Rib, Route};
 
 /// The bytes by which a file is recognised: text has no zeros.
 pub(super) const HEAD: usize = 8;
@@ -32,22 +32,6 @@ const BGP4MP_ET: u32 = 17;
 
 /// The limit of the length of a record: that of a prefix with a thousand peers has 100 KB.
 const LONGEST: u32 = 1 << 24;
-
-/// A prefix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Route {
-    pub(super) address: IpAddr,
-    pub(super) len: u32,
-}
-
-/// A change of a route, with the autonomous system that announces it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
-    /// An entry of a table: the first one with a system counts.
-    Entry(Option<u32>),
-    Announced(Option<u32>),
-    Withdrawn,
-}
 
 /// Returns whether a file that begins with these bytes is in the format MRT.
 pub(super) fn is_mrt(head: &[u8]) -> bool {
@@ -98,25 +82,29 @@ impl Record {
         Ok(true)
     }
 
-    /// Passes the changes of this record to `each`.
+    /// Applies the record to `rib`.
     ///
     /// # Errors
     ///
-    /// If the record is malformed; then some of its changes may be missing.
-    pub(super) fn changes(&self, each: &mut impl FnMut(Route, Change)) -> Result<(), String> {
+    /// If the record is malformed; then some of its routes may be missing.
+    pub(super) fn apply(&self, rib: &mut Rib) -> Result<(), String> {
         let mut fields = Fields(&self.body);
         match (self.kind, self.subtype) {
-            (TABLE_DUMP, 1) => entry(fields, Family::V4, each),
-            (TABLE_DUMP, 2) => entry(fields, Family::V6, each),
-            (TABLE_DUMP_V2, 2) => entries(fields, Family::V4, 0, each),
-            (TABLE_DUMP_V2, 4) => entries(fields, Family::V6, 0, each),
-            (TABLE_DUMP_V2, 8) => entries(fields, Family::V4, 4, each),
-            (TABLE_DUMP_V2, 10) => entries(fields, Family::V6, 4, each),
-            (BGP4MP, subtype) => message(fields, subtype, each),
+            (TABLE_DUMP, 1) => entry(fields, Family::V4, rib),
+            (TABLE_DUMP, 2) => entry(fields, Family::V6, rib),
+            (TABLE_DUMP_V2, 1) => {
+                rib.index = peers(fields)?;
+                Ok(())
+            }
+            (TABLE_DUMP_V2, 2) => entries(fields, Family::V4, 0, rib),
+            (TABLE_DUMP_V2, 4) => entries(fields, Family::V6, 0, rib),
+            (TABLE_DUMP_V2, 8) => entries(fields, Family::V4, 4, rib),
+            (TABLE_DUMP_V2, 10) => entries(fields, Family::V6, 4, rib),
+            (BGP4MP, subtype) => message(fields, subtype, rib),
             (BGP4MP_ET, subtype) => {
                 // Microseconds.
                 fields.take(4)?;
-                message(fields, subtype, each)
+                message(fields, subtype, rib)
             }
             _ => Ok(()),
         }
@@ -124,21 +112,36 @@ impl Record {
 }
 
 /// Reads the entry of a peer in a table of the first version.
-fn entry(
-    mut fields: Fields<'_>,
-    family: Family,
-    each: &mut impl FnMut(Route, Change),
-) -> Result<(), String> {
+fn entry(mut fields: Fields<'_>, family: Family, rib: &mut Rib) -> Result<(), String> {
     fields.take(2 + 2)?;
     let (address, len) = (fields.address(family)?, fields.number(1)?);
     if len as usize > 8 * family.bytes() {
         return Err(format!("a prefix of {len} bits"));
     }
-    fields.take(1 + 4 + family.bytes() + 2)?;
+    fields.take(1 + 4)?;
+    let peer = Peer { address: fields.address(family)?, system: fields.number(2)? };
     let encoding = Encoding { system: 2, path_id: 0 };
     let attributes = Attributes::parse(fields.block(2)?, encoding)?;
-    each(Route { address, len }, Change::Entry(attributes.origin));
+    rib.announce(Route { address, len }, Announcement { peer, path: 0 }, attributes.origin);
     Ok(())
+}
+
+/// Reads the peers of a table.
+fn peers(mut fields: Fields<'_>) -> Result<Vec<Peer>, String> {
+    const IS_V6: u32 = 1;
+    const HAS_LONG_SYSTEM: u32 = 2;
+    fields.take(4)?;
+    fields.block(2)?;
+    let count = fields.number(2)?;
+    let peer = |_| {
+        let kind = fields.number(1)?;
+        fields.take(4)?;
+        let family = if kind & IS_V6 != 0 { Family::V6 } else { Family::V4 };
+        let address = fields.address(family)?;
+        let system = fields.number(if kind & HAS_LONG_SYSTEM != 0 { 4 } else { 2 })?;
+        Ok(Peer { address, system })
+    };
+    (0..count).map(peer).collect()
 }
 
 /// Reads the entries of all peers for a prefix.
@@ -146,36 +149,50 @@ fn entries(
     mut fields: Fields<'_>,
     family: Family,
     path_id: usize,
-    each: &mut impl FnMut(Route, Change),
+    rib: &mut Rib,
 ) -> Result<(), String> {
     fields.take(4)?;
     let (address, len) = fields.prefix(family)?;
-    let mut origin = None;
     for _ in 0..fields.number(2)? {
-        fields.take(2 + 4 + path_id)?;
+        let number = fields.number(2)?;
+        fields.take(4)?;
+        let path = fields.number(path_id)?;
         let encoding = Encoding { system: 4, path_id };
-        origin = origin.or(Attributes::parse(fields.block(2)?, encoding)?.origin);
+        let origin = Attributes::parse(fields.block(2)?, encoding)?.origin;
+        // A table without its list of peers has their numbers.
+        let unlisted = Peer { address: Ipv4Addr::UNSPECIFIED.into(), system: number };
+        let peer = rib.index.get(number as usize).copied().unwrap_or(unlisted);
+        rib.announce(Route { address, len }, Announcement { peer, path }, origin);
     }
-    each(Route { address, len }, Change::Entry(origin));
     Ok(())
 }
 
-/// Reads a message between two routers.
-fn message(
-    mut fields: Fields<'_>,
-    subtype: u32,
-    each: &mut impl FnMut(Route, Change),
-) -> Result<(), String> {
+/// Reads a message between the collector and a peer, or a change of their session's state.
+fn message(mut fields: Fields<'_>, subtype: u32, rib: &mut Rib) -> Result<(), String> {
+    const ESTABLISHED: u32 = 6;
     let (system, path_id) = match subtype {
         1 | 6 => (2, 0),
         4 | 7 => (4, 0),
         8 | 10 => (2, 4),
         9 | 11 => (4, 4),
         // Changes of states.
+        0 => (2, 0),
+        5 => (4, 0),
         _ => return Ok(()),
     };
-    fields.take(2 * system + 2)?;
+    let is_of_collector = matches!(subtype, 6 | 7 | 10 | 11);
+    let systems = [fields.number(system)?, fields.number(system)?];
+    fields.take(2)?;
     let Some(family) = Family::of(fields.number(2)?) else { return Ok(()) };
-    fields.take(2 * family.bytes())?;
-    bgp::changes(fields, Encoding { system, path_id }, each)
+    let addresses: [IpAddr; 2] = [fields.address(family)?, fields.address(family)?];
+    let sender = usize::from(is_of_collector);
+    let peer = Peer { address: addresses[sender], system: systems[sender] };
+    if !matches!(subtype, 0 | 5) {
+        return bgp::apply(fields, Encoding { system, path_id }, peer, rib);
+    }
+    fields.take(2)?;
+    if fields.number(2)? != ESTABLISHED {
+        rib.end_session(peer);
+    }
+    Ok(())
 }

@@ -5,6 +5,7 @@ use core::array::from_fn;
 use capture::{Capture, Tunnels};
 
 use super::{BURST, Packet};
+use crate::packet_counts::PacketCounts;
 
 /// Packets in memory.
 pub struct Recorded {
@@ -18,12 +19,13 @@ impl Recorded {
     pub const MOST: usize = 1 << 22;
 
     /// Reads the packets with a flow; `None` if there are none.
-    pub fn read(capture: &mut Capture) -> Option<Self> {
+    pub fn read(capture: &mut Capture, counts: &mut PacketCounts) -> Option<Self> {
         let mut packets: Vec<Packet> = Vec::new();
         let (mut begin, mut time_ns) = (None, 0);
         while packets.len() < Self::MOST {
             let Some(frame) = capture.next_frame() else { break };
-            for packet in capture::packets(&frame, Tunnels::Outer).flatten() {
+            let parsed = capture::packets(&frame, Tunnels::Outer);
+            for packet in parsed.filter_map(|packet| counts.count(&packet).copied()) {
                 let begin = *begin.get_or_insert(packet.time_ns);
                 // Clocks of captures sometimes run backwards.
                 time_ns = packet.time_ns.saturating_sub(begin).max(time_ns);

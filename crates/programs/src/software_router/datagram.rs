@@ -3,7 +3,7 @@
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use capture::{Frame, Packet};
-use etherparse::{IpNumber, LaxNetSlice, LaxSlicedPacket};
+use etherparse::IpNumber;
 use flowtable::FlowKey;
 
 /// An IP packet, possibly truncated by the capture.
@@ -20,38 +20,13 @@ pub struct Datagram {
 }
 
 impl Datagram {
-    /// Ethernet, with or without VLANs; the bare IP of BSD and Linux; what Linux captures on all
-    /// interfaces at once.
-    const ETHERNET: u16 = 1;
-    const RAW: [u16; 5] = [12, 14, 101, 228, 229];
-    const COOKED: u16 = 113;
-
-    /// Returns the packet of a frame; `None` if it has no complete IP header, or an unsupported
-    /// link type.
-    pub fn of(frame: &Frame<'_>, index: u32) -> Option<Self> {
-        let packet = Packet::of(frame).ok()?;
-        let sliced = match frame.link {
-            Self::ETHERNET => LaxSlicedPacket::from_ethernet(frame.data).ok()?,
-            Self::COOKED => {
-                // The last two of the sixteen header bytes are an EtherType.
-                let (head, payload) = frame.data.split_at_checked(16)?;
-                let kind = u16::from_be_bytes([head[14], head[15]]);
-                LaxSlicedPacket::from_ether_type(kind.into(), payload)
-            }
-            link if Self::RAW.contains(&link) => LaxSlicedPacket::from_ip(frame.data).ok()?,
-            _ => return None,
-        };
-        let header = match sliced.net.as_ref()? {
-            LaxNetSlice::Ipv4(ip) => ip.header().slice(),
-            LaxNetSlice::Ipv6(ip) => ip.header().slice(),
-            LaxNetSlice::Arp(_) => return None,
-        };
-        let offset = header.as_ptr().addr() - frame.data.as_ptr().addr();
-        let length = u32::try_from(packet.bytes).ok()?;
-        // Padding of the frame ends here.
-        let end = frame.data.len().min(offset + length as usize);
-        let bytes = frame.data.get(offset..end).filter(|bytes| bytes.len() >= header.len())?;
-        Some(Self { index, key: packet.key, bytes: bytes.to_vec(), length })
+    /// Returns a packet of a frame.
+    pub fn of(frame: &Frame<'_>, packet: &Packet, index: u32) -> Self {
+        let length = u32::try_from(packet.bytes).unwrap_or(u32::MAX);
+        let bytes = frame.data.get(packet.offset as usize..).unwrap_or_default();
+        // Padding of the frame follows.
+        let bytes = bytes.get(..length as usize).unwrap_or(bytes);
+        Self { index, key: packet.key, bytes: bytes.to_vec(), length }
     }
 
     pub fn is_v4(&self) -> bool {

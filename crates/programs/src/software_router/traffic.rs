@@ -1,6 +1,8 @@
 //! The traffic of the router.
 
-use capture::Capture;
+use capture::{Capture, Packet};
+
+use crate::packet_counts::PacketCounts;
 
 use super::{Classifier, Costs, Datagram, Function, PathId, Port, Routes};
 
@@ -9,7 +11,7 @@ use super::{Classifier, Costs, Datagram, Function, PathId, Port, Routes};
 pub struct Traffic {
     pub packets: Vec<Arrival>,
     /// Frames without a readable IP packet.
-    pub others: usize,
+    pub others: u64,
     /// Number of packets by function.
     pub by_function: [u64; Function::ALL.len()],
     /// Packets without a path: malformed header, or no route.
@@ -32,14 +34,12 @@ impl Traffic {
     pub const MOST: usize = 1 << 17;
 
     /// Reads a capture; `None` if there are no IP packets.
-    pub fn read(capture: &mut Capture) -> Option<Self> {
-        let (mut read, mut others) = (vec![], 0);
+    pub fn read(capture: &mut Capture, counts: &mut PacketCounts) -> Option<Self> {
+        let mut read = vec![];
         while read.len() < Self::MOST {
             let Some(frame) = capture.next_frame() else { break };
-            match Datagram::of(&frame, 0) {
-                Some(packet) => read.push((frame.time_ns, packet)),
-                None => others += 1,
-            }
+            let packet = counts.count(&Packet::of(&frame)).copied();
+            read.extend(packet.map(|packet| (frame.time_ns, Datagram::of(&frame, &packet, 0))));
         }
         // Captures of several cards are not always in order of time.
         read.sort_by_key(|(time_ns, _)| *time_ns);
@@ -59,6 +59,7 @@ impl Traffic {
                 Err(_) => unclassified += 1,
             }
         }
+        let others = counts.rejected(|_| true);
         Some(Self { packets, others, by_function, unclassified, flows: classifier.flows() })
     }
 

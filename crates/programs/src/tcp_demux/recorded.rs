@@ -5,6 +5,7 @@ use core::fmt;
 use capture::{Capture, Tunnels, packets};
 
 use super::{Host, Script, Seen, Segment};
+use crate::packet_counts::PacketCounts;
 
 /// The events of the host of a capture.
 #[derive(Debug)]
@@ -18,11 +19,13 @@ impl Recorded {
     pub const MOST: usize = 1 << 22;
 
     /// Reads the TCP segments; `None` if there are none.
-    pub fn read(capture: &mut Capture) -> Option<Self> {
+    pub fn read(capture: &mut Capture, counts: &mut PacketCounts) -> Option<Self> {
         let mut host = Host::default();
         while host.segments() < Self::MOST {
             let Some(frame) = capture.next_frame() else { break };
-            for packet in packets(&frame, Tunnels::Outer).flatten() {
+            for packet in
+                packets(&frame, Tunnels::Outer).filter_map(|packet| counts.count(&packet).copied())
+            {
                 Segment::of(&packet).iter().for_each(|segment| host.process(segment));
             }
         }

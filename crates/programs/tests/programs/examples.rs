@@ -312,3 +312,43 @@ fn a_terminal_shows_a_bar_and_keeps_the_results() {
         }
     }
 }
+
+#[test]
+fn packets_that_cannot_be_used_are_a_failure_after_the_results() {
+    let folder = folder("packets_that_cannot_be_used");
+    let segment = data::segment(true, "S");
+    let foreign = |ether_type: [u8; 2]| [b"ddddddssssss", &ether_type[..], &[0; 60]].concat();
+    let (unknown, arp) = (foreign([0x88, 0xb5]), foreign([0x08, 0x06]));
+    let capture = |link, others: &[&[u8]]| {
+        let frames = [&segment[..], &segment[..]].into_iter().chain(others.iter().copied());
+        let records: Vec<_> = (0..).zip(frames).map(|(at, frame)| (at, 0, frame)).collect();
+        pcap(LITTLE, MICROSECONDS, link, &records)
+    };
+    let many = |frame: &'static [u8]| vec![frame; 20];
+    let (unknown, arp): (&[u8], &[u8]) = (unknown.leak(), arp.leak());
+    let mut damaged = capture(ETHERNET, &[]);
+    damaged.extend([0xff; 100]);
+    damaged.extend(&capture(ETHERNET, &many(arp))[24..]);
+    for (name, bytes, code, words) in [
+        ("known", capture(ETHERNET, &many(arp)), 0, ""),
+        ("few", capture(ETHERNET, &[unknown]), 0, ""),
+        ("many", capture(ETHERNET, &many(unknown)), 2, "packets of protocols that are not"),
+        ("damaged", damaged, 2, "damaged: packets are missing"),
+    ] {
+        let path = folder.join(name);
+        fs::write(&path, bytes).expect("the folder can be written");
+        for example in examples().filter(|example| example.reads_capture) {
+            let short = ["--seconds", "0.1"].iter().filter(|_| example.name == "shared_reader");
+            let path = self::name(&path);
+            let arguments: Vec<&str> =
+                core::iter::once(path.as_str()).chain(short.copied()).collect();
+            let (found, stdout, stderr) = example.run(&arguments);
+            assert_eq!(found, Some(code), "{} {name}: {stderr}", example.name);
+            assert!(
+                stderr.contains(words) && !stdout.is_empty(),
+                "{} {name}: {stderr}",
+                example.name
+            );
+        }
+    }
+}

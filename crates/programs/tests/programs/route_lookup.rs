@@ -96,7 +96,8 @@ fn table_dump() -> Vec<u8> {
         record(13, 8, &rib(0, &[], &[0, 0, 0, 1], &[&PATH, &PATH])),
         record(13, 6, &[1, 2, 3]),
         record(16, 4, &[4; 40]),
-        record(13, 10, &rib(128, &[0xfe; 16], &[0, 0, 0, 2], &[])),
+        record(13, 10, &rib(128, &[0xfe; 16], &[0, 0, 0, 2], &[&[]])),
+        // A prefix that no peer announces.
         record(13, 2, &rib(8, &[10], &[], &[])),
     ]
     .concat()
@@ -159,7 +160,7 @@ fn records_before_and_after_a_damage_are_kept() {
 fn first_version(prefix: &[u8], len: u8, origin: u16) -> Vec<u8> {
     let path = [&[0x40, 2, 6, 2, 2, 0xfd, 0xe9][..], &origin.to_be_bytes()].concat();
     let (view, rest) =
-        ([0; 4], [&[len, 1, 0, 0, 0, 0][..], &vec![9; prefix.len()], &[0, 1]].concat());
+        ([0; 4], [&[len, 1, 0, 0, 0, 0][..], &vec![origin as u8; prefix.len()], &[0, 1]].concat());
     let length = (path.len() as u16).to_be_bytes();
     let subtype = if prefix.len() == 4 { 1 } else { 2 };
     record(12, subtype, &[&view[..], prefix, &rest, &length, &path].concat())
@@ -181,9 +182,14 @@ fn tables_of_the_first_version_are_read() {
 
 /// A record with an update between two peers with numbers of four bytes.
 fn update(withdrawn: &[u8], attributes: &[u8], announced: &[u8]) -> Vec<u8> {
+    update_of(9, withdrawn, attributes, announced)
+}
+
+/// A record with an update of the peer whose address has these bytes.
+fn update_of(peer: u8, withdrawn: &[u8], attributes: &[u8], announced: &[u8]) -> Vec<u8> {
     let block = |bytes: &[u8]| [&(bytes.len() as u16).to_be_bytes()[..], bytes].concat();
     let message = [&[0xff; 16][..], &[0, 0, 2], &block(withdrawn), &block(attributes), announced];
-    let peers = [&[0; 8][..], &[0, 0, 0, 1], &[9; 8]].concat();
+    let peers = [&[0; 8][..], &[0, 0, 0, 1], &[peer; 4], &[9; 4]].concat();
     record(16, 4, &[peers, message.concat()].concat())
 }
 
@@ -205,14 +211,91 @@ fn updates_are_applied_in_order() {
     ];
     let routes = read(&updates.concat());
     for (address, expected) in [
-        // The default route of the table.
-        ("10.1.2.3", "10.1.2.3 0.0.0.0/0 AS70000"),
+        // A route of the table, whose peer did not withdraw it, and its default route.
+        ("10.1.2.3", "10.1.2.3 10.0.0.0/8 AS70000"),
         ("172.16.0.1", "172.16.0.1 0.0.0.0/0 AS70000"),
-        ("192.0.2.1", "192.0.2.1 192.0.2.0/24"),
+        // The table has another peer, whose route has an origin.
+        ("192.0.2.1", "192.0.2.1 192.0.2.0/24 AS70"),
         ("2001:dff::1", "2001:dff::1 2001:d00::/24 AS70000"),
     ] {
         assert_eq!(answer(&routes, address), expected);
     }
+}
+
+/// A path that ends in this system.
+fn path(origin: u8) -> [u8; 9] {
+    [0x40, 2, 6, 2, 1, 0, 0, 0, origin]
+}
+
+/// A change of the state of the session with a peer.
+fn state(peer: u8, new: u8) -> Vec<u8> {
+    let peers = [&[0; 8][..], &[0, 0, 0, 1], &[peer; 4], &[9; 4], &[0, 3, 0, new]].concat();
+    record(16, 5, &peers)
+}
+
+#[test]
+fn a_route_is_there_while_a_peer_announces_it() {
+    let net = [8, 10];
+    let announced = |peer: u8| update_of(peer, &[], &path(peer), &net);
+    let withdrawn = |peer: u8| update_of(peer, &net, &[], &[]);
+    // Records, and the origin of the route after each.
+    for steps in [
+        vec![(announced(1), Some(1)), (announced(2), Some(1)), (withdrawn(1), Some(2))],
+        vec![(announced(1), Some(1)), (announced(2), Some(1)), (withdrawn(2), Some(1))],
+        vec![(announced(1), Some(1)), (withdrawn(2), Some(1)), (withdrawn(1), None)],
+        vec![
+            (announced(1), Some(1)),
+            (announced(2), Some(1)),
+            // The peer changes its path.
+            (update_of(1, &[], &path(7), &net), Some(7)),
+            (withdrawn(1), Some(2)),
+            (announced(1), Some(2)),
+            (withdrawn(2), Some(1)),
+        ],
+        // The end of a session withdraws the routes of its peer; other states do not.
+        vec![
+            (announced(1), Some(1)),
+            (announced(2), Some(1)),
+            (state(1, 6), Some(1)),
+            (state(1, 1), Some(2)),
+            (announced(1), Some(2)),
+            (state(2, 1), Some(1)),
+            (state(1, 1), None),
+        ],
+    ] {
+        let mut records = vec![];
+        for (record, origin) in steps {
+            records.extend(record);
+            // A route that no step changes.
+            let all = [&records[..], &update_of(5, &[], &path(5), &[8, 11])].concat();
+            let expected = match origin {
+                Some(origin) => format!("10.1.2.3 10.0.0.0/8 AS{origin}"),
+                None => "10.1.2.3 -".to_owned(),
+            };
+            assert_eq!(answer(&read(&all), "10.1.2.3"), expected);
+        }
+    }
+}
+
+#[test]
+fn updates_continue_a_table_by_its_peers() {
+    let peers = [
+        &[0; 4][..],
+        &[0, 0],
+        &[0, 2],
+        &[2, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0],
+        &[2, 0, 0, 0, 0, 2, 2, 2, 2, 0, 0, 0, 0],
+    ];
+    let entry = |peer: u8, origin| [&[0, peer, 0, 0, 0, 0, 0, 9], &path(origin)[..]].concat();
+    let body = [&[0, 0, 0, 0, 8, 10, 0, 2][..], &entry(0, 50), &entry(1, 60)].concat();
+    let table = [record(13, 1, &peers.concat()), record(13, 2, &body)].concat();
+    let after =
+        |updates: &[Vec<u8>]| answer(&read(&[&table[..], &updates.concat()].concat()), "10.1.2.3");
+    let withdrawn = |peer: u8| update_of(peer, &[8, 10], &[], &[]);
+    assert_eq!(after(&[]), "10.1.2.3 10.0.0.0/8 AS50");
+    assert_eq!(after(&[withdrawn(1)]), "10.1.2.3 10.0.0.0/8 AS60");
+    assert_eq!(after(&[withdrawn(3)]), "10.1.2.3 10.0.0.0/8 AS50");
+    assert_eq!(after(&[withdrawn(1), withdrawn(2)]), "10.1.2.3 -");
 }
 
 /// The ends of the records of a dump.

@@ -9,6 +9,7 @@ use capture::{Capture, synth};
 use flowtable::FlowKey;
 use lexopt::Parser;
 use programs::input::Input;
+use programs::packet_counts::PacketCounts;
 use programs::program::{Call, Options as _, parse};
 use programs::shared_reader::{
     BURST, Control, Ended, Feed, Flows, Generated, Latency, Options, Outcome, Packet, Plan,
@@ -24,7 +25,8 @@ fn generated(flows: u32) -> Traffic {
 
 fn recorded(bytes: Vec<u8>) -> Option<Recorded> {
     let capture = Capture::memory(bytes);
-    Recorded::read(&mut capture.unwrap_or_else(|error| panic!("a capture {error}")))
+    let mut capture = capture.unwrap_or_else(|error| panic!("a capture {error}"));
+    Recorded::read(&mut capture, &mut PacketCounts::default())
 }
 
 /// Returns `count` packets from `first` on. Both are multiples of the length of a burst.

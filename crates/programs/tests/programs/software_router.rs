@@ -11,6 +11,7 @@ use etherparse::Ipv4Header;
 use flowtable::{FlowKey, Timestamp};
 use lexopt::Parser;
 use programs::input::Input;
+use programs::packet_counts::PacketCounts;
 use programs::program::{Call, Options as _, parse};
 use programs::software_router::{
     Agreement, Classifier, Comparison, Costs, Datagram, Forwarder, Frame, Function, Options,
@@ -26,7 +27,8 @@ const SEED: u64 = 2001;
 
 fn read(bytes: Vec<u8>) -> Option<Traffic> {
     let capture = Capture::memory(bytes);
-    Traffic::read(&mut capture.unwrap_or_else(|error| panic!("a capture {error}")))
+    let mut capture = capture.unwrap_or_else(|error| panic!("a capture {error}"));
+    Traffic::read(&mut capture, &mut PacketCounts::default())
 }
 
 /// Returns the generated traffic of the program.
@@ -287,7 +289,9 @@ fn captures_are_forwarded() {
     };
     for path in data::captures(&folder) {
         let Ok(mut capture) = Capture::open(&path) else { continue };
-        let Some(traffic) = Traffic::read(&mut capture) else { continue };
+        let Some(traffic) = Traffic::read(&mut capture, &mut PacketCounts::default()) else {
+            continue;
+        };
         for plan in [Plan::Interrupts, Plan::Batch(16), Plan::Throttle(10)] {
             let (outcome, frames) = run(plan, &traffic, 120);
             assert!(outcome.adds_up(), "{}: {plan:?}: {outcome:?}", path.display());

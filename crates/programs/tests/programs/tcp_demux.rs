@@ -9,6 +9,7 @@ use flowtable::demux::{Arrival, Demux, Found, NotFound, RejectedPcb, TrashDemux}
 use flowtable::{FlowKey, TcpFlags};
 use lexopt::Parser;
 use programs::input::Input;
+use programs::packet_counts::PacketCounts;
 use programs::program::failure::{Failure, Kind};
 use programs::program::{Call, Options as _, parse};
 use programs::tcp_demux::{
@@ -484,7 +485,8 @@ fn numbers_of_segments_are_read() {
 
 fn read(bytes: Vec<u8>) -> Option<Recorded> {
     let capture = Capture::memory(bytes);
-    Recorded::read(&mut capture.unwrap_or_else(|error| panic!("a capture {error}")))
+    let mut capture = capture.unwrap_or_else(|error| panic!("a capture {error}"));
+    Recorded::read(&mut capture, &mut PacketCounts::default())
 }
 
 #[test]
@@ -526,7 +528,8 @@ fn captures_have_the_connections_that_they_are_known_to_have() {
             data::announce("tcp_demux", format_args!("SKIPPED: there is no {name}"));
             continue;
         };
-        let Recorded { script, seen } = Recorded::read(&mut capture).expect("it has TCP");
+        let Recorded { script, seen } =
+            Recorded::read(&mut capture, &mut PacketCounts::default()).expect("it has TCP");
         let names: HashSet<FlowKey> = script.keys.iter().map(|key| key.normalized().0).collect();
         let Script { connections, most_open, .. } = script;
         let counts = [seen.segments(), names.len(), connections, most_open, seen.unanswered];
@@ -535,7 +538,7 @@ fn captures_have_the_connections_that_they_are_known_to_have() {
     }
     for path in data::captures(&folder) {
         let Ok(mut capture) = Capture::open(&path) else { continue };
-        let recorded = Recorded::read(&mut capture);
+        let recorded = Recorded::read(&mut capture, &mut PacketCounts::default());
         recorded.iter().for_each(|recorded| drop(assert_all_agree(&recorded.script)));
     }
 }

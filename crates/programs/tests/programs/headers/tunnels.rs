@@ -1,7 +1,7 @@
 //! Tunnels: the outermost packet, the one in the first tunnel, or the innermost.
 
 use capture::data::{IP_AT, tcp6, udp};
-use capture::{Frame, Packet, Tunnels, packets};
+use capture::{Frame, Packet, Ports, Tunnels, packets};
 
 use super::{DATAGRAM, ETHERNET, RAW, all, datagram, text};
 
@@ -36,6 +36,20 @@ fn to_port(port: u16, payload: &[u8]) -> Vec<u8> {
     ip(17, &[&header, payload].concat())
 }
 
+/// Returns an authentication header before this protocol, with a check value of 12 bytes.
+fn authentication(next: u8) -> [u8; 24] {
+    let mut header = [0x5a; 24];
+    header[..4].copy_from_slice(&[next, 4, 0, 0]);
+    header
+}
+
+/// Returns a datagram in a data frame of 802.11 with this frame control.
+fn wireless(control: u8, flags: u8) -> Vec<u8> {
+    let front = [control, flags].into_iter().chain(*b"aa111111222222333333ss\x00\x00");
+    front.chain(*b"\xaa\xaa\x03\x00\x00\x00\x08\x00").chain(datagram()).collect()
+}
+
+const AH: u8 = 51;
 const IP_IN_IP: u8 = 4;
 const IPV6: u8 = 41;
 const GRE: u8 = 47;
@@ -81,6 +95,13 @@ fn tunnels() -> Vec<(&'static str, Vec<u8>, u16)> {
             gre(b"\x10\x00\x22\xebssss\x20\x01\x00\x01tttt\x00\x00\x08\x00", &inner),
             0,
         ),
+        ("AH and IP in IP", ip(AH, &[&authentication(IP_IN_IP)[..], &inner].concat()), 0),
+        ("AH and 4in6", ip6(AH, &[&authentication(IP_IN_IP)[..], &inner].concat()), 0),
+        (
+            "AH and GRE",
+            ip(AH, &[&authentication(GRE)[..], b"\x00\x00\x08\x00", &inner[..]].concat()),
+            0,
+        ),
         ("EtherIP", ip(ETHER_IP, &[b"\x30\x00", &ethernet[..]].concat()), 20),
         ("L2TPv3", ip(L2TP, &[b"\x00\x00\x00\x07", &ethernet[..]].concat()), 20),
         ("L2TPv3, cookie", ip(L2TP, &[b"\x00\x00\x00\x07cookie!!", &ethernet[..]].concat()), 20),
@@ -120,6 +141,13 @@ fn tunnels() -> Vec<(&'static str, Vec<u8>, u16)> {
         (
             "VXLAN-GPE, NSH",
             over(4790, b"\x0c\x00\x00\x04\x00\x00\x2a\x00\x0f\xc2\x02\x01\x00\x00\x0a\xff", &inner),
+            0,
+        ),
+        ("CAPWAP", over(5247, b"\x00\x10\x00\x00\x00\x00\x00\x00", &ethernet), 20),
+        ("CAPWAP, 802.11", over(5247, b"\x00\x10\x03\x00\x00\x00\x00\x00", &wireless(0x88, 1)), 0),
+        (
+            "CAPWAP of Cisco, 802.11",
+            over(5247, b"\x00\x20\x03\x20\x00\x00\x00\x00\x04infodat", &wireless(1, 0x88)),
             0,
         ),
         ("Geneve", over(6081, b"\x00\x00\x65\x58\x00\x00\x2a\x00", &ethernet), 20),
@@ -207,6 +235,11 @@ fn tunnels_without_ip_count_by_their_own_headers() {
         ("a keepalive", ip(GRE, &[0; 4])),
         ("source routes", ip(GRE, &[b"\x40\x00\x08\x00rrrrrrrr", &datagram()[..]].concat())),
         ("another version", ip(GRE, &[b"\x00\x02\x08\x00", &datagram()[..]].concat())),
+        ("encrypted CAPWAP", to_port(5247, &[b"\x01\0\0\0", &datagram()[..]].concat())),
+        (
+            "a later fragment of CAPWAP",
+            to_port(5247, &[b"\x00\x10\x00\x80\0\0\0\x08", INNER, &datagram()].concat()),
+        ),
         ("nothing", ip(IP_IN_IP, &[])),
         ("garbage", ip(IP_IN_IP, &[0x5a; 40])),
         ("an IPv6 packet that is IPv4", ip(IPV6, &datagram())),
@@ -218,6 +251,38 @@ fn tunnels_without_ip_count_by_their_own_headers() {
 
 /// The first fragment has the headers, and the part of the bytes that it holds; later ones have
 /// nothing but the outer header.
+#[test]
+fn authentication_headers_are_passed() {
+    let udp = &datagram()[20..];
+    let header = authentication(17);
+    for (outer, length) in [
+        (ip(AH, &[&header[..], udp].concat()), 20 + 24 + 16),
+        (ip(AH, &[&authentication(AH)[..], &header, udp].concat()), 20 + 48 + 16),
+    ] {
+        let packet = all(RAW, &outer, Tunnels::Outer)[0].expect("it is IP");
+        assert_eq!((packet.key.protocol(), packet.bytes), (17, length));
+        assert_eq!((packet.key.sport(), packet.key.dport()), (1000, 53));
+    }
+    // A cut header leaves the last known protocol, and no ports.
+    let packet = all(RAW, &ip(AH, &header[..12]), Tunnels::Outer)[0].expect("it is IP");
+    assert_eq!((packet.key.protocol(), packet.ports), (17, Ports::Cut));
+    let packet = all(RAW, &ip(AH, &[17]), Tunnels::Outer)[0].expect("it is IP");
+    assert_eq!((packet.key.protocol(), packet.ports), (AH, Ports::None));
+}
+
+#[test]
+fn fragments_in_tunnels_have_no_ports() {
+    for (flags, ports) in [([0x20, 0], Ports::Read), ([0, 2], Ports::LaterFragment)] {
+        let mut inner = datagram();
+        inner[6..8].copy_from_slice(&flags);
+        let outer = ip(GRE, &[b"\x00\x00\x08\x00", &inner[..]].concat());
+        let packet = all(RAW, &outer, Tunnels::All)[0].expect("it is IP");
+        assert_eq!((packet.ports, packet.depth, packet.bytes), (ports, 1, 36));
+        let sport = if ports == Ports::Read { 1000 } else { 0 };
+        assert_eq!(packet.key.sport(), sport);
+    }
+}
+
 #[test]
 fn fragments_of_tunnels() {
     let inner = udp(1000, 53, 1400)[IP_AT..].to_vec();
