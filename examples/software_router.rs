@@ -15,8 +15,8 @@
 //!
 //! Exits with 0; with 1 if packets are unaccounted for, or leave as different frames under
 //! different schedules, or the results could not be written; with 2 if there is no capture to read,
-//! it is damaged, many of its packets are of unknown protocols, it has no IP packets, or the arguments
-//! are wrong.
+//! it is damaged, many of its packets are of unknown protocols, it has no IP packets, or the
+//! arguments are wrong.
 
 use std::process::ExitCode;
 

@@ -12,8 +12,8 @@
 //! all found the same PCBs.
 //!
 //! Exits with 0 if they did; with 1 if they did not, or the results could not be written; with 2 if
-//! there is no capture to read, it is damaged, many of its packets are of unknown protocols, it has no
-//! TCP, or the arguments are wrong.
+//! there is no capture to read, it is damaged, many of its packets are of unknown protocols, it has
+//! no TCP, or the arguments are wrong.
 
 use std::process::ExitCode;
 

@@ -1,7 +1,7 @@
 //! Recognition of a payload whose type no header announces: IP or Ethernet.
 //!
-//! The first four bits do not tell IP and Ethernet apart, since an Ethernet address may begin with 4
-//! or 6. A payload is IP if it has a valid IP header, and Ethernet if it has a plausible one.
+//! The first four bits do not tell IP and Ethernet apart, since an Ethernet address may begin with
+//! 4 or 6. A payload is IP if it has a valid IP header, and Ethernet if it has a plausible one.
 
 use etherparse::{EtherType, Ipv4HeaderSlice, Ipv6HeaderSlice};
 

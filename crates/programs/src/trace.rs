@@ -66,7 +66,7 @@ impl Trace {
     }
 }
 
-/// What was read from a capture.
+/// The content of a capture, after it was read.
 pub struct Taken<T> {
     pub content: T,
     /// The failure of a run after its results: the capture is damaged, or many of its packets could

@@ -9,7 +9,7 @@
 //! Tables are records of the types `TABLE_DUMP` and `TABLE_DUMP_V2`. An entry of a table, and an
 //! update of the types `BGP4MP` and `BGP4MP_ET`, are of a peer of the collector: `rib.rs` has the
 //! routes of all peers. The origin of a route is the last autonomous system of its path. Records of
-//! other types are skipped. RFC 6396 has the format; RFC 8050 that of entries with the ID of a path.
+//! other types are skipped. RFC 6396 has the format; RFC 8050 adds IDs of paths to entries.
 //!
 //! No crate is used: `bgpkit-parser` brings 35 packages and needs Rust 1.88, or is of early 2025;
 //! `mrt_parser` is of 2021 and has no IDs of paths; `mrt-rs` is under the GPL.
