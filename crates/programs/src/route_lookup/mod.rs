@@ -143,7 +143,10 @@ impl Routes {
                 self.faults.add(lines.record_fault(number, why));
             }
         }
-        for (route, origin) in rib.routes() {
+        // Equal files have equal tables.
+        let mut routes: Vec<_> = rib.routes().collect();
+        routes.sort_unstable_by_key(|(route, _)| (route.address, route.len));
+        for (route, origin) in routes {
             let name = self.name_id(&origin.map_or(String::new(), |origin| format!("AS{origin}")));
             _ = match route.address {
                 IpAddr::V4(address) => add(&mut self.v4, address, route.len, name),

@@ -20,13 +20,14 @@ pub struct Datagram {
 }
 
 impl Datagram {
-    /// Returns a packet of a frame.
-    pub fn of(frame: &Frame<'_>, packet: &Packet, index: u32) -> Self {
+    /// Returns a packet of a frame; `None` if its IP header is truncated.
+    pub fn of(frame: &Frame<'_>, packet: &Packet, index: u32) -> Option<Self> {
         let length = u32::try_from(packet.bytes).unwrap_or(u32::MAX);
         let bytes = frame.data.get(packet.offset as usize..).unwrap_or_default();
         // Padding of the frame follows.
         let bytes = bytes.get(..length as usize).unwrap_or(bytes);
-        Self { index, key: packet.key, bytes: bytes.to_vec(), length }
+        let datagram = Self { index, key: packet.key, bytes: bytes.to_vec(), length };
+        (bytes.len() >= 20 && bytes.len() >= datagram.header_length()).then_some(datagram)
     }
 
     pub fn is_v4(&self) -> bool {

@@ -35,11 +35,14 @@ impl Traffic {
 
     /// Reads a capture; `None` if there are no IP packets.
     pub fn read(capture: &mut Capture, counts: &mut PacketCounts) -> Option<Self> {
-        let mut read = vec![];
+        let (mut read, mut others) = (vec![], 0);
         while read.len() < Self::MOST {
             let Some(frame) = capture.next_frame() else { break };
             let packet = counts.count(&Packet::of(&frame)).copied();
-            read.extend(packet.map(|packet| (frame.time_ns, Datagram::of(&frame, &packet, 0))));
+            match packet.and_then(|packet| Datagram::of(&frame, &packet, 0)) {
+                Some(packet) => read.push((frame.time_ns, packet)),
+                None => others += 1,
+            }
         }
         // Captures of several cards are not always in order of time.
         read.sort_by_key(|(time_ns, _)| *time_ns);
@@ -59,7 +62,6 @@ impl Traffic {
                 Err(_) => unclassified += 1,
             }
         }
-        let others = counts.rejected(|_| true);
         Some(Self { packets, others, by_function, unclassified, flows: classifier.flows() })
     }
 

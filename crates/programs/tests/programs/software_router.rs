@@ -330,7 +330,7 @@ fn packets_begin_after_the_link_header_and_end_before_padding() {
     );
     assert_eq!(datagram(1, &frame[..30]), None);
     assert_eq!(datagram(1, &[0xff; 60]), None);
-    assert_eq!(datagram(9, &[&[0, 0x21], ip].concat()), None, "PPP is not forwarded");
+    assert_eq!(datagram(9, &[&[0, 0x21], ip].concat()), Some(right), "PPP");
 }
 
 /// Returns the result of a function for a packet.
