@@ -79,7 +79,7 @@ pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
 
 /// All subjects, ours first.
 fn subjects(n: usize) -> Vec<CacheSubject> {
-    let (ahash, foldhash) = (DefaultHashBuilder::new(), Foldhash::default());
+    let (our_hash, foldhash) = (DefaultHashBuilder::new(), Foldhash::default());
     let memory = "memory for the cache";
     let (direct, pairs) = (SourceHashCache::new(2 * n), SourceHashCache::new(2 * n));
     let threes = || SourceHashCache::<Name, u32, 3>::new(packets::THREES_FOR_TWO * n / 2);
@@ -108,7 +108,7 @@ fn subjects(n: usize) -> Vec<CacheSubject> {
         ours("chained/foldhash", "BoundedCache + foldhash", cache(Chained(with_foldhash))),
         peer("hashbrown, index as hash", cache(Indexed(HashTable::with_capacity(n)))),
         peer("hashbrown + foldhash", cache(Hashed(HashMap::with_hasher(foldhash.clone())))),
-        peer("hashbrown + ahash", cache(Hashed(HashMap::with_hasher(ahash)))),
+        peer("hashbrown + our hash", cache(Hashed(HashMap::with_hasher(our_hash)))),
         peer(
             "hashlink LruCache",
             cache(Linked(hashlink::LruCache::with_hasher(n, foldhash.clone()))),

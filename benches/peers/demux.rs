@@ -79,8 +79,8 @@ pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
 
 /// All subjects, ours first, with the same seeds.
 fn subjects(n: usize) -> Vec<DemuxSubject> {
-    let (ahash, foldhash) = (DefaultHashBuilder::new(), Foldhash::default());
-    let [a, b, c, d, e] = std::array::from_fn(|_| ahash.clone());
+    let (our_hash, foldhash) = (DefaultHashBuilder::new(), Foldhash::default());
+    let [a, b, c, d, e] = std::array::from_fn(|_| our_hash.clone());
     let [f, g] = std::array::from_fn(|_| foldhash.clone());
     let quarter = (n / 4).max(1);
     let chains = "memory for the chains";
@@ -109,7 +109,7 @@ fn subjects(n: usize) -> Vec<DemuxSubject> {
         ),
         peer(BSD, lists(1, ByName(BsdList::new()))),
         peer("hashbrown + foldhash", lists(0, Hashed(hashbrown::HashMap::with_hasher(g)))),
-        peer("hashbrown + ahash", lists(0, Hashed(hashbrown::HashMap::with_hasher(e)))),
+        peer("hashbrown + our hash", lists(0, Hashed(hashbrown::HashMap::with_hasher(e)))),
     ];
     if n <= LONG {
         subjects.push(ours("move_to_front", "MoveToFront", lists(1, ByName(MoveToFront::new()))));

@@ -58,21 +58,21 @@ pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
 
 /// All subjects, ours first, with capacity for the live bindings and a batch.
 fn subjects(n: usize) -> Vec<StoreSubject> {
-    let (ahash, foldhash) = (DefaultHashBuilder::new(), Foldhash::default());
+    let (our_hash, foldhash) = (DefaultHashBuilder::new(), Foldhash::default());
     let ticks = n - BURST;
     let (capacity, lifetime) = (n, Duration::from_nanos(ticks as u64));
     let memory = "memory for the store";
-    let ahash_store = EphemeralStore::with_parts(capacity, lifetime, ahash.clone());
+    let default_store = EphemeralStore::with_parts(capacity, lifetime, our_hash.clone());
     let foldhash_store = EphemeralStore::with_parts(capacity, lifetime, foldhash.clone());
     vec![
-        ours("ephemeral", "EphemeralStore", store(Store(ahash_store.expect(memory)))),
+        ours("ephemeral", "EphemeralStore", store(Store(default_store.expect(memory)))),
         ours(
             "ephemeral/foldhash",
             "EphemeralStore + foldhash",
             store(Store(foldhash_store.expect(memory))),
         ),
         peer("hashbrown + foldhash", store(Queued::new(capacity, ticks, foldhash.clone()))),
-        peer("hashbrown + ahash", store(Queued::new(capacity, ticks, ahash))),
+        peer("hashbrown + our hash", store(Queued::new(capacity, ticks, our_hash))),
         peer("hashlink LinkedHashMap", store(Linked::new(capacity, ticks, foldhash))),
     ]
 }

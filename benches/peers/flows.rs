@@ -96,8 +96,8 @@ pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
 /// Returns the subjects. All tables of a subject have one seed, so that they do identical work for
 /// identical packets.
 fn subjects() -> Subjects {
-    let (ahash, foldhash) = (DefaultHashBuilder::new(), Foldhash::default());
-    let [a, b, c, d, e] = std::array::from_fn(|_| ahash.clone());
+    let (our_hash, foldhash) = (DefaultHashBuilder::new(), Foldhash::default());
+    let [a, b, c, d, e] = std::array::from_fn(|_| our_hash.clone());
     let [f, g] = std::array::from_fn(|_| foldhash.clone());
     vec![
         ours(
@@ -122,7 +122,7 @@ fn subjects() -> Subjects {
             meter(move |capacity| Linked::<Name, _>::new(capacity, f.clone())),
         ),
         peer(
-            "hashlink + ahash",
+            "hashlink + our hash",
             meter(move |capacity| Linked::<Name, _>::new(capacity, d.clone())),
         ),
         peer("hashbrown + list by hand", meter(move |capacity| Listed::new(capacity, g.clone()))),
@@ -132,15 +132,15 @@ fn subjects() -> Subjects {
 
 /// Returns the subjects with names of IPv6, which are those of IPv4 with longer addresses.
 fn subjects_v6() -> Subjects {
-    let (ahash, foldhash) = (DefaultHashBuilder::new(), Foldhash::default());
-    let other = ahash.clone();
-    let by_class = move |capacity| Ours::<NameV6, _>::by_class(capacity, ahash.clone());
+    let (our_hash, foldhash) = (DefaultHashBuilder::new(), Foldhash::default());
+    let other = our_hash.clone();
+    let by_class = move |capacity| Ours::<NameV6, _>::by_class(capacity, our_hash.clone());
     let linked = move |capacity| Linked::<NameV6, _>::new(capacity, foldhash.clone());
-    let with_ahash = move |capacity| Linked::<NameV6, _>::new(capacity, other.clone());
+    let with_our_hash = move |capacity| Linked::<NameV6, _>::new(capacity, other.clone());
     vec![
         ours("flow_cache", "FlowCache", meter(by_class)),
         peer("hashlink + foldhash", meter(linked)),
-        peer("hashlink + ahash", meter(with_ahash)),
+        peer("hashlink + our hash", meter(with_our_hash)),
     ]
 }
 

@@ -9,7 +9,7 @@ use flowtable::FiveTuple;
 use crate::args::Plan;
 use crate::maps::rounds::Rounds;
 use crate::maps::subject::{Operation, map};
-use crate::maps::{HeadedTrie, hashbrown_ahash, hashbrown_foldhash};
+use crate::maps::{HeadedTrie, hashbrown_foldhash, hashbrown_our_hash};
 use crate::results::{Outcome, Report};
 use crate::subject::{ours, peer};
 
@@ -29,7 +29,7 @@ pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
     let subjects = vec![
         ours("lc_trie", "LcTrieMap, headed keys", map(HeadedTrie::<Key>::new)),
         hashbrown_foldhash(),
-        hashbrown_ahash(),
+        hashbrown_our_hash(),
         peer("BTreeMap", map(BTreeMap::<Key, u64>::new)),
     ];
     let mut rounds = Rounds { operations: OPERATIONS, subjects, has_limit: false };

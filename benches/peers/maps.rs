@@ -130,11 +130,11 @@ impl<K: Ord> Map<K> for BTreeMap<K, u64> {
 /// Returns `TrashMap` with the default hasher, and with that of the main peer. All maps of a
 /// subject have one seed, so that they do identical work for identical keys.
 pub(crate) fn trash_maps<K: Key + Hash>() -> [MapSubject<K>; 2] {
-    let (ahash, foldhash) = (DefaultHashBuilder::new(), Foldhash::default());
-    let with_ahash = move || TrashMap::<K, u64>::with_hasher(ahash.clone());
+    let (our_hash, foldhash) = (DefaultHashBuilder::new(), Foldhash::default());
+    let with_our_hash = move || TrashMap::<K, u64>::with_hasher(our_hash.clone());
     let with_foldhash = move || TrashMap::with_hasher(foldhash.clone());
     [
-        ours("trash", "TrashMap", map(with_ahash)),
+        ours("trash", "TrashMap", map(with_our_hash)),
         ours("trash+foldhash", "TrashMap + foldhash", map(with_foldhash)),
     ]
 }
@@ -145,9 +145,9 @@ pub(crate) fn hashbrown_foldhash<K: Key + Hash>() -> MapSubject<K> {
     peer("hashbrown + foldhash", map(move || hashbrown::HashMap::with_hasher(hasher.clone())))
 }
 
-pub(crate) fn hashbrown_ahash<K: Key + Hash>() -> MapSubject<K> {
+pub(crate) fn hashbrown_our_hash<K: Key + Hash>() -> MapSubject<K> {
     let hasher = DefaultHashBuilder::new();
-    peer("hashbrown + ahash", map(move || hashbrown::HashMap::with_hasher(hasher.clone())))
+    peer("hashbrown + our hash", map(move || hashbrown::HashMap::with_hasher(hasher.clone())))
 }
 
 /// Returns the map of `std` with SipHash, its default.

@@ -90,7 +90,7 @@ fn subjects() -> Vec<MapSubject<FlowKey>> {
         ours("sockets", "SocketTable", map(move || Sockets::new(a.clone()))),
         peer("TrashMap of FlowKey", map(move || TrashMap::<FlowKey, u64>::with_hasher(b.clone()))),
         peer("TrashMap of IPv4", map(move || V4(TrashMap::with_hasher(c.clone())))),
-        peer("hashbrown + ahash", map(move || hashbrown::HashMap::with_hasher(d.clone()))),
+        peer("hashbrown + our hash", map(move || hashbrown::HashMap::with_hasher(d.clone()))),
     ]
 }
 

@@ -12,7 +12,7 @@ use crate::maps::pauses::pauses;
 use crate::maps::prefetched::Prefetched;
 use crate::maps::rounds::Rounds;
 use crate::maps::subject::{MapSubject, Operation, bursts_only};
-use crate::maps::{hashbrown_ahash, hashbrown_foldhash, indexmap, std_map, trash_maps};
+use crate::maps::{hashbrown_foldhash, hashbrown_our_hash, indexmap, std_map, trash_maps};
 use crate::results::{Outcome, Report};
 use crate::subject::peer;
 
@@ -46,7 +46,7 @@ pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
 
 fn maps<K: Key + Hash>() -> Vec<MapSubject<K>> {
     let [ours, ours_foldhash] = trash_maps();
-    vec![ours, ours_foldhash, hashbrown_foldhash(), hashbrown_ahash(), indexmap(), std_map()]
+    vec![ours, ours_foldhash, hashbrown_foldhash(), hashbrown_our_hash(), indexmap(), std_map()]
 }
 
 fn rounds<K: Key + Hash>(plan: &Plan, report: &mut Report) -> Outcome {

@@ -1,25 +1,28 @@
 //! Hashers: the keyed default, the hash of a network card, and keys that are random already.
 //!
-//! All structures accept any [`BuildHasher`]. The default is [`DefaultHashBuilder`]:
-//! [`ahash`](https://docs.rs/ahash) with four secret words of seed for each table, at about 3 ns
-//! for a flow key.
+//! All structures accept any [`BuildHasher`](core::hash::BuildHasher). The default is
+//! [`DefaultHashBuilder`]: each table has its own secret seed. A key that writes whole words, as
+//! [`FlowKey`](crate::FlowKey), integers, tuples and prefixes do, costs one multiplication of 64 by
+//! 64 bits for each 128 bits. Byte strings are hashed by [`ahash`](https://docs.rs/ahash).
 //!
 //! Without an operating system as source of randomness the seeds are an argument: see
 //! [`with_seeds`](DefaultHashBuilder::with_seeds).
 //!
 //! # Hostile keys
 //!
-//! The default hash resists senders who choose keys, but see neither hashes nor the order of the
-//! entries of a table, and do not time single lookups to nanoseconds. It is not cryptographic, so
-//! tables with untrusted keys should not reveal the order of their entries.
+//! A sender who chooses keys, but sees no hashes, finds no keys that collide more often than by
+//! chance, because both factors of each multiplication have a secret word. The hash is not
+//! cryptographic: the secret can be computed from hashes, from the order of the entries in a table,
+//! or from the times of many single lookups, measured to the nanosecond. So tables with untrusted
+//! keys should not reveal the order of their entries.
 //!
 //! Some structures detect floods of keys with similar hashes, under any hash:
 //!
-//! - [`TrashMap`], [`TrashSet`], [`FlowCache`], [`TrashDemux`] and [`SocketTable`] draw a new seed
-//!   and rehash, some entries with each insertion;
-//! - [`TrashTable`], whose caller hashes, reports the flood;
-//! - [`ChainedCache`], [`BoundedCache`], [`DuplicateFilter`], [`EphemeralStore`], [`Sequent`] and
-//!   the structures for several threads do *not* detect it.
+//! | structures | a flood |
+//! |---|---|
+//! | [`TrashMap`], [`TrashSet`], [`FlowCache`], [`TrashDemux`], [`SocketTable`] | is detected; the structure draws a new seed and rehashes, some entries with each insertion |
+//! | [`TrashTable`], whose caller hashes | is detected and reported |
+//! | [`ChainedCache`], [`BoundedCache`], [`DuplicateFilter`], [`EphemeralStore`], [`Sequent`] and the structures of [`concurrent`] | is not detected |
 //!
 //! If senders may learn hashes, give the structure a cryptographic hash by its parameter `S`, such
 //! as SipHash, at several times the cost:
@@ -50,94 +53,17 @@
 //! [`DuplicateFilter`]: crate::DuplicateFilter
 //! [`EphemeralStore`]: crate::EphemeralStore
 //! [`Sequent`]: crate::demux::Sequent
+//! [`concurrent`]: crate::concurrent
 
 mod id;
+mod keyed;
 mod query;
 mod rss;
 mod seed;
 pub mod source_index;
 
-use core::hash::BuildHasher;
-
-use ahash::{AHasher, RandomState};
-
 pub use id::{IdBytes, IdHasher};
+pub(crate) use keyed::Reseed;
+pub use keyed::{DefaultHashBuilder, DefaultHasher};
 pub use query::{Prehashed, Query};
 pub use rss::{Rss, RssHasher};
-
-/// The default [`BuildHasher`], which is keyed.
-///
-/// With the feature `std`, [`DefaultHashBuilder::new`] draws its seed from the operating system.
-/// Without it there is no such source: `new` then mixes an address and a counter, which an attacker
-/// may guess, so a kernel or firmware should call [`with_seeds`](Self::with_seeds) with a secret.
-///
-/// # Example
-///
-/// ```
-/// use core::hash::BuildHasher;
-/// use flowtable::DefaultHashBuilder;
-///
-/// let ours = DefaultHashBuilder::with_seed(1);
-/// assert_eq!(ours.hash_one(42), ours.hash_one(42));
-/// assert_ne!(ours.hash_one(42), DefaultHashBuilder::with_seed(2).hash_one(42));
-/// ```
-#[derive(Clone, Debug)]
-pub struct DefaultHashBuilder(RandomState);
-
-impl DefaultHashBuilder {
-    /// Creates a hasher with a new random seed.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::with_seeds(seed::draw())
-    }
-
-    /// Creates a hasher with the given seed, for tests.
-    ///
-    /// Equal seeds give equal hashes, in one build of the program on one CPU. As a secret, 64 bits
-    /// are few.
-    #[must_use]
-    pub fn with_seed(seed: u64) -> Self {
-        Self::with_seeds([seed, !seed, seed.rotate_left(32), !seed.rotate_left(32)])
-    }
-
-    /// Creates a hasher with a seed of 256 bits.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::{DefaultHashBuilder, TrashMap};
-    ///
-    /// // From a source of randomness.
-    /// let secret = [0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344];
-    /// let mut flows = TrashMap::with_hasher(DefaultHashBuilder::with_seeds(secret));
-    /// flows.insert(443, "https");
-    /// assert_eq!(flows.get(&443), Some(&"https"));
-    /// ```
-    #[must_use]
-    pub fn with_seeds([a, b, c, d]: [u64; 4]) -> Self {
-        Self(RandomState::with_seeds(a, b, c, d))
-    }
-
-    /// A seed that is as hard to guess as the hash of a key, and as a seed of [`Self::new`], which
-    /// without an operating system is not hard. For tables that replace the hash of their caller,
-    /// whose hasher is given keys only: it may refuse all else.
-    pub(crate) fn derived(hash_of_a_key: u64) -> Self {
-        let drawn = Self::new();
-        Self::with_seeds([0, 1, 2, 3].map(|word: u64| drawn.hash_one((word, hash_of_a_key))))
-    }
-}
-
-impl Default for DefaultHashBuilder {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl BuildHasher for DefaultHashBuilder {
-    type Hasher = AHasher;
-
-    #[inline]
-    fn build_hasher(&self) -> AHasher {
-        self.0.build_hasher()
-    }
-}

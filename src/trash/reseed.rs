@@ -21,7 +21,7 @@ use equivalent::Equivalent;
 
 use super::TrashMap;
 use super::error::TryInsertError;
-use crate::hash::{DefaultHashBuilder, Query};
+use crate::hash::{Query, Reseed};
 use crate::memory::{Allocator, Box};
 use crate::probes::{Observer, Probes};
 use crate::table::error::TryReserveError;
@@ -40,7 +40,7 @@ type TableAndHasher<'t, K, V, A, H> = (&'t mut Table<(K, V), A>, H);
 #[derive(Clone)]
 pub(super) struct Reseeded<K, V, A: Allocator + Clone> {
     /// Hashes all keys of the table.
-    pub(super) seed: DefaultHashBuilder,
+    pub(super) seed: Reseed,
     pub(super) table: Table<(K, V), A>,
     /// The old table, until it is empty.
     pub(super) old: Option<Old<K, V, A>>,
@@ -56,7 +56,7 @@ pub(super) struct Reseeded<K, V, A: Allocator + Clone> {
 pub(super) struct Old<K, V, A: Allocator + Clone> {
     pub(super) table: Table<(K, V), A>,
     /// The seed of its hash; none if that was the hasher's.
-    pub(super) seed: Option<DefaultHashBuilder>,
+    pub(super) seed: Option<Reseed>,
     /// The migration cursor: entries before it have moved.
     cursor: Cursor,
 }
@@ -65,7 +65,7 @@ pub(super) struct Old<K, V, A: Allocator + Clone> {
 #[inline]
 pub(super) fn hash<Q: Hash + ?Sized>(
     hasher: &impl BuildHasher,
-    seed: Option<&DefaultHashBuilder>,
+    seed: Option<&Reseed>,
     key: &Q,
 ) -> u64 {
     match seed {
@@ -79,7 +79,7 @@ pub(super) fn hash<Q: Hash + ?Sized>(
 #[inline(always)]
 pub(super) fn entry_hasher<'m, K: Hash, V, S: BuildHasher>(
     hasher: &'m S,
-    seed: Option<&'m DefaultHashBuilder>,
+    seed: Option<&'m Reseed>,
 ) -> impl Fn(&(K, V)) -> u64 + Copy {
     move |(key, _)| hash(hasher, seed, key)
 }
@@ -285,7 +285,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         if self.current().len() < again_at {
             return;
         }
-        let seed = DefaultHashBuilder::derived(hash);
+        let seed = Reseed::new(hash);
         // Without memory it begins another time; the table will be flooded again.
         let memory = self.table.allocator().clone();
         let mut table = Table::new_in(memory.clone());

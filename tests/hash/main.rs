@@ -3,6 +3,7 @@
 #[cfg(feature = "papers")]
 mod claims;
 mod id;
+mod quality;
 mod rss;
 #[cfg(feature = "papers")]
 mod source_index;

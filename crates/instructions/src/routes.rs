@@ -50,6 +50,7 @@ fn inside<A: Address>(routes: &[Route<A>]) -> Vec<A> {
     (0..).zip(routes).map(within).collect()
 }
 
+#[inline(always)]
 fn lookups<A: Address>(table: &RouteTable<A, u64>, addresses: &[A]) -> u64 {
     let found = |address| table.lookup(address).map_or(2, |(_, value)| *value);
     addresses.iter().map(found).sum()

@@ -16,7 +16,7 @@
 use core::hash::{BuildHasher, Hash};
 
 use super::slots::{KeyId, Store};
-use crate::hash::{DefaultHashBuilder, Query};
+use crate::hash::{Query, Reseed};
 use crate::invariant::InvariantError;
 use crate::memory::{Allocator, Box};
 use crate::probes::Observer;
@@ -38,7 +38,7 @@ pub(crate) struct Index<S, A: Allocator + Clone> {
 #[derive(Clone, Debug)]
 struct Reseeded<A: Allocator + Clone> {
     /// Hashes all keys of `lines`.
-    seed: DefaultHashBuilder,
+    seed: Reseed,
     old: Option<Old<A>>,
     count: usize,
     /// With fewer entries no other seed is drawn: no seed helps against equal keys.
@@ -50,7 +50,7 @@ struct Reseeded<A: Allocator + Clone> {
 struct Old<A: Allocator + Clone> {
     lines: Lines<A>,
     /// The seed of their hash; none if that was the hasher's.
-    seed: Option<DefaultHashBuilder>,
+    seed: Option<Reseed>,
     /// Flows in slots before this one have moved.
     next: u32,
 }
@@ -339,7 +339,7 @@ impl<S: BuildHasher, A: Allocator + Clone> Index<S, A> {
         if self.len() < self.reseeded.as_ref().map_or(0, |reseeded| reseeded.again_at) {
             return;
         }
-        let seed = DefaultHashBuilder::derived(self.hasher.hash_one(key));
+        let seed = Reseed::new(self.hasher.hash_one(key));
         let (count, again_at) = (self.reseeds() + 1, 2 * self.len());
         let (before, memory) = (self.reseeded.as_ref(), self.lines.allocator().clone());
         let before = before.map(|reseeded| reseeded.seed.clone());
@@ -375,6 +375,9 @@ impl<S: BuildHasher, A: Allocator + Clone> Index<S, A> {
     }
 }
 
+/// Bytes of a key whose hash is inlined.
+const INLINED: usize = 32;
+
 /// Hashes the normalised form of each key. A [`Query`] with its hash does not use it.
 struct Normalised<'a, S, K> {
     hasher: &'a S,
@@ -390,6 +393,15 @@ impl<S: BuildHasher, K: Hash> BuildHasher for Normalised<'_, S, K> {
 
     #[inline(always)]
     fn hash_one<T: Hash>(&self, _: T) -> u64 {
+        if size_of::<K>() <= INLINED { self.hasher.hash_one(self.key) } else { self.outlined() }
+    }
+}
+
+impl<S: BuildHasher, K: Hash> Normalised<'_, S, K> {
+    /// Inlined, a hash of IPv6 addresses that may have been swapped makes the compiler keep them in
+    /// parts of 16 bits.
+    #[inline(never)]
+    fn outlined(&self) -> u64 {
         self.hasher.hash_one(self.key)
     }
 }
