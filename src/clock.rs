@@ -14,9 +14,12 @@
 //! - A time that is later than that is suspect, and counts as the latest one, too. If the next time
 //!   is within a lifetime after it, the clock of the caller was set back.
 
+use core::num::NonZeroU64;
+
 /// Time in ticks that never decreases, by the times of a caller.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
+    /// Begins at 1: 0 is not the time of any expiry.
     now: u64,
     /// The time of the clock less the time of the caller, modulo 2^64.
     offset: u64,
@@ -29,13 +32,27 @@ pub(crate) struct Clock {
 impl Clock {
     /// Creates a clock for state with this lifetime in ticks, below 2^62.
     pub(crate) const fn new(lifetime: u64) -> Self {
-        Self { now: 0, offset: 0, lifetime, suspect: None }
+        Self { now: 1, offset: 1, lifetime, suspect: None }
     }
 
     /// Returns the time of the clock.
     #[inline(always)]
     pub(crate) const fn now(&self) -> u64 {
         self.now
+    }
+
+    /// Returns the lifetime of the state.
+    pub(crate) const fn lifetime(&self) -> u64 {
+        self.lifetime
+    }
+
+    /// Returns when state expires that is written now; 1 stands for 0, too.
+    #[inline(always)]
+    pub(crate) const fn expiry(&self) -> NonZeroU64 {
+        match NonZeroU64::new(self.now.wrapping_add(self.lifetime)) {
+            Some(time) => time,
+            None => NonZeroU64::MIN,
+        }
     }
 
     /// Returns the ticks from the time of the clock to a time of the caller; 0 if that is earlier.
@@ -96,7 +113,7 @@ mod tests {
     fn at(clock: &mut Clock, time: u64) -> u64 {
         let elapsed = clock.follow(time);
         clock.advance(elapsed);
-        clock.now()
+        clock.now() - 1
     }
 
     #[test]
@@ -118,7 +135,7 @@ mod tests {
     fn time_does_not_decrease_at_the_ends_of_its_range() {
         let lifetime = u64::MAX / 4;
         let mut clock = Clock::new(lifetime);
-        let mut before = 0;
+        let mut before = 1;
         for time in [0, u64::MAX, 0, 0, 5, u64::MAX, 1, 1, lifetime, u64::MAX - 1] {
             let step = clock.follow(time);
             assert!(step <= 2 * lifetime && clock.elapsed(time) == step);

@@ -44,7 +44,7 @@
 //! | state that can be recomputed, by an index that the packet carries: an RSS hash, a flow label | [`SourceHashCache`] | no hash is computed; a wrong index costs time only |
 //! | a bounded cache by key | [`BoundedCache`] | an eviction policy; two cache lines for a lookup |
 //! | duplicates of calls | [`DuplicateFilter`] | the last call of each sender, for the lifetime of a packet |
-//! | state that lives one lifetime: SYNs, requests, nonces | [`EphemeralStore`] | a ring: expiry without a search |
+//! | state that lives one lifetime: SYNs, requests, nonces | [`EphemeralStore`] | a list in the order of expiry: no search |
 //! | keys in order, ranges of keys | [`LcTrieMap`] | a level-compressed trie is ordered and shallow |
 //! | keys for these | [`FlowKey`], [`FiveTuple`], [`FourTuple`], [`Prefix`] | packed words with a reverse direction |
 //!
@@ -61,7 +61,7 @@
 //!   effect, `…_batch` overlaps the cache misses of several keys and passes each result to a
 //!   closure, such as [`write_to`] a slice.
 //! - A [`Prehashed`] key, with a hash that is known already, is accepted wherever a structure that
-//!   hashes takes a borrowed key, but in [`EphemeralStore`], which has methods `*_hashed`.
+//!   hashes takes a borrowed key.
 //! - A structure with a bound needs its capacity, so it has no `Default`. It returns the entries
 //!   that it evicts, and refuses the entries that it cannot store.
 //! - Structures that threads share are used through a pin, such as [`ConcurrentMap::pin`].

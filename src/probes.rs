@@ -93,8 +93,8 @@ impl Observer for Probes {
 ///
 /// let mut store: EphemeralStore = EphemeralStore::new(1000, Duration::from_secs(10))?;
 /// let (now, mut words) = (Timestamp::ZERO, Words::default());
-/// store.find_or_create_observed(7, now, || 1, &mut words)?;
-/// store.find_observed(&7, now, &mut words);
+/// store.get_or_insert_with_observed(&7, now, || 1, &mut words)?;
+/// store.get_observed(&7, now, &mut words);
 /// assert_eq!(words, Words(5 + 5));
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```

@@ -24,7 +24,7 @@ fn bindings(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::new("create", count), |bencher| {
             bencher.iter(|| {
                 now += 1;
-                store.get_or_insert_with(now, Timestamp::from_nanos(now), || 0).is_ok()
+                store.get_or_insert_with(&now, Timestamp::from_nanos(now), || 0).is_ok()
             });
         });
         group.bench_function(BenchmarkId::new("get", count), |bencher| {

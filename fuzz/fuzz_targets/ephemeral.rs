@@ -48,18 +48,14 @@ impl By {
 
 #[derive(Arbitrary, Clone, Debug)]
 enum Op {
-    Find(u8),
-    FindOrCreate(u8),
+    Get(u8),
     GetMut(u8),
     GetOrInsert(u8),
     Remove(u8),
     Retain(u8),
     GetBatch(Vec<u8>),
     GetOrInsertBatch(Vec<u8>),
-    Read(u8),
-    Write(u8),
     Clean(u8),
-    Sweep,
     Iterate,
     Clear,
     Clone,
@@ -70,18 +66,14 @@ impl Op {
         let by = by.nanos();
         let tags = |tags: &[u8]| tags.iter().take(BATCH).map(|tag| u32::from(*tag)).collect();
         match self {
-            Self::Find(tag) => Step::Find(u32::from(*tag), by),
-            Self::FindOrCreate(tag) => Step::FindOrCreate(u32::from(*tag), by),
+            Self::Get(tag) => Step::Get(u32::from(*tag), by),
             Self::GetMut(tag) => Step::GetMut(u32::from(*tag), by),
             Self::GetOrInsert(tag) => Step::GetOrInsert(u32::from(*tag), by),
             Self::Remove(tag) => Step::Remove(u32::from(*tag), by),
             Self::Retain(most) => Step::Retain(u32::from(*most), by),
             Self::GetBatch(burst) => Step::GetBatch(tags(burst), by),
             Self::GetOrInsertBatch(burst) => Step::GetOrInsertBatch(tags(burst), by),
-            Self::Read(place) => Step::Read(usize::from(*place), by),
-            Self::Write(place) => Step::Write(usize::from(*place), by),
             Self::Clean(budget) => Step::Clean(usize::from(*budget), by),
-            Self::Sweep => Step::Sweep(by),
             Self::Iterate => Step::Iterate(by),
             Self::Clear => Step::Clear,
             Self::Clone => Step::Clone,

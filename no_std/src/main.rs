@@ -170,8 +170,10 @@ fn work() -> usize {
     let lifetime = Duration::from_secs(10);
     let mut seen = EphemeralStore::with_parts_in(64, lifetime, seed, &area).ok();
     let mut is_new = |tag: u64, second| {
-        let bound = seen.as_mut()?.find_or_create(tag, Timestamp::from_secs(second), || ()).ok()?;
-        Some(bound.is_new)
+        let mut is_new = false;
+        let now = Timestamp::from_secs(second);
+        seen.as_mut()?.get_or_insert_with(&tag, now, || is_new = true).ok()?;
+        Some(is_new)
     };
     let seen = [is_new(1, 0), is_new(1, 9), is_new(1, 10)];
     let lost = lost + usize::from(seen != [Some(true), Some(false), Some(true)]);

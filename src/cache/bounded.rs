@@ -7,13 +7,14 @@ use core::mem;
 use equivalent::Equivalent;
 
 use super::entries::Entries;
-use super::{CacheError, Inserted, SMALL, Statistics};
+use super::{CacheError, Inserted, Statistics};
 use crate::eviction::{Eviction, SecondChance};
 use crate::hash::{DefaultHashBuilder, Query};
 use crate::invariant::InvariantError;
 use crate::memory::{Allocator, Global};
 use crate::raw::prefetch::BURST;
 use crate::table::lines::fold;
+use crate::table::records::Record;
 
 /// The maximum number of entries with one hash.
 const EQUAL_HASHES: usize = 8;
@@ -64,7 +65,6 @@ where
     entries: Entries<K, V, A>,
     policy: P,
     hasher: S,
-    equal_hashes: usize,
     statistics: Statistics,
 }
 
@@ -109,24 +109,19 @@ impl<K, V, P, S, A: Allocator + Clone> BoundedCache<K, V, P, S, A> {
     /// Returns the allocator that the cache was created with.
     #[must_use]
     pub fn allocator(&self) -> &A {
-        self.entries.allocator()
-    }
-
-    /// Does not evict entries whose hashes are equal, or have no room near their places.
-    pub(super) fn without_eviction(self) -> Self {
-        Self { equal_hashes: usize::MAX, ..self }
+        self.entries.records().allocator()
     }
 
     /// Returns the maximum number of entries.
     #[must_use]
     pub const fn capacity(&self) -> usize {
-        self.entries.capacity()
+        self.entries.records().capacity()
     }
 
     /// Returns the number of entries.
     #[must_use]
     pub const fn len(&self) -> usize {
-        self.entries.len()
+        self.entries.records().len()
     }
 
     /// Returns whether there are no entries.
@@ -139,11 +134,6 @@ impl<K, V, P, S, A: Allocator + Clone> BoundedCache<K, V, P, S, A> {
     #[must_use]
     pub const fn statistics(&self) -> Statistics {
         self.statistics
-    }
-
-    #[inline]
-    pub(super) const fn hasher(&self) -> &S {
-        &self.hasher
     }
 
     #[inline]
@@ -207,13 +197,13 @@ impl<K, V, P: Eviction, S, A: Allocator + Clone> BoundedCache<K, V, P, S, A> {
         let (entries, statistics) = (Entries::new_in(capacity, memory)?, Statistics::default());
         // Insertions allocate nothing.
         policy.try_reserve(capacity as u32 - 1).map_err(|_| CacheError::NoMemory)?;
-        Ok(Self { entries, policy, hasher, equal_hashes: EQUAL_HASHES, statistics })
+        Ok(Self { entries, policy, hasher, statistics })
     }
 
     /// Returns the number of bytes allocated by the cache and its policy.
     #[must_use]
     pub fn allocation_size(&self) -> usize {
-        self.entries.allocation_size() + self.policy.allocation_size()
+        self.entries.records().allocation_size() + self.policy.allocation_size()
     }
 }
 
@@ -261,8 +251,8 @@ where
     /// Returns a mutable reference to the value of `key`.
     #[inline(always)]
     pub fn get_mut<Q: Query<K>>(&mut self, key: Q) -> Option<&mut V> {
-        let hash = fold(key.hash_with(&self.hasher));
-        let used = self.entries.use_entry(hash, |stored| key.key().equivalent(stored));
+        let (hash, key) = (fold(key.hash_with(&self.hasher)), key.key());
+        let used = self.entries.use_entry(hash, move |stored| key.equivalent(stored));
         self.statistics.count_lookup(used.is_some());
         let (slot, value) = used?;
         self.policy.touch(slot);
@@ -281,7 +271,7 @@ where
     #[must_use]
     pub fn peek<Q: Query<K>>(&self, key: Q) -> Option<&V> {
         let slot = self.find(&key)?;
-        Some(&self.entries.entry(slot).value)
+        Some(&self.entries.records().record(slot).value)
     }
 
     /// Returns a mutable reference to the value of `key`, after inserting the result of `make` if
@@ -316,7 +306,11 @@ where
         }
         let value = make(key.key());
         let slot = self.insert_new(hash, key.key().to_owned(), value).0;
-        &mut self.entries.entry_mut(slot.expect("the policy of a full cache has no victim")).value
+        &mut self
+            .entries
+            .records_mut()
+            .record_mut(slot.expect("the policy of a full cache has no victim"))
+            .value
     }
 
     /// Inserts or replaces the value of `key`. A new entry may evict the victim of the policy.
@@ -374,7 +368,7 @@ where
                 *hash = fold(key.hash_with(&self.hasher));
                 count += 1;
             }
-            self.prefetch(&hashes[..count]);
+            self.entries.records().prefetch(&hashes[..count]);
             let found = self.entries.find_burst(&hashes[..count], &mut keys);
             for (index, slot) in found[..count].iter().enumerate() {
                 self.statistics.count_lookup(slot.is_some());
@@ -425,10 +419,10 @@ impl<K, V, P: Eviction, S, A: Allocator + Clone> BoundedCache<K, V, P, S, A> {
         &mut self,
         mut is_removed: impl FnMut(&K, &mut V) -> bool,
     ) -> impl Iterator<Item = (K, V)> {
-        let mut slots = 0..self.entries.slot_count();
+        let mut slots = 0..self.entries.records().slot_count();
         core::iter::from_fn(move || {
             let slot = slots.find(|slot| {
-                let entry = self.entries.get_mut(*slot);
+                let entry = self.entries.records_mut().get_mut(*slot);
                 entry.is_some_and(|entry| is_removed(&entry.key, &mut entry.value))
             })?;
             Some(self.remove_at(slot))
@@ -443,7 +437,8 @@ impl<K, V, P: Eviction, S, A: Allocator + Clone> BoundedCache<K, V, P, S, A> {
     /// Removes the entry at a slot.
     pub(super) fn remove_at(&mut self, slot: u32) -> (K, V) {
         self.policy.remove(slot);
-        self.entries.remove(slot)
+        let Record { key, value, .. } = self.entries.records_mut().remove(slot);
+        (key, value)
     }
 
     /// Records a use of the entry at a slot, and returns a mutable reference to its value.
@@ -463,11 +458,8 @@ impl<K, V, P: Eviction, S, A: Allocator + Clone> BoundedCache<K, V, P, S, A> {
     fn victim_for(&mut self, hash: u32) -> Option<u32> {
         // Called for each insertion, as policies count the calls.
         let is_due = self.policy.is_due(self.len());
-        let victim = match self.equal_hashes {
-            usize::MAX => None,
-            limit => self.entries.victim_of_hash(hash, limit).or(self.entries.overflowed()),
-        };
-        match victim {
+        let victim = self.entries.victim_of_hash(hash, EQUAL_HASHES);
+        match victim.or_else(|| self.entries.records().overflowed()) {
             None if is_due || self.len() >= self.capacity() => self.victim(),
             victim => victim,
         }
@@ -495,16 +487,6 @@ impl<K, V, P: Eviction, S, A: Allocator + Clone> BoundedCache<K, V, P, S, A> {
             Err(entry) => (None, Inserted { previous: None, evicted: Some(entry) }),
         }
     }
-
-    /// Prefetches the lines of the index, then the entries that they lead to.
-    #[inline]
-    fn prefetch(&self, hashes: &[u32]) {
-        if self.capacity().saturating_mul(size_of::<(K, V)>()) <= SMALL {
-            return;
-        }
-        hashes.iter().for_each(|&hash| self.entries.prefetch_line(hash));
-        hashes.iter().for_each(|&hash| self.entries.prefetch_entry(hash));
-    }
 }
 
 #[cfg(test)]
@@ -517,7 +499,7 @@ mod tests {
     #[cfg_attr(miri, ignore = "no unsafe code, and long")]
     fn hashes_with_one_home_fill_a_segment_and_then_evict_each_other() {
         let mut cache = BoundedCache::with_parts(2000, SecondChance::new(), IdHasher).unwrap();
-        // The first of 256 lines.
+        // The first two of 384 lines.
         for hash in (0..).filter(|hash| fold(*hash) & 0xff_0000 == 0).take(1500) {
             _ = cache.insert(hash, ());
             assert_eq!(cache.peek(&hash), Some(&()));

@@ -7,13 +7,13 @@ use core::time::Duration;
 use equivalent::Equivalent;
 
 use super::CacheError;
-use super::bounded::BoundedCache;
-use crate::clock::Clock;
-use crate::eviction::Lru;
 use crate::hash::source_index::SourceIndex;
 use crate::hash::{DefaultHashBuilder, Query};
 use crate::invariant::InvariantError;
+use crate::memory::Global;
+use crate::table::expiring::Expiring;
 use crate::table::lines::fold;
+use crate::table::records::{MAX_CAPACITY, Record};
 use crate::timestamp::{Timestamp, nanos};
 
 /// The maximum number of expired senders that are removed with each packet.
@@ -49,14 +49,14 @@ pub enum CallVerdict {
 /// |---|---|
 /// | `accept` | O(1): the cache lines of the index, of the sender and of the oldest sender |
 /// | `accept_indexed` | as `accept`, without computing a hash |
-/// | `clean` | O(1) for each sender that it removes, as in a packet |
+/// | `clean` | O(1) for each sender that it removes |
 /// | `new`, `with_hasher` | O(capacity) |
 /// | `len`, `allocation_size` | O(1) |
 ///
 /// So it is as long as few hashes are equal: they are keyed.
 ///
 /// Paper: Birrell and Nelson 1984, section 3; the table of Chandranmenon and Varghese, section 3.
-/// Theirs are chained; this one has the index of [`BoundedCache`].
+/// Theirs are chained; this one has the index of [`BoundedCache`](super::BoundedCache).
 ///
 /// # Example
 ///
@@ -80,19 +80,10 @@ pub enum CallVerdict {
 #[doc(alias("replay", "rpc"))]
 #[derive(Clone, Debug)]
 pub struct DuplicateFilter<K, S = DefaultHashBuilder> {
-    /// Senders in the order of their last accepted packets.
-    senders: BoundedCache<K, LastCall, Lru, S>,
+    hasher: S,
+    /// The last accepted sequence number of each sender.
+    senders: Expiring<K, u64, Global>,
     lifetime: Duration,
-    /// In nanoseconds.
-    clock: Clock,
-}
-
-/// The last accepted call of a sender.
-#[derive(Clone, Copy, Debug)]
-struct LastCall {
-    sequence: u64,
-    /// A time of the clock.
-    accepted: u64,
 }
 
 impl<K> DuplicateFilter<K> {
@@ -133,28 +124,34 @@ impl<K, S> DuplicateFilter<K, S> {
     /// # Ok::<(), flowtable::cache::CacheError>(())
     /// ```
     pub fn with_hasher(capacity: usize, lifetime: Duration, hasher: S) -> Result<Self, CacheError> {
-        let senders = BoundedCache::with_parts(capacity, Lru::new(), hasher)?.without_eviction();
+        match capacity {
+            0 => return Err(CacheError::NoCapacity),
+            1..=MAX_CAPACITY => {}
+            _ => return Err(CacheError::TooLarge),
+        }
         // Of longer lifetimes, no clock has the range.
-        let clock = Clock::new(nanos(lifetime).min(u64::MAX / 4));
-        Ok(Self { senders, lifetime, clock })
+        let nanos = nanos(lifetime).min(u64::MAX / 4);
+        let senders = Expiring::new_in(capacity, nanos, Global);
+        let senders = senders.map_err(|_| CacheError::NoMemory)?;
+        Ok(Self { hasher, senders, lifetime })
     }
 
     /// Returns the number of senders, expired ones that are not removed yet included.
     #[must_use]
     pub const fn len(&self) -> usize {
-        self.senders.len()
+        self.senders.records().len()
     }
 
     /// Returns whether there are no senders.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.senders.is_empty()
+        self.len() == 0
     }
 
     /// Returns the maximum number of senders.
     #[must_use]
     pub const fn capacity(&self) -> usize {
-        self.senders.capacity()
+        self.senders.records().capacity()
     }
 
     /// Returns the time after which the state of a sender expires.
@@ -166,7 +163,7 @@ impl<K, S> DuplicateFilter<K, S> {
     /// Returns the number of bytes allocated.
     #[must_use]
     pub fn allocation_size(&self) -> usize {
-        self.senders.allocation_size()
+        self.senders.records().allocation_size()
     }
 
     /// Follows a change of the caller's clock: `now` is the present time, and the state of senders
@@ -187,26 +184,15 @@ impl<K, S> DuplicateFilter<K, S> {
     /// # Ok::<(), flowtable::cache::CacheError>(())
     /// ```
     pub fn set_clock(&mut self, now: Timestamp) {
-        self.clock.set(now.as_nanos());
+        self.senders.set_clock(now);
     }
 
     /// Removes up to `budget` expired senders, and returns their number. O(budget).
     ///
     /// [`accept`](Self::accept) removes some with each packet; this is for times without packets.
     pub fn clean(&mut self, now: Timestamp, budget: usize) -> usize {
-        let elapsed = self.clock.follow(now.as_nanos());
-        self.clock.advance(elapsed);
-        let (now, lifetime) = (self.clock.now(), nanos(self.lifetime));
-        let mut removed = 0;
-        while removed < budget {
-            let Some(oldest) = self.senders.victim() else { break };
-            if now - self.senders.entries().entry(oldest).value.accepted < lifetime {
-                break;
-            }
-            drop(self.senders.remove_at(oldest));
-            removed += 1;
-        }
-        removed
+        self.senders.advance(now);
+        self.senders.reclaim(budget)
     }
 
     /// Checks the invariants, for tests. O(capacity).
@@ -242,7 +228,7 @@ impl<K: Eq + Hash, S: BuildHasher> DuplicateFilter<K, S> {
     where
         Q: Query<K, Key: ToOwned<Owned = K>>,
     {
-        let hash = fold(sender.hash_with(self.senders.hasher()));
+        let hash = fold(sender.hash_with(&self.hasher));
         self.accept_by(hash, sender.key(), sequence, now)
     }
 
@@ -287,23 +273,39 @@ impl<K: Eq + Hash, S: BuildHasher> DuplicateFilter<K, S> {
     where
         Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
     {
-        self.clean(now, EXPIRED_PER_PACKET);
-        let accepted = self.clock.now();
-        let is_it = |stored: &K| sender.equivalent(stored);
-        let Some(slot) = self.senders.entries().find(hash, is_it) else {
-            if self.len() >= self.capacity() {
-                return CallVerdict::Full;
+        let time = self.senders.advance(now);
+        let is_it = |record: &Record<_, K, u64>| sender.equivalent(&record.key);
+        let accepted = match self.senders.find_mut(hash, is_it) {
+            None => self.senders.push(hash, || (sender.to_owned(), sequence)).is_some(),
+            Some((slot, last)) if last.meta.is_after(time) => {
+                let is_new = sequence > last.value;
+                if is_new {
+                    last.value = sequence;
+                    self.senders.renew(slot);
+                }
+                self.senders.reclaim(EXPIRED_PER_PACKET);
+                return if is_new { CallVerdict::Accept } else { CallVerdict::Duplicate };
             }
-            let last = LastCall { sequence, accepted };
-            let (slot, _) = self.senders.insert_new(hash, sender.to_owned(), last);
-            return if slot.is_some() { CallVerdict::Accept } else { CallVerdict::Full };
+            Some(_) => self.accept_again(hash, sender, sequence),
         };
-        let last = self.senders.entries().entry(slot).value;
-        let is_expired = accepted - last.accepted >= nanos(self.lifetime);
-        if !is_expired && sequence <= last.sequence {
-            return CallVerdict::Duplicate;
+        if accepted { CallVerdict::Accept } else { CallVerdict::Full }
+    }
+
+    /// Accepts a packet of a sender that has expired, and may be one of those that it removes.
+    /// Returns whether there is room.
+    #[inline(never)]
+    fn accept_again<Q>(&mut self, hash: u32, sender: &Q, sequence: u64) -> bool
+    where
+        Q: Equivalent<K> + ToOwned<Owned = K> + ?Sized,
+    {
+        self.senders.reclaim(EXPIRED_PER_PACKET);
+        match self.senders.find_mut(hash, |record| sender.equivalent(&record.key)) {
+            None => self.senders.push_new(hash, (sender.to_owned(), sequence)).is_some(),
+            Some((slot, last)) => {
+                last.value = sequence;
+                self.senders.renew(slot);
+                true
+            }
         }
-        *self.senders.record_use(slot) = LastCall { sequence, accepted };
-        CallVerdict::Accept
     }
 }

@@ -2,19 +2,21 @@
 
 use core::fmt;
 
-use super::entries::{Entries, Occupied, OccupiedMut};
+use super::entries::{Entries, LastUse};
 use crate::memory::Allocator;
+use crate::table::records::{Occupied, OccupiedMut};
 
 /// An iterator over the entries of a [`BoundedCache`](super::BoundedCache), in no particular order.
 pub struct Iter<'a, K, V> {
-    entries: Occupied<'a, K, V>,
+    entries: Occupied<'a, LastUse, K, V>,
     /// The entries that remain.
     len: usize,
 }
 
 impl<'a, K, V> Iter<'a, K, V> {
     pub(super) fn new<A: Allocator + Clone>(entries: &'a Entries<K, V, A>) -> Self {
-        Self { entries: entries.iter(), len: entries.len() }
+        let records = entries.records();
+        Self { entries: records.iter(), len: records.len() }
     }
 }
 
@@ -49,15 +51,16 @@ impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Iter<'_, K, V> {
 /// An iterator over the entries of a [`BoundedCache`](super::BoundedCache) with mutable references
 /// to their values, in no particular order.
 pub struct IterMut<'a, K, V> {
-    entries: OccupiedMut<'a, K, V>,
+    entries: OccupiedMut<'a, LastUse, K, V>,
     /// The entries that remain.
     len: usize,
 }
 
 impl<'a, K, V> IterMut<'a, K, V> {
     pub(super) fn new<A: Allocator + Clone>(entries: &'a mut Entries<K, V, A>) -> Self {
-        let len = entries.len();
-        Self { entries: entries.iter_mut(), len }
+        let records = entries.records_mut();
+        let len = records.len();
+        Self { entries: records.iter_mut(), len }
     }
 }
 

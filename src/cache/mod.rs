@@ -66,10 +66,6 @@ pub use replacement::Replacement;
 pub use source_hash::SourceHashCache;
 pub use source_hash_iter::{SourceHashIter, SourceHashIterMut};
 
-/// The bytes of entries up to which these are not prefetched: the CPU has them in its caches, and
-/// the instructions cost more than the misses.
-const SMALL: usize = 1 << 20;
-
 /// Counters of lookups and insertions since the cache was created.
 ///
 /// # Example

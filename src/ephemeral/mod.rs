@@ -7,79 +7,47 @@
 //! senders create it.
 //!
 //! ```text
-//!     index                       ring, oldest first
-//!     ┌──────────┬─────────┐      ╭──────┬──────┬──────┬──────┬──────┬──────┬──────┬──────────╮
-//!     │ 3a ·· 07 │ 41 ·· 44│      │ 40   │ 41   │ 42   │ 43   │ 44   │ 45   │ 46   │ vacant   │
-//!     ├──────────┼─────────┤      │ tag  │      │      │      │      │      │      │          │
-//!     │ ·· 9c ·· │ ·· 43 ·· ──────────────────────────▶ tag  │      │      │      │          │
-//!     ├──────────┼─────────┤      │      │      │ ◀─── where │      │      │      │          │
-//!     │ c4 ·· ·· │ 45 ·· ··│      ╰──────┴──────┴──────┴──────┴──────┴──────┴──────┴──────────╯
-//!     └──────────┴─────────┘        expired     │ live: `find` returns these only   ▲ next
-//!      15 tags    15 numbers
+//!     index lines                   bindings, in the order of expiry
+//!     ┌──────────┬─────────┐        ╭──────┬──────┬──────┬──────┬──────╮
+//!     │ 3a ·· 07 │ 4 ··· 0 │        │ tag  │ tag  │ tag  │ tag  │ tag  │
+//!     ├──────────┼─────────┤  ┌────▶│ value│      │      │      │      │ ◂─ new ones
+//!     │ ·· 9c ·· │ · 1 ··· ───┘     ╰──────┴──────┴──────┴──────┴──────╯
+//!     └──────────┴─────────┘         expired │ live: lookups find these only
+//!      12 tags    12 slots
 //! ```
 //!
-//! Bindings have consecutive sequence numbers. As all live equally long, they expire in the order
-//! of these numbers: they are removed at the front of the ring, and new ones are appended at its
-//! end.
+//! As all bindings live equally long, they expire in the order of their creation: they are in a
+//! list, reclaimed at its front, and appended at its end. The list is a circle, so a new binding
+//! takes the place of an expired one as it is. A removal takes a binding out of the list, and its
+//! slot is free at once.
 //!
-//! The index is a hash table of sequence numbers. Tags of eight bits, which are compared 15 at
-//! once, are in an array of their own, which is small: two bytes for a binding. So of a million
-//! bindings, the tags are in the caches of the CPU, and the numbers mostly are.
-//!
-//! An entry of the ring stores its location in the index. So reclaiming a binding computes no hash
-//! and compares no tag: it frees one slot of the index. Until then, lookups skip an expired
-//! binding: its sequence number is outside of the live range, or its time has passed.
-//!
-//! # Removal
-//!
-//! A removal frees the slot of the index. In the ring remains a vacant slot with the expiry time,
-//! which no index slot refers to. The next creation takes the slot, and its sequence number, for a
-//! binding that expires later than those around it:
-//!
-//! ```text
-//!     slot        40     41     42     43     44           expires one after the other:
-//!     created at  10.0   10.1   10.2   10.3   10.4
-//!     removed            │      vacant                     42: a handshake is complete
-//!     created            │      10.45                      42: another one
-//!     expires at  20.0   20.1   20.45  20.3   20.4         43 and 44 wait for 42
-//! ```
-//!
-//! So an expired binding waits for an older slot: it is not found any more, but its slot is not
-//! free. To bound that, a slot is reused for three sixteenths of a lifetime after it was appended
-//! to the ring at most, and for one sixteenth at least. Expired bindings are found from the front
-//! of the ring, by a binary search with that tolerance: the longest wait is six sixteenths. A
-//! binding that is removed later leaves a slot that is vacant until its lifetime ends, or until the
-//! slot is at the front. With `n` handshakes open at a time, each of which completes within a
-//! sixteenth of a lifetime, and any number of them one after the other, the ring has up to about
-//! `16 n` slots for them.
+//! The index has lines of twelve tags of eight bits, which are compared at once, and twelve
+//! slots: see `table/lines` in the sources, which the caches and [`FlowCache`](crate::FlowCache)
+//! use, too. A binding stores its hash. So reclaiming one computes no hash and compares no tag: it
+//! frees a slot of the index. Until then, lookups skip an expired binding by its time.
 //!
 //! # Invariants
 //!
-//! - Sequence numbers in the ring are consecutive.
-//! - Along the ring, expiry times never decrease by more than three sixteenths of a lifetime, and
-//!   not at all if no slot among the live ones is reused: the expired bindings are at its front,
-//!   the live ones follow.
-//! - The index has the sequence numbers of all bindings that are not reclaimed, each at the
-//!   location that its entry stores, where a lookup with the hash of its tag finds it; and no
-//!   others.
+//! - The list has all bindings, in the order of their expiry; the expired ones are at its front.
+//! - The index has each binding once, where a lookup with the hash of its tag finds it.
 //! - A tag has at most one live binding.
 //! - No binding is found one lifetime after its creation or later, whether it is reclaimed or not.
-//!   None expires earlier, except for the granularity of time: 2⁻²⁸ of a lifetime that exceeds one
-//!   second.
-//! - A vacant slot is not in the index; it is in one list of slots to reuse, or in none.
+//!   None expires earlier.
 //!
 //! # Cost
 //!
-//! A tag and a value of eight bytes each take 24 bytes, and the index takes ten. Finding a tag
-//! reads its group of the index, the number, and the entry. In a full store, two of a thousand
-//! bindings are not in their home groups, and another entry has the same eight bits in three of a
-//! hundred lookups. Creation writes the next slot of the ring, which the hardware prefetcher
-//! expects, and a number: a hash table with a queue has four cache misses. A removal costs as much
-//! as finding the tag.
+//! A tag and a value of eight bytes each take 40 bytes, and the index takes eleven. A lookup reads
+//! a line of the index, and the binding. In a full store, one or two of a hundred bindings are not
+//! in their home line, and another binding has the same eight bits in two or three of a hundred
+//! lookups. A creation writes its binding in place of the one that has just expired, which is next
+//! to the newest one in the list: a hash table with a queue has four cache misses. A removal costs
+//! as much as a lookup, and writes the two neighbours in the list.
 //!
-//! Tags whose hashes are equal fill groups one after the other: a lookup compares all of them.
+//! Tags whose hashes are equal fill lines one after the other: a lookup compares all of them. If a
+//! thousand tags or more have equal hashes, their creation allocates memory, and without memory it
+//! fails as that of a full store.
 //!
-//! Each creation reclaims two expired bindings: there is no cleaner thread, no pause, and no
+//! Each creation reclaims up to two expired bindings: there is no cleaner thread, no pause, and no
 //! capacity is lost to expired bindings. Values are dropped when they are reclaimed, so a store
 //! without creations keeps expired values until [`clean`](EphemeralStore::clean) is called or the
 //! store is dropped.
@@ -102,7 +70,7 @@
 //!             let mut store: EphemeralStore<u64, u32> =
 //!                 EphemeralStore::new(1000, Duration::from_secs(10)).unwrap();
 //!             for tag in tags {
-//!                 *store.get_or_insert_with(tag, Timestamp::ZERO, || 0).unwrap() += 1;
+//!                 *store.get_or_insert_with(&tag, Timestamp::ZERO, || 0).unwrap() += 1;
 //!             }
 //!             store.len()
 //!         })
@@ -145,7 +113,7 @@
 //! let store = SharedStore::new(100_000, Duration::from_secs(10));
 //! let count = |tag| {
 //!     store.with(tag, |store| {
-//!         *store.get_or_insert_with(tag, Timestamp::ZERO, || 0).unwrap() += 1;
+//!         *store.get_or_insert_with(&tag, Timestamp::ZERO, || 0).unwrap() += 1;
 //!     });
 //! };
 //! std::thread::scope(|scope| {
@@ -164,60 +132,38 @@
 //! (2002), sections 6 and 8. Differences:
 //!
 //! - The paper has chains of entries, which its cleaner unlinks. Here tags are in an index with
-//!   two slots for each binding.
+//!   three slots for two bindings.
 //! - Removal is ours; in the part of the paper that is available every binding lives for exactly
 //!   one lifetime.
-//! - The paper's cleaner is a thread that runs every tenth of a lifetime, and is late by that much:
-//!   see [`sweep`](EphemeralStore::sweep). Here a lookup checks the expiry, and creation reclaims.
+//! - The paper finds a binding first, and then reads and writes it. Here a lookup returns a
+//!   reference to the value, which is read and written by it.
+//! - The paper's cleaner is a thread that runs every tenth of a lifetime, and is late by that much.
+//!   Here a lookup checks the expiry, and creation reclaims.
 
 // In this order rustdoc lists the methods of the store.
 mod store;
 
-mod find;
-
-mod access;
-
-mod remove;
-
-mod burst;
-mod check;
-mod index;
-mod lifetime;
-mod ring;
-mod vacancies;
+mod lookup;
 
 use core::error::Error;
 use core::fmt;
 
-use crate::memory::ArrayError;
-pub use find::Bound;
-pub use store::{Binding, EphemeralStore};
+use crate::table::error::TryReserveError;
+pub use store::EphemeralStore;
 
-/// The error of a creation in a full store: the tag. Nothing was created.
+/// The error of a creation in a full store: nothing was created.
 ///
-/// The next creation succeeds when the oldest binding has expired; after
-/// [removals](self#removal), up to three sixteenths of a lifetime later. A binding that is created
-/// and removed in one tick of the store leaves its slot to creations of later ticks.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Full<T> {
-    /// The tag, returned.
-    pub refused: T,
-}
+/// The next creation succeeds when the oldest binding has expired, or any one was removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
 
-/// Without the tag, so that `unwrap` and `?` need no `Debug` of it.
-impl<T> fmt::Debug for Full<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Full").finish_non_exhaustive()
-    }
-}
-
-impl<T> fmt::Display for Full<T> {
+impl fmt::Display for Full {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the store is full of live bindings")
     }
 }
 
-impl<T> Error for Full<T> {}
+impl Error for Full {}
 
 /// The error of the constructors of [`EphemeralStore`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -227,7 +173,7 @@ pub enum StoreError {
     NoCapacity,
     /// The lifetime is zero.
     NoLifetime,
-    /// The capacity exceeds the range of sequence numbers or addresses.
+    /// The capacity exceeds the range of slots or addresses.
     TooLarge,
     /// The allocation failed.
     NoMemory,
@@ -246,11 +192,11 @@ impl fmt::Display for StoreError {
 
 impl Error for StoreError {}
 
-impl From<ArrayError> for StoreError {
-    fn from(error: ArrayError) -> Self {
-        match error {
-            ArrayError::TooLarge => Self::TooLarge,
-            ArrayError::NoMemory => Self::NoMemory,
+impl From<TryReserveError> for StoreError {
+    fn from(error: TryReserveError) -> Self {
+        match error.bytes() {
+            None => Self::TooLarge,
+            Some(_) => Self::NoMemory,
         }
     }
 }

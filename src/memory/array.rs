@@ -176,18 +176,6 @@ impl<T, A: Allocator, const PADDED: bool> Array<T, A, PADDED> {
         unsafe { self.first.byte_add(Self::offset(index & self.mask)) }
     }
 
-    /// Returns the address of the element at `index`.
-    ///
-    /// # Safety
-    ///
-    /// The index is less than the length.
-    #[inline(always)]
-    pub(crate) unsafe fn pointer_unchecked(&self, index: usize) -> NonNull<T> {
-        debug_assert!(index < self.len());
-        // SAFETY: the allocation has a slot for each index; `offset` keeps it aligned.
-        unsafe { self.first.byte_add(Self::offset(index)) }
-    }
-
     /// Returns the element at `index` modulo the length.
     #[inline(always)]
     pub(crate) fn get(&self, index: usize) -> &T {

@@ -12,7 +12,7 @@
 //! | [`FlowCache`] | `new_in`, `with_policy_and_hasher_in` | as it grows, with the policy of `new_in` |
 //! | [`SocketTable`] | `new_in`, `with_hasher_in` | as it grows |
 //! | [`RouteTable`], [`Routes`], [`PrefixSet`] | `new_in` | as it grows |
-//! | [`EphemeralStore`] | `new_in`, `with_parts_in` | when it is created |
+//! | [`EphemeralStore`] | `with_parts_in` | when it is created |
 //! | [`SourceHashCache`] | `new_in` | when it is created |
 //! | [`BoundedCache`] | `with_parts_in` | when it is created; its policy may be in other memory |
 //!

@@ -55,10 +55,10 @@ fn entries_examined_do_not_grow_with_the_fill_level() {
         filled.fill_to_part(f64::from(tenths) / 10.0);
         let (mut present, mut absent) = (Probes::default(), Probes::default());
         for tag in &filled.tags {
-            assert!(filled.store.find_observed(tag, NOW, &mut present).is_some());
+            assert!(filled.store.get_observed(tag, NOW, &mut present).is_some());
         }
         for tag in filled.absent(ENTRIES) {
-            assert_eq!(filled.store.find_observed(&tag, NOW, &mut absent), None);
+            assert_eq!(filled.store.get_observed(&tag, NOW, &mut absent), None);
         }
         let present = f64::from(present.entries) / filled.tags.len() as f64;
         let absent = f64::from(absent.entries) / ENTRIES as f64;
@@ -75,8 +75,8 @@ fn operations_access_the_number_of_words_in_the_paper() {
     let mut lengths = [0; 16];
     for tag in filled.tags.clone() {
         let (mut words, mut probes) = (Words::default(), Probes::default());
-        let binding = filled.store.find_observed(&tag, NOW, &mut words).expect("the tag is bound");
-        assert_eq!(filled.store.find_observed(&tag, NOW, &mut probes), Some(binding));
+        assert!(filled.store.get_observed(&tag, NOW, &mut words).is_some());
+        assert!(filled.store.get_observed(&tag, NOW, &mut probes).is_some());
         assert_eq!(words.0, 5 * probes.entries);
         lengths[probes.entries as usize] += 1;
     }
@@ -84,18 +84,16 @@ fn operations_access_the_number_of_words_in_the_paper() {
     assert!(lengths[1] > 0 && lengths[2] > 0, "{lengths:?}");
     for tag in filled.absent(1000) {
         let mut probes = Probes::default();
-        assert_eq!(filled.store.find_observed(&tag, NOW, &mut probes), None);
-        let mut words = [Words::default(); 4];
-        let store = &mut filled.store;
-        let bound = store.find_or_create_observed(tag, NOW, || 9, &mut words[0]).expect("room");
-        let again = store.find_or_create_observed(tag, NOW, || 9, &mut words[1]).expect("there");
-        assert_eq!((bound.is_new, again.is_new, bound.binding), (true, false, again.binding));
-        assert_eq!(store.read_observed(bound.binding, NOW, &mut words[2]), Some(&9));
-        assert_eq!(store.write_observed(bound.binding, NOW, 8, &mut words[3]), Ok(9));
+        assert_eq!(filled.store.get_observed(&tag, NOW, &mut probes), None);
+        let mut words = [Words::default(); 2];
+        for words in &mut words {
+            let store = &mut filled.store;
+            store.get_or_insert_with_observed(&tag, NOW, || 9, words).expect("room");
+        }
         let mut again = Probes::default();
-        assert!(store.find_observed(&tag, NOW, &mut again).is_some());
+        assert!(filled.store.get_observed(&tag, NOW, &mut again).is_some());
         let (searched, found) = (5 * probes.entries, 5 * again.entries);
-        assert_eq!(words.map(|Words(words)| words), [searched + 5, found, 2, 2]);
+        assert_eq!(words.map(|Words(words)| words), [searched + 5, found]);
     }
 }
 
@@ -126,7 +124,7 @@ fn instructions_access_the_documented_number_of_words() {
     filled.fill_to(ENTRIES - 2000);
     for tag in filled.tags[..2000].iter().copied() {
         let mut probes = Probes::default();
-        assert!(filled.store.find_observed(&tag, NOW, &mut probes).is_some());
+        assert!(filled.store.get_observed(&tag, NOW, &mut probes).is_some());
         let found = 5 * probes.entries;
         let compare = |value| Instruction::Compare { tag, relation: Relation::Greater, value };
         let mut run = |instruction| words(&mut filled.store, instruction);
@@ -137,7 +135,7 @@ fn instructions_access_the_documented_number_of_words() {
     }
     for (number, tag) in filled.absent(1000).into_iter().enumerate() {
         let mut probes = Probes::default();
-        assert!(filled.store.find_observed(&tag, NOW, &mut probes).is_none());
+        assert!(filled.store.get_observed(&tag, NOW, &mut probes).is_none());
         let (instruction, more) = match number % 2 {
             0 => (Instruction::Count { tag, threshold: 1 }, 9),
             _ => (Instruction::Compare { tag, relation: Relation::Less, value: 1 }, 7),

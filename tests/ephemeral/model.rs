@@ -28,20 +28,15 @@ fn by() -> impl Strategy<Value = i64> {
 fn step() -> impl Strategy<Value = Step> {
     let tag = || prop_oneof![2 => 0..5_u32, 3 => 0..TAGS];
     let tags = move || vec(tag(), 0..70);
-    let place = || prop_oneof![3 => 0..4_usize, 1 => 0..60_usize];
     prop_oneof![
-        8 => (tag(), by()).prop_map(|(tag, by)| Step::Find(tag, by)),
-        14 => (tag(), by()).prop_map(|(tag, by)| Step::FindOrCreate(tag, by)),
+        8 => (tag(), by()).prop_map(|(tag, by)| Step::Get(tag, by)),
         3 => (tag(), by()).prop_map(|(tag, by)| Step::GetMut(tag, by)),
-        8 => (tag(), by()).prop_map(|(tag, by)| Step::GetOrInsert(tag, by)),
+        22 => (tag(), by()).prop_map(|(tag, by)| Step::GetOrInsert(tag, by)),
         8 => (tag(), by()).prop_map(|(tag, by)| Step::Remove(tag, by)),
         1 => (tag(), by()).prop_map(|(most, by)| Step::Retain(most, by)),
         1 => (tags(), by()).prop_map(|(tags, by)| Step::GetBatch(tags, by)),
         2 => (tags(), by()).prop_map(|(tags, by)| Step::GetOrInsertBatch(tags, by)),
-        4 => (place(), by()).prop_map(|(place, by)| Step::Read(place, by)),
-        4 => (place(), by()).prop_map(|(place, by)| Step::Write(place, by)),
         3 => (0..5_usize, by()).prop_map(|(budget, by)| Step::Clean(budget, by)),
-        1 => by().prop_map(Step::Sweep),
         2 => by().prop_map(Step::Iterate),
         1 => by().prop_map(Step::SetClock),
         1 => Just(Step::Clear),

@@ -122,7 +122,7 @@ fn find(filled: &mut Filled, part: f64, quick: bool) -> Finds {
     filled.fill_to_part(part);
     let (present, absent) = (filled.present(FINDS), filled.absent(FINDS));
     let store = &filled.store;
-    let found = |tags: &[u64]| tags.iter().filter(|tag| store.find(*tag, NOW).is_some()).count();
+    let found = |tags: &[u64]| tags.iter().filter(|tag| store.get(*tag, NOW).is_some()).count();
     let mut subjects: [Subject<'_>; 2] =
         [Box::new(|| found(&present) as u64), Box::new(|| found(&absent) as u64)];
     let times = Times::measure(&mut subjects, FINDS, if quick { 1 } else { 21 });

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use flowtable::Timestamp;
-use flowtable::ephemeral::Binding;
+use flowtable::papers::esp::{
+    EspPacket, Instruction, Location, Locations, Relation, Site, execute_observed,
+};
 use flowtable::probes::Words;
 use model::papers::ephemeral_2002::chains::{ENTRIES, Filled, NOW, SEED};
 use model::papers::ephemeral_2002::tables::{TABLE_1, WORD};
@@ -17,17 +19,23 @@ use crate::rounds::{Subject, Times};
 const WORDS: [f64; 4] = [5.0, 10.0, 2.0, 2.0];
 
 /// Counts the words of each operation in table 1 if one entry is examined, or one is created in an
-/// empty chain.
+/// empty chain. Reads and writes are those of packets: one that compares a value and fails, and one
+/// that then replaces it.
 pub(crate) fn words() -> [u32; 4] {
     let mut filled = Filled::new(1, SEED);
     let store = &mut filled.store;
-    let mut words = [Words::default(); 4];
-    let created = store.find_or_create_observed(7, NOW, || 0, &mut words[1]);
-    let binding = store.find_observed(&7, NOW, &mut words[0]).expect("it is there");
-    assert_eq!(created.map(|bound| bound.binding), Ok(binding));
-    assert_eq!(store.read_observed(binding, NOW, &mut words[2]), Some(&0));
-    assert_eq!(store.write_observed(binding, NOW, 1, &mut words[3]), Ok(0));
-    words.map(|Words(count)| count)
+    let [mut found, mut created] = [Words::default(); 2];
+    store.get_or_insert_with_observed(&7, NOW, || 5, &mut created).expect("there is room");
+    assert_eq!(store.get_observed(&7, NOW, &mut found), Some(&5));
+    let [failed, replaced] = [4, 6].map(|value| {
+        let compare = Instruction::Compare { tag: 7, relation: Relation::Greater, value };
+        let (mut packet, mut words) =
+            (EspPacket::new(Locations::CENTRE, 1, compare), Words::default());
+        let site = Site { location: Location::Centre, identity: 1 };
+        _ = execute_observed(store, &mut packet, site, NOW, &mut words);
+        words.0
+    });
+    [found.0, created.0, failed - found.0, replaced - failed]
 }
 
 pub(crate) fn table_1(report: &mut Report, quick: bool) -> Outcome {
@@ -74,17 +82,18 @@ fn times(entries: usize, part: f64, quick: bool) -> [f64; 4] {
     let mut filled = Filled::new(entries, SEED);
     filled.fill_to_part(part);
     let tags = filled.present(entries);
-    let find = |tag| filled.store.find(tag, NOW).expect("it is there");
-    let bindings: Vec<Binding> = tags.iter().map(find).collect();
     let (found_in, read_in, mut written_in) =
         (filled.store.clone(), filled.store.clone(), filled.store.clone());
     let mut stream = Stream::new(entries, part);
+    // A read and a write include the find that the paper counts apart.
     let mut subjects: [Subject<'_>; 4] = [
-        Box::new(|| tags.iter().filter(|tag| found_in.find(*tag, NOW).is_some()).count() as u64),
+        Box::new(|| tags.iter().filter(|tag| found_in.get(*tag, NOW).is_some()).count() as u64),
         Box::new(|| stream.create(entries)),
-        Box::new(|| bindings.iter().filter_map(|place| read_in.read(*place, NOW)).sum()),
+        Box::new(|| tags.iter().filter_map(|tag| read_in.get(tag, NOW)).sum()),
         Box::new(|| {
-            bindings.iter().filter(|place| written_in.write(**place, NOW, 1).is_ok()).count() as u64
+            let values =
+                tags.iter().filter_map(|tag| written_in.get_mut(tag, NOW).map(|it| *it = 1));
+            values.count() as u64
         }),
     ];
     let times = Times::measure(&mut subjects, entries, if quick { 1 } else { 21 });
@@ -117,8 +126,11 @@ impl Stream {
             let now = Timestamp::from_nanos(self.created * (lifetime / self.living + 1000));
             // Multiplication by an odd number is a bijection on 64 bits: tags are distinct.
             let tag = self.created.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            let bound = self.filled.store.find_or_create(tag, now, || 0).expect("one has expired");
-            is_new += u64::from(bound.is_new);
+            let value = || {
+                is_new += 1;
+                0
+            };
+            self.filled.store.get_or_insert_with(&tag, now, value).expect("one has expired");
         }
         is_new
     }

@@ -9,7 +9,6 @@ use hashlink::LinkedHashMap;
 
 use super::packets::Packet;
 use super::subject::Bindings;
-use crate::subject::BURST;
 
 const WITHIN: &str = "the live bindings are within the capacity";
 
@@ -18,17 +17,16 @@ pub(crate) struct Store<S>(pub(crate) EphemeralStore<u64, u64, S>);
 impl<S: BuildHasher> Bindings for Store<S> {
     #[inline]
     fn count(&mut self, tag: u64, now: u64) -> u64 {
-        let value = self.0.get_or_insert_with(tag, Timestamp::from_nanos(now), || 0).expect(WITHIN);
+        let value =
+            self.0.get_or_insert_with(&tag, Timestamp::from_nanos(now), || 0).expect(WITHIN);
         *value += 1;
         *value
     }
     #[inline]
     fn burst(&mut self, packets: &[Packet], now: u64) -> u64 {
-        let (mut tags, mut sum) = ([0; BURST], 0);
-        tags.iter_mut().zip(packets).for_each(|(tag, packet)| *tag = packet.tag);
-        let now = Timestamp::from_nanos(now);
+        let (now, mut sum) = (Timestamp::from_nanos(now), 0);
         self.0.get_or_insert_batch(
-            &tags[..packets.len()],
+            packets.iter().map(|packet| &packet.tag),
             now,
             |_| 0,
             |_, value| {

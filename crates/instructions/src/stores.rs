@@ -14,7 +14,7 @@ type Store = EphemeralStore<u64, u64>;
 fn count_tags(store: &mut Store, tags: &[u64], first: u64) -> u64 {
     let times = (first..).map(Timestamp::from_nanos);
     let counts = tags.iter().zip(times).map(|(tag, now)| {
-        let count = store.get_or_insert_with(*tag, now, || 0).expect("the oldest one expires");
+        let count = store.get_or_insert_with(tag, now, || 0).expect("the oldest one expires");
         *count += 1;
         *count
     });

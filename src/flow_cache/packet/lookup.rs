@@ -232,9 +232,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         if slot != NO_SLOT {
             let line = self.index.home_line(arrival.hash);
             let mut entries = 0;
-            let flow = line.candidates(arrival.hash).find(|slot| {
+            let flow = line.find_map(arrival.hash, |slot| {
                 entries += 1;
-                self.has_key(*slot, &arrival.key)
+                self.has_key(slot, &arrival.key).then_some(slot)
             });
             if let Some(slot) = flow.filter(|slot| !self.is_over(*slot, packet)) {
                 self.version += 1;

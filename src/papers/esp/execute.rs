@@ -4,9 +4,12 @@ use core::hash::BuildHasher;
 
 use super::instruction::{Instruction, Operation, Relation, child_bits};
 use super::packet::{EspPacket, Location};
-use crate::ephemeral::{Binding, EphemeralStore};
+use crate::ephemeral::EphemeralStore;
 use crate::probes::Observer;
 use crate::timestamp::Timestamp;
+
+/// Words of 32 bits of a value.
+const VALUE_WORDS: u32 = 2;
 
 /// The location and the router that execute a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -149,19 +152,17 @@ impl<S: BuildHasher, O: Observer> Bindings<'_, S, O> {
     }
 
     fn count(&mut self, tag: u64, threshold: u64) -> Result<Action, Abort> {
-        let (binding, _) = self.find_or_create(tag, 0)?;
-        let count = self.read(binding)?.saturating_add(1);
-        self.write(binding, count)?;
+        let count = self.update(tag, 0, |count, _| Some(count.saturating_add(1)))?;
         Ok(if count <= threshold { Action::Forward } else { Action::Drop })
     }
 
     fn compare(&mut self, tag: u64, relation: Relation, value: u64) -> Result<Action, Abort> {
-        let (binding, is_new) = self.find_or_create(tag, value)?;
-        if !is_new && !relation.holds(value, self.read(binding)?) {
-            return Ok(Action::Drop);
-        }
-        self.write(binding, value)?;
-        Ok(Action::Forward)
+        let mut holds = true;
+        self.update(tag, value, |bound, is_new| {
+            holds = is_new || relation.holds(value, bound);
+            holds.then_some(value)
+        })?;
+        Ok(if holds { Action::Forward } else { Action::Drop })
     }
 
     /// Returns the result if this value was the last one.
@@ -172,24 +173,30 @@ impl<S: BuildHasher, O: Observer> Bindings<'_, S, O> {
         operation: Operation,
         value: u64,
     ) -> Result<Option<u64>, Abort> {
-        let count = self.find(count).ok_or(Abort)?;
-        let left = self.read(count)?.checked_sub(1).ok_or(Abort)?;
-        // Every step that may fail precedes the first change.
-        let target = self.find_or_create(result, value)?;
-        self.write(count, left)?;
-        let combined = self.combine(target, operation, value)?;
+        let left = self.read(count).ok_or(Abort)?.checked_sub(1).ok_or(Abort)?;
+        // If the result is the count, the value is combined with what is left of it.
+        let is_count = count == result;
+        let combined = self.update(result, value, |before, is_new| {
+            let before = if is_count { left } else { before };
+            Some(if is_new { value } else { operation.apply(before, value) })
+        })?;
+        if !is_count {
+            self.observer.words(VALUE_WORDS);
+            // The paper has kept a pointer to the binding: the second lookup does not count.
+            let stored = self.store.get_mut(&count, self.now);
+            stored.into_iter().for_each(|stored| *stored = left);
+        }
         Ok((left == 0).then_some(combined))
     }
 
     /// Marks bits in a set. Returns whether the set has changed.
     fn mark(&mut self, set: u64, bits: u64) -> Result<bool, Abort> {
-        let (binding, _) = self.find_or_create(set, 0)?;
-        let marked = self.read(binding)?;
-        if marked & bits == bits {
-            return Ok(false);
-        }
-        self.write(binding, marked | bits)?;
-        Ok(true)
+        let mut is_changed = false;
+        self.update(set, 0, |marked, _| {
+            is_changed = marked & bits != bits;
+            is_changed.then_some(marked | bits)
+        })?;
+        Ok(is_changed)
     }
 
     /// Returns the result if all children have reported now.
@@ -201,59 +208,61 @@ impl<S: BuildHasher, O: Observer> Bindings<'_, S, O> {
         operation: Operation,
         value: u64,
     ) -> Result<Option<u64>, Abort> {
-        let children = self.find(sets.children).ok_or(Abort)?;
-        let children = self.read(children)?;
+        let children = self.read(sets.children).ok_or(Abort)?;
         if children & bits != bits {
             return Err(Abort);
         }
-        let reported = self.find(sets.reported);
-        let marked = reported.map_or(Ok(0), |binding| self.read(binding))?;
-        if marked & bits == bits {
+        let reported = self.read(sets.reported);
+        if reported.is_some_and(|marked| marked & bits == bits) {
             return Ok(None);
         }
         // Check the capacity for both bindings first: a mark without its value would lose the
         // value.
-        let has_result = sets.reported == result || self.find(result).is_some();
+        let has_result = sets.reported == result || self.read(result).is_some();
         let created = usize::from(reported.is_none()) + usize::from(!has_result);
         if self.store.capacity() - self.store.live(self.now) < created {
             return Err(Abort);
         }
-        let marked = marked | bits;
-        let (binding, _) = self.find_or_create(sets.reported, marked)?;
-        self.write(binding, marked)?;
-        let target = self.find_or_create(result, value)?;
-        let combined = self.combine(target, operation, value)?;
+        let marked = reported.unwrap_or(0) | bits;
+        self.update(sets.reported, marked, |_, _| Some(marked))?;
+        let combined = self.update(result, value, |before, is_new| {
+            Some(if is_new { value } else { operation.apply(before, value) })
+        })?;
         Ok((children & !marked == 0).then_some(combined))
     }
 
-    /// Combines a value with the value of a binding, unless the binding was just created with it.
-    fn combine(
+    /// Returns the value of a tag, if it is bound.
+    fn read(&mut self, tag: u64) -> Option<u64> {
+        let value = self.store.get_observed(&tag, self.now, self.observer).copied()?;
+        self.observer.words(VALUE_WORDS);
+        Some(value)
+    }
+
+    /// Binds a tag, to `initial` if it is not bound, and replaces its value by the one that
+    /// `change` returns, if any, for its value and whether it is new. Returns its value.
+    fn update(
         &mut self,
-        (binding, is_new): (Binding, bool),
-        operation: Operation,
-        value: u64,
+        tag: u64,
+        initial: u64,
+        change: impl FnOnce(u64, bool) -> Option<u64>,
     ) -> Result<u64, Abort> {
-        let combined = if is_new { value } else { operation.apply(self.read(binding)?, value) };
-        self.write(binding, combined)?;
-        Ok(combined)
-    }
-
-    fn find(&mut self, tag: u64) -> Option<Binding> {
-        self.store.find_observed(&tag, self.now, self.observer)
-    }
-
-    fn find_or_create(&mut self, tag: u64, value: u64) -> Result<(Binding, bool), Abort> {
-        let bound = self.store.find_or_create_observed(tag, self.now, || value, self.observer);
-        bound.map(|bound| (bound.binding, bound.is_new)).map_err(|_| Abort)
-    }
-
-    fn read(&mut self, binding: Binding) -> Result<u64, Abort> {
-        self.store.read_observed(binding, self.now, self.observer).copied().ok_or(Abort)
-    }
-
-    fn write(&mut self, binding: Binding, value: u64) -> Result<(), Abort> {
-        let written = self.store.write_observed(binding, self.now, value, self.observer);
-        written.map(|_| ()).map_err(|_| Abort)
+        let mut is_new = false;
+        let make = || {
+            is_new = true;
+            initial
+        };
+        let Self { store, now, observer } = self;
+        let value = store.get_or_insert_with_observed(&tag, *now, make, *observer);
+        let value = value.map_err(|_| Abort)?;
+        // A value that was just written to the packet's need not be read.
+        if !is_new || initial == 0 {
+            observer.words(VALUE_WORDS);
+        }
+        if let Some(changed) = change(*value, is_new) {
+            observer.words(VALUE_WORDS);
+            *value = changed;
+        }
+        Ok(*value)
     }
 }
 

@@ -12,10 +12,10 @@
 
 use core::ops::Range;
 
+use super::Lines;
 use super::line::Line;
 use super::places::{Growing, Places};
 use super::policy::{self, SEGMENT, SLOTS};
-use super::{Lines, tag};
 use crate::memory::{Allocator, Vec};
 use crate::table::error::TryReserveError;
 
@@ -139,63 +139,10 @@ impl<A: Allocator + Clone> Lines<A> {
         if self.is_growth_due(1) { self.grow(hash_of) } else { Ok(()) }
     }
 
-    /// Moves `number` from the hash `before` to `hash`.
-    ///
-    /// # Errors
-    ///
-    /// If there is no slot, and memory cannot be allocated. The entries are unchanged.
-    #[inline(always)]
-    pub(crate) fn rehash(
-        &mut self,
-        (before, hash): (u32, u32),
-        number: u32,
-    ) -> Result<(), TryReserveError> {
-        let home = self.home(before);
-        if !self.line_mut(home).remove(tag(before), number) {
-            let was_there = self.remove_missing(home, before, number);
-            return self.rehash_removed((before, hash), number, was_there);
-        }
-        let home = self.home(hash);
-        if self.line_mut(home).try_insert(tag(hash), number) {
-            return Ok(());
-        }
-        self.len -= 1;
-        self.rehash_removed((before, hash), number, true)
-    }
-
-    /// Removes a number that is not in its home line. Returns whether it was in another line.
-    #[inline(never)]
-    fn remove_missing(&mut self, home: usize, hash: u32, number: u32) -> bool {
-        self.line(home).overflow() > 0 && self.remove_further(home, hash, number)
-    }
-
-    /// Slow path of [`rehash`](Self::rehash): the number has been removed, or was not there.
-    #[inline(never)]
-    fn rehash_removed(
-        &mut self,
-        (before, hash): (u32, u32),
-        number: u32,
-        was_there: bool,
-    ) -> Result<(), TryReserveError> {
-        let is_inserted = self.insert_here(hash, number);
-        if is_inserted.is_err() && was_there {
-            // Its former place is free, be it in the stash.
-            self.insert_reserved(before, number);
-        }
-        is_inserted
-    }
-
     /// Whether a [rehashed](Self::rehash) number needs no growth before, and none was stashed.
     #[inline(always)]
     pub(crate) fn has_room_for_rehash(&self) -> bool {
         self.stash.is_empty() && self.len <= self.places.limit()
-    }
-
-    /// Inserts a number that is not in the table, for which there is
-    /// [room](Self::reserve_place).
-    #[inline]
-    pub(crate) fn insert_reserved(&mut self, hash: u32, number: u32) {
-        self.insert_here(hash, number).unwrap_or_else(|error| error.raise());
     }
 
     /// Moves an entry that a lookup has found beyond its home line there, if that has a free slot

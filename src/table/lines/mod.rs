@@ -116,10 +116,24 @@ impl<'a> HomeLine<'a> {
         prefetch(self.0);
     }
 
-    /// Returns the numbers that may be the one with this hash.
+    /// Returns what `found` returns for the first of the numbers that may be the one with this hash
+    /// for which it is something.
     #[inline(always)]
-    pub(crate) fn candidates(self, hash: u32) -> impl Iterator<Item = u32> + use<'a> {
-        self.0.matches_hash(hash).map(move |slot| self.0.number(slot))
+    pub(crate) fn find_map<T>(
+        self,
+        hash: u32,
+        mut found: impl FnMut(u32) -> Option<T>,
+    ) -> Option<T> {
+        let mut slots = self.0.matches_hash(hash);
+        // Not as an iterator, which would clear the lowest bit before the next slot is needed.
+        while !slots.is_empty() {
+            let result = found(self.0.number(slots.lowest()));
+            if result.is_some() {
+                return result;
+            }
+            slots = slots.without_lowest();
+        }
+        None
     }
 
     /// Returns the first number that may be the one with this hash.
@@ -387,6 +401,59 @@ impl<P: Places, A: Allocator + Clone> LineTable<P, A> {
         self.pass_all(self.home(hash), Line::decrement);
         self.len -= 1;
         true
+    }
+
+    /// Moves `number` from the hash `before` to `hash`.
+    ///
+    /// # Errors
+    ///
+    /// If there is no slot, and memory cannot be allocated. The entries are unchanged.
+    #[inline(always)]
+    pub(crate) fn rehash(
+        &mut self,
+        (before, hash): (u32, u32),
+        number: u32,
+    ) -> Result<(), TryReserveError> {
+        let home = self.home(before);
+        if !self.line_mut(home).remove(tag(before), number) {
+            let was_there = self.remove_missing(home, before, number);
+            return self.rehash_removed((before, hash), number, was_there);
+        }
+        let home = self.home(hash);
+        if self.line_mut(home).try_insert(tag(hash), number) {
+            return Ok(());
+        }
+        self.len -= 1;
+        self.rehash_removed((before, hash), number, true)
+    }
+
+    /// Removes a number that is not in its home line. Returns whether it was in another line.
+    #[inline(never)]
+    fn remove_missing(&mut self, home: usize, hash: u32, number: u32) -> bool {
+        self.line(home).overflow() > 0 && self.remove_further(home, hash, number)
+    }
+
+    /// Slow path of [`rehash`](Self::rehash): the number has been removed, or was not there.
+    #[inline(never)]
+    fn rehash_removed(
+        &mut self,
+        (before, hash): (u32, u32),
+        number: u32,
+        was_there: bool,
+    ) -> Result<(), TryReserveError> {
+        let is_inserted = self.insert_here(hash, number);
+        if is_inserted.is_err() && was_there {
+            // Its former place is free, be it in the stash.
+            self.insert_reserved(before, number);
+        }
+        is_inserted
+    }
+
+    /// Inserts a number that is not in the table, for which there is room: as after
+    /// [`reserve_place`](Lines::reserve_place).
+    #[inline]
+    pub(crate) fn insert_reserved(&mut self, hash: u32, number: u32) {
+        self.insert_here(hash, number).unwrap_or_else(|error| error.raise());
     }
 
     /// Changes the overflow counts of the lines from `home` to the one before `at`.

@@ -258,7 +258,7 @@ mod tests {
             }
             lines.validate(HASHES[0]).unwrap();
             assert_eq!(lines.allocation_size(), bytes);
-            assert!(lines.stashed().is_none() && bytes <= 64 * (entries / 8 + 64), "{bytes}");
+            assert!(lines.stashed().is_none() && bytes <= 64 * (entries / 6 + 65), "{bytes}");
         }
     }
 }

@@ -46,10 +46,11 @@ pub(super) const fn fewer(lines: usize) -> usize {
     }
 }
 
-/// The lines of a table that does not grow, for a number of entries: eight a line, so that one of
-/// a hundred is not in its home line.
+/// The lines of a table that does not grow, for a number of entries: six a line, so that one or two
+/// of a hundred are not in their home lines, even if entries come and go all the time. With eight
+/// it is eight of a hundred, and every second miss goes on beyond its home line.
 pub(super) const fn fixed(entries: usize) -> usize {
-    match entries.div_ceil(8) {
+    match entries.div_ceil(6) {
         0 => 1,
         lines @ 1..=SEGMENT => lines.next_power_of_two(),
         lines => lines.next_multiple_of(SEGMENT),

@@ -6,13 +6,18 @@ use std::collections::BTreeMap;
 
 use flowtable::papers::esp::{Action, EspPacket, Instruction, Site, child_bits};
 
-/// The model of a store, for lifetimes that are not rounded: of less than 2^32 ns.
-#[derive(Clone, Debug, PartialEq, Eq)]
+use crate::set_back::SetBack;
+
+/// The model of a store.
+#[derive(Clone, Debug)]
 pub struct Interpreter {
     capacity: usize,
     lifetime: u64,
     /// The latest time at which a binding was to be created.
     latest: u64,
+    set_back: SetBack,
+    /// How many times the store was to follow the clock.
+    followed: u32,
     /// Value and expiry by tag.
     bindings: BTreeMap<u64, (u64, u64)>,
 }
@@ -21,7 +26,8 @@ struct Abort;
 
 impl Interpreter {
     pub fn new(capacity: usize, lifetime: u64) -> Self {
-        Self { capacity, lifetime, latest: 0, bindings: BTreeMap::new() }
+        let (set_back, bindings) = (SetBack::default(), BTreeMap::new());
+        Self { capacity, lifetime, latest: 0, set_back, followed: 0, bindings }
     }
 
     /// Tags and values that are alive.
@@ -39,13 +45,30 @@ impl Interpreter {
         self.capacity - self.living(now).len()
     }
 
-    /// Binds a tag to a value. Its lifetime begins now if it was not bound.
-    fn set(&mut self, tag: u64, value: u64, now: u64) -> Result<(), Abort> {
-        if self.get(tag, now).is_some() {
-            self.bindings.get_mut(&tag).expect("the binding is alive").0 = value;
-            return Ok(());
+    /// Follows the clock of the caller, which may have been set back.
+    fn follow(&mut self, now: u64) {
+        self.followed += 1;
+        let latest = self.latest;
+        if self.set_back.is_confirmed(now, latest, self.lifetime) {
+            self.bindings.retain(|_, (_, expiry)| *expiry > latest);
+            self.bindings.values_mut().for_each(|(_, expiry)| *expiry = *expiry - latest + now);
+            (self.latest, self.set_back) = (now, SetBack::default());
         }
         self.latest = self.latest.max(now);
+    }
+
+    /// Changes the value of a tag that is bound.
+    fn change(&mut self, tag: u64, value: u64) {
+        self.bindings.get_mut(&tag).expect("the binding is alive").0 = value;
+    }
+
+    /// Binds a tag to a value. Its lifetime begins now if it was not bound.
+    fn set(&mut self, tag: u64, value: u64, now: u64) -> Result<(), Abort> {
+        self.follow(now);
+        if self.get(tag, now).is_some() {
+            self.change(tag, value);
+            return Ok(());
+        }
         if self.room(now) == 0 {
             return Err(Abort);
         }
@@ -66,8 +89,9 @@ impl Interpreter {
             }
             Err(Abort) => {
                 // It checks for room for both bindings before it creates one: no time passes.
-                if !matches!(packet.instruction, Instruction::RCollect { .. }) {
-                    self.latest = next.latest;
+                let is_checked = matches!(packet.instruction, Instruction::RCollect { .. });
+                if !is_checked && next.followed > self.followed {
+                    self.follow(now);
                 }
                 packet.error = true;
             }
@@ -91,14 +115,15 @@ impl Interpreter {
             }
             Instruction::Compare { tag, relation, value } => {
                 let better = self.get(*tag, now).is_none_or(|bound| relation.holds(*value, bound));
-                if better {
-                    self.set(*tag, *value, now)?;
+                match better {
+                    true => self.set(*tag, *value, now)?,
+                    false => self.follow(now),
                 }
                 better
             }
             Instruction::Collect { count, result, operation, value } => {
                 let left = self.get(*count, now).ok_or(Abort)?.checked_sub(1).ok_or(Abort)?;
-                self.set(*count, left, now)?;
+                self.change(*count, left);
                 let before = self.get(*result, now);
                 *value = before.map_or(*value, |before| operation.apply(before, *value));
                 self.set(*result, *value, now)?;

@@ -142,7 +142,7 @@ impl Forwarder {
         let [first, _] = packet.addresses();
         let (names, message) = (Crc32::of(&packet.bytes[first..]), Crc32::of(packet.transport()));
         let tag = u64::from(names) << 32 | u64::from(message);
-        if let Ok(times) = self.seen.get_or_insert_with(tag, now, || 0) {
+        if let Ok(times) = self.seen.get_or_insert_with(&tag, now, || 0) {
             *times += 1;
             if *times > Self::MAX_REPEATS {
                 return Err(Refusal::Repeated);

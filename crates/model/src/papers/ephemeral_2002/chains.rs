@@ -45,8 +45,8 @@ impl Filled {
     pub fn fill_to(&mut self, bindings: usize) {
         while self.tags.len() < bindings {
             let tag = self.rng.random();
-            let bound = self.store.find_or_create(tag, NOW, || 0).expect("there is room");
-            if bound.is_new {
+            if self.store.get(&tag, NOW).is_none() {
+                self.store.get_or_insert_with(&tag, NOW, || 0).expect("there is room");
                 self.tags.push(tag);
             }
         }

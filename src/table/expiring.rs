@@ -1,0 +1,302 @@
+//! Records that expire a lifetime after they were written, in the order of their expiry.
+//!
+//! ```text
+//!     records     0 │ c │   1 │ a │   2 │ – │   3 │ b │        in slots, found by hash
+//!     order       first ─▸ 1 ◂─▸ 3 ◂─▸ 0 ◂─▸ 1 …          by two links in each record, a circle
+//! ```
+//!
+//! All live equally long, so a record that is written now expires last, and the first one expires
+//! next: reclaiming expired records is O(1) for each, without a search. Until a record is
+//! reclaimed, lookups compare its expiry time.
+//!
+//! A new record takes the slot of the first one, if that has expired. It follows the last one in
+//! the circle already: no link is written, only `first`. So without removals the slots of a full
+//! structure are in the order of expiry, too: the line of a record that expires soon is prefetched
+//! by the number of its slot.
+//!
+//! Invariants: the list has each record once, in the order of expiry; `before` and `after` are
+//! inverse to each other.
+
+use core::num::NonZeroU64;
+use core::{iter, mem};
+
+use super::error::TryReserveError;
+use super::records::{Record, Records};
+use crate::clock::Clock;
+use crate::invariant::{InvariantError, ensure};
+use crate::memory::Allocator;
+use crate::raw::index::OptIndex;
+use crate::timestamp::Timestamp;
+
+/// Slots from one that is reclaimed to the one whose line is prefetched.
+const SOON: u32 = 8;
+
+/// The expiry time of a record, and its neighbours in the order of expiry.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expiry {
+    /// A time of the clock, modulo 2^64; 1 stands for 0, too.
+    time: NonZeroU64,
+    before: u32,
+    after: u32,
+}
+
+impl Expiry {
+    /// Returns whether it is after a time of the clock.
+    #[inline(always)]
+    pub(crate) const fn is_after(&self, time: u64) -> bool {
+        self.time.get().wrapping_sub(time) as i64 > 0
+    }
+}
+
+/// Records by hash, in the order of their expiry.
+#[derive(Clone, Debug)]
+pub(crate) struct Expiring<K, V, A: Allocator + Clone> {
+    records: Records<Expiry, K, V, A>,
+    first: OptIndex,
+    clock: Clock,
+}
+
+impl<K, V, A: Allocator + Clone> Expiring<K, V, A> {
+    /// Memory for a capacity, as of [`Records::new_in`], of records that live for `lifetime`
+    /// nanoseconds: below 2^62.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated.
+    pub(crate) fn new_in(
+        capacity: usize,
+        lifetime: u64,
+        memory: A,
+    ) -> Result<Self, TryReserveError> {
+        let records = Records::new_in(capacity, memory)?;
+        Ok(Self { records, first: OptIndex::NONE, clock: Clock::new(lifetime) })
+    }
+
+    #[inline(always)]
+    pub(crate) const fn records(&self) -> &Records<Expiry, K, V, A> {
+        &self.records
+    }
+
+    /// Returns the time of the clock at a time of the caller.
+    #[inline(always)]
+    pub(crate) const fn time_at(&self, now: Timestamp) -> u64 {
+        self.clock.now().wrapping_add(self.clock.elapsed(now.as_nanos()))
+    }
+
+    /// Returns the time of the clock.
+    #[inline(always)]
+    pub(crate) const fn time(&self) -> u64 {
+        self.clock.now()
+    }
+
+    /// Advances the clock to a time of the caller, and returns its time.
+    #[inline(always)]
+    pub(crate) fn advance(&mut self, now: Timestamp) -> u64 {
+        let elapsed = self.clock.follow(now.as_nanos());
+        self.clock.advance(elapsed);
+        self.clock.now()
+    }
+
+    /// Follows a change of the caller's clock.
+    pub(crate) const fn set_clock(&mut self, now: Timestamp) {
+        self.clock.set(now.as_nanos());
+    }
+
+    /// As [`Records::find_mut`].
+    #[inline(always)]
+    pub(crate) fn find_mut(
+        &mut self,
+        hash: u32,
+        is_it: impl FnMut(&Record<Expiry, K, V>) -> bool,
+    ) -> Option<(u32, &mut Record<Expiry, K, V>)> {
+        self.records.find_mut(hash, is_it)
+    }
+
+    /// Returns a mutable reference to the record in an occupied slot.
+    #[inline(always)]
+    pub(crate) fn record_mut(&mut self, slot: u32) -> &mut Record<Expiry, K, V> {
+        self.records.record_mut(slot)
+    }
+
+    /// Adds a record with the latest expiry, in place of the first one if that has expired, and
+    /// returns its value. Also removes the second one, if that has expired, too: expired records
+    /// become fewer. Returns none if there is no room, or no memory for hashes that are not random,
+    /// as of [`Records::insert`].
+    #[inline(always)]
+    pub(crate) fn push(&mut self, hash: u32, make: impl FnOnce() -> (K, V)) -> Option<&mut V> {
+        match self.first.get() {
+            Some(first) if !self.is_live(first, self.clock.now()) => {
+                self.push_instead(first, hash, make)
+            }
+            _ if !self.records.is_full() => self.push_new(hash, make()),
+            _ => None,
+        }
+    }
+
+    /// Writes a record in place of the first one. It is the last one then, as the list is a circle.
+    #[inline(always)]
+    fn push_instead(
+        &mut self,
+        first: u32,
+        hash: u32,
+        make: impl FnOnce() -> (K, V),
+    ) -> Option<&mut V> {
+        let next = self.records.record(first).meta.after;
+        if !self.is_live(next, self.clock.now()) && next != first {
+            self.remove_expired(next);
+        }
+        self.records.prefetch_line_of(first.wrapping_add(SOON));
+        let record = self.records.rehash(first, hash)?;
+        let (key, value) = make();
+        record.meta.time = self.clock.expiry();
+        self.first = OptIndex::some(record.meta.after);
+        // Dropped after all is written: a drop may panic.
+        let _expired = (mem::replace(&mut record.key, key), mem::replace(&mut record.value, value));
+        Some(&mut record.value)
+    }
+
+    /// Adds a record in a slot of its own. There must be room. Returns none as
+    /// [`push`](Self::push).
+    #[inline(never)]
+    pub(crate) fn push_new(&mut self, hash: u32, (key, value): (K, V)) -> Option<&mut V> {
+        let expiry = Expiry { time: self.clock.expiry(), before: 0, after: 0 };
+        let slot = self.records.insert(hash, expiry, key, value).ok()?;
+        self.link(slot);
+        Some(&mut self.records.record_mut(slot).value)
+    }
+
+    #[inline(never)]
+    fn remove_expired(&mut self, slot: u32) {
+        drop(self.remove(slot));
+    }
+
+    /// Gives the record in an occupied slot the latest expiry.
+    pub(crate) fn renew(&mut self, slot: u32) {
+        self.unlink(slot, self.records.record(slot).meta);
+        self.link(slot);
+        self.records.record_mut(slot).meta.time = self.clock.expiry();
+    }
+
+    /// Removes the record from an occupied slot.
+    pub(crate) fn remove(&mut self, slot: u32) -> Record<Expiry, K, V> {
+        let record = self.records.remove(slot);
+        self.unlink(slot, record.meta);
+        record
+    }
+
+    /// Removes up to `budget` expired records. Returns their number.
+    #[inline]
+    pub(crate) fn reclaim(&mut self, budget: usize) -> usize {
+        for reclaimed in 0..budget {
+            let first = self.first.get();
+            let expired = first.filter(|slot| !self.is_live(*slot, self.clock.now()));
+            let Some(slot) = expired else { return reclaimed };
+            self.remove_expired(slot);
+        }
+        budget
+    }
+
+    /// Removes all records, and resets the clock. If the drop of one panics, those after it stay.
+    pub(crate) fn clear(&mut self) {
+        while let Some(slot) = self.first.get() {
+            drop(self.remove(slot));
+        }
+        self.clock = Clock::new(self.clock.lifetime());
+    }
+
+    /// Returns whether the record in an occupied slot is live at a time of the clock.
+    #[inline(always)]
+    fn is_live(&self, slot: u32, time: u64) -> bool {
+        self.records.record(slot).meta.is_after(time)
+    }
+
+    /// Takes a record that has these neighbours out of the list.
+    fn unlink(&mut self, slot: u32, Expiry { before, after, .. }: Expiry) {
+        if after == slot {
+            self.first = OptIndex::NONE;
+            return;
+        }
+        self.records.record_mut(before).meta.after = after;
+        self.records.record_mut(after).meta.before = before;
+        if self.first == OptIndex::some(slot) {
+            self.first = OptIndex::some(after);
+        }
+    }
+
+    /// Makes a record that is not in the list the last one.
+    fn link(&mut self, slot: u32) {
+        let (mut before, mut after) = (slot, slot);
+        match self.first.get() {
+            None => self.first = OptIndex::some(slot),
+            Some(first) => {
+                let last = mem::replace(&mut self.records.record_mut(first).meta.before, slot);
+                self.records.record_mut(last).meta.after = slot;
+                (before, after) = (last, first);
+            }
+        }
+        let expiry = &mut self.records.record_mut(slot).meta;
+        (expiry.before, expiry.after) = (before, after);
+    }
+
+    /// Iterates over the slots of all records, in the order of their expiry.
+    fn all_slots(&self) -> impl Iterator<Item = u32> {
+        let next = |slot: &u32| Some(self.records.record(*slot).meta.after);
+        iter::successors(self.first.get(), next).take(self.records.len())
+    }
+
+    /// Iterates over the slots of the records that are live at a time of the clock, in the order of
+    /// their expiry. O(expired records) to begin.
+    pub(crate) fn live_slots(&self, time: u64) -> impl Iterator<Item = u32> {
+        self.all_slots().skip_while(move |slot| !self.is_live(*slot, time))
+    }
+
+    /// Returns the number of records that are live at a time of the clock. O(expired records).
+    pub(crate) fn live(&self, time: u64) -> usize {
+        self.records.len() - self.all_slots().take_while(|slot| !self.is_live(*slot, time)).count()
+    }
+
+    /// Removes the live records for which `is_removed` returns true, in the order of their expiry.
+    /// Records that the iterator has not visited stay.
+    pub(crate) fn extract_if(
+        &mut self,
+        mut is_removed: impl FnMut(&K, &mut V) -> bool,
+    ) -> impl Iterator<Item = (K, V)> {
+        let time = self.clock.now();
+        let (mut count, mut next) = (self.live(time), self.live_slots(time).next());
+        iter::from_fn(move || {
+            while let Some(slot) = next.filter(|_| count > 0) {
+                let record = self.records.record_mut(slot);
+                (count, next) = (count - 1, Some(record.meta.after));
+                if is_removed(&record.key, &mut record.value) {
+                    let Record { key, value, .. } = self.remove(slot);
+                    return Some((key, value));
+                }
+            }
+            None
+        })
+    }
+
+    pub(crate) fn validate(&self) -> Result<(), InvariantError> {
+        self.records.validate()?;
+        let Some(first) = self.first.get() else {
+            return ensure(self.records.len() == 0, || "there are records, but no first one");
+        };
+        let (mut slot, mut latest) = (first, None);
+        for at in 0..self.records.len() {
+            let Some(record) = self.records.get(slot) else {
+                return Err(InvariantError::new("a vacant slot is in the list"));
+            };
+            ensure(at == 0 || slot != first, || "records are not in the list")?;
+            let expiry = record.meta;
+            let is_inverse =
+                self.records.get(expiry.after).is_some_and(|after| after.meta.before == slot);
+            ensure(is_inverse, || "a link is not the inverse of another one")?;
+            let is_later = latest.is_none_or(|it: Expiry| !it.is_after(expiry.time.get()));
+            ensure(is_later, || "records are not in the order of their expiry")?;
+            let is_soon = !expiry.is_after(self.clock.expiry().get());
+            ensure(is_soon, || "a record expires later than a lifetime from now")?;
+            (slot, latest) = (expiry.after, Some(expiry));
+        }
+        ensure(slot == first, || "the list is longer than the number of records")
+    }
+}
