@@ -245,20 +245,22 @@ impl<T, const BITS: u32, A: Allocator + Clone> ChunkedVec<T, BITS, A> {
         unsafe { self.pointer(index).as_mut() }
     }
 
-    /// Prefetches the element at `index`, if there is one.
+    /// Prefetches the element at `index`. Returns whether there is one.
     #[inline]
-    pub(crate) fn prefetch(&self, index: u32) {
-        if index < self.len {
-            let pointer = self.pointer(index).as_ptr();
-            for offset in (0..size_of::<T>()).step_by(CACHE_LINE) {
-                prefetch(pointer.wrapping_byte_add(offset));
-            }
-            let (size, rest) = (size_of::<T>().max(1), size_of::<T>() % CACHE_LINE);
-            if rest != 0 && CACHE_LINE % size != 0 {
-                // It may end in one line more.
-                prefetch(pointer.wrapping_byte_add(size_of::<T>().saturating_sub(1)));
-            }
+    pub(crate) fn prefetch(&self, index: u32) -> bool {
+        if index >= self.len {
+            return false;
         }
+        let pointer = self.pointer(index).as_ptr();
+        for offset in (0..size_of::<T>()).step_by(CACHE_LINE) {
+            prefetch(pointer.wrapping_byte_add(offset));
+        }
+        let (size, rest) = (size_of::<T>().max(1), size_of::<T>() % CACHE_LINE);
+        if rest != 0 && CACHE_LINE % size != 0 {
+            // It may end in one line more.
+            prefetch(pointer.wrapping_byte_add(size_of::<T>().saturating_sub(1)));
+        }
+        true
     }
 
     /// Iterates over the elements in ascending order of the index.

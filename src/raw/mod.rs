@@ -2,6 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | [`burst_vec`] | the values of a burst, in place |
 //! | [`chunked_vec`] | a vector that grows by chunks and never moves its elements |
 //! | [`index`] | an optional index in four bytes |
 //! | [`slab`] | entries with stable indices, over a `Vec` or a chunked vector |
@@ -11,6 +12,7 @@
 //! | [`splitmix`] | a mixing function for words, not cryptographic |
 
 pub(crate) mod bit_ops;
+pub(crate) mod burst_vec;
 pub(crate) mod chunked_vec;
 pub(crate) mod index;
 pub(crate) mod intrusive_list;

@@ -47,7 +47,7 @@ pub(crate) trait Storage<T>: Index<u32, Output = Slot<T>> + IndexMut<u32> {
     fn get(&self, index: u32) -> Option<&Slot<T>>;
     fn get_mut(&mut self, index: u32) -> Option<&mut Slot<T>>;
     fn push(&mut self, slot: Slot<T>);
-    fn prefetch(&self, index: u32);
+    fn prefetch(&self, index: u32) -> bool;
     fn allocation_size(&self) -> usize;
 }
 
@@ -93,8 +93,9 @@ impl<T, A: Allocator> Storage<T> for Contiguous<T, A> {
     }
 
     #[inline]
-    fn prefetch(&self, index: u32) {
-        self.0.get(index as usize).into_iter().for_each(prefetch_value);
+    fn prefetch(&self, index: u32) -> bool {
+        let slot = self.0.get(index as usize);
+        slot.inspect(|slot| prefetch_value(*slot)).is_some()
     }
 
     fn allocation_size(&self) -> usize {
@@ -124,8 +125,8 @@ impl<T, const BITS: u32, A: Allocator + Clone> Storage<T> for ChunkedVec<Slot<T>
     }
 
     #[inline]
-    fn prefetch(&self, index: u32) {
-        Self::prefetch(self, index);
+    fn prefetch(&self, index: u32) -> bool {
+        Self::prefetch(self, index)
     }
 
     #[inline]
@@ -276,10 +277,10 @@ impl<T, S: Storage<T>> Slab<T, S> {
         }
     }
 
-    /// Prefetches the slot at `index`.
+    /// Prefetches the slot at `index`. Returns whether there is one.
     #[inline]
-    pub(crate) fn prefetch(&self, index: u32) {
-        self.slots.prefetch(index);
+    pub(crate) fn prefetch(&self, index: u32) -> bool {
+        self.slots.prefetch(index)
     }
 
     /// Returns the bytes allocated, free slots included.

@@ -8,7 +8,7 @@
 #![allow(unsafe_code)]
 
 use core::hash::BuildHasher;
-use core::mem::{MaybeUninit, needs_drop};
+use core::mem::MaybeUninit;
 
 use super::lookup::{Arrival, STALE};
 use super::observation::refused;
@@ -21,8 +21,8 @@ use crate::flow_cache::store::slots::KeyId;
 use crate::hash::Query;
 use crate::key::flow::FlowName;
 use crate::memory::Allocator;
+use crate::raw::burst_vec::BurstVec;
 use crate::raw::prefetch::BURST;
-use crate::table::lines::HomeLine;
 use crate::timestamp::Timestamp;
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCache<K, V, P, S, A> {
@@ -92,70 +92,57 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         mut each: impl FnMut(usize, Result<Observed<'_, K, V, A>, ObserveError<V, E>>),
     ) {
         let mut packets = packets.into_iter();
-        let mut first = 0;
+        let (mut burst, mut first) = (BurstVec::new(), 0);
         loop {
-            let mut burst = Burst::new();
-            let mut slots = [STALE; BURST];
-            let count = self.prefetch_burst(&mut packets, &mut burst, &mut slots);
+            let places = self.prefetch_burst(&mut packets, &mut burst);
             // The time of the last packet, and the cache time that follows from it.
             let (mut time, mut next) = (None, self.clock.now());
-            for (number, slot) in slots[..count].iter().enumerate() {
-                // SAFETY: the first `count` places are written, and this one was not taken.
-                let Place { arrival, packet, time: at } =
-                    unsafe { burst.places[number].assume_init_ref() };
-                if time != Some(*at) {
-                    (time, next) = (Some(*at), self.clock.next(*at));
+            for (index, place) in (first..).zip(&*places) {
+                if time != Some(place.time) {
+                    (time, next) = (Some(place.time), self.clock.next(place.time));
                 }
                 self.begin_packet();
-                let (index, packet) = (first + number, *packet);
-                let seen = self.record_steady(*slot, arrival, packet, next);
+                let seen = self.record_steady(place.slot, &place.arrival, place.packet, next);
                 if let Some(seen) = seen {
                     each(index, Ok(self.observed(seen)));
                 } else {
-                    // SAFETY: as above.
-                    let arrival = unsafe { burst.take(number) }.arrival;
-                    let seen = self.observe_any(*slot, arrival, packet, next, || new(index));
+                    let Place { arrival, packet, slot, .. } = place;
+                    let new = || new(index);
+                    let seen = self.observe_any(*slot, arrival.clone(), *packet, next, new);
                     next = self.clock.now();
                     each(index, seen.map(|seen| self.observed(seen)));
                 }
             }
-            if count < BURST {
+            if places.len() < BURST {
                 return;
             }
-            first += count;
+            first += BURST;
         }
     }
 
-    /// Takes the next packets of a burst through stages 1 and 2, and returns their number: that
-    /// many places are written.
+    /// Takes the next packets of a burst through stages 1 and 2.
     #[inline(always)]
-    fn prefetch_burst<Q: Query<K, Key = K>>(
+    fn prefetch_burst<'b, Q: Query<K, Key = K>>(
         &self,
         packets: &mut impl Iterator<Item = (Q, Packet, Timestamp)>,
-        burst: &mut Burst<K>,
-        slots: &mut [u32; BURST],
-    ) -> usize {
-        let (mut lines, mut count) = ([HomeLine::NONE; BURST], 0);
-        for (place, line) in burst.places.iter_mut().zip(&mut lines) {
-            let Some((key, packet, time)) = packets.next() else { break };
+        burst: &'b mut BurstVec<Place<K>>,
+    ) -> &'b [Place<K>] {
+        let mut lines = [const { MaybeUninit::uninit() }; BURST];
+        let places = lines.iter_mut().zip(packets).map(|(line, (key, packet, time))| {
             let arrival = self.arrive(key);
-            *line = self.index.home_line(arrival.hash);
-            line.prefetch();
-            place.write(Place { arrival, packet, time });
-            count += 1;
-            if needs_drop::<K>() {
-                burst.written[count - 1] = true;
-            }
-        }
-        for ((place, line), slot) in burst.places[..count].iter().zip(&lines).zip(slots) {
-            // SAFETY: the first `count` places are written.
-            let hash = unsafe { place.assume_init_ref() }.arrival.hash;
-            if let Some(number) = line.candidate(hash) {
-                *slot = number;
+            line.write(self.index.home_line(arrival.hash)).prefetch();
+            Place { arrival, packet, time, slot: STALE }
+        });
+        let places = burst.fill(places);
+        for (place, line) in places.iter_mut().zip(&lines) {
+            // SAFETY: each packet of the burst has its line.
+            let line = unsafe { line.assume_init() };
+            if let Some(number) = line.candidate(place.arrival.hash) {
+                place.slot = number;
                 self.store.prefetch(KeyId::from_bits(number));
             }
         }
-        count
+        places
     }
 }
 
@@ -164,46 +151,6 @@ struct Place<K> {
     arrival: Arrival<K>,
     packet: Packet,
     time: Timestamp,
-}
-
-/// The packets of a burst.
-struct Burst<K> {
-    places: [MaybeUninit<Place<K>>; BURST],
-    /// Whether a place is written, and not taken; of keys that need a drop only.
-    written: [bool; BURST],
-}
-
-impl<K> Burst<K> {
-    #[inline(always)]
-    const fn new() -> Self {
-        Self { places: [const { MaybeUninit::uninit() }; BURST], written: [false; BURST] }
-    }
-
-    /// Takes a packet.
-    ///
-    /// # Safety
-    ///
-    /// Its place is written, and was not taken.
-    #[inline(always)]
-    unsafe fn take(&mut self, number: usize) -> Place<K> {
-        self.written[number] = false;
-        // SAFETY: as the caller promises.
-        unsafe { self.places[number].assume_init_read() }
-    }
-}
-
-/// Drops the keys that were not taken, also if a method of a key or a function of the caller's has
-/// panicked.
-impl<K> Drop for Burst<K> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        if needs_drop::<K>() {
-            for (place, written) in self.places.iter_mut().zip(self.written) {
-                if written {
-                    // SAFETY: it is written, and was not taken.
-                    unsafe { place.assume_init_drop() };
-                }
-            }
-        }
-    }
+    /// The first candidate of the home line.
+    slot: u32,
 }

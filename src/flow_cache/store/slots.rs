@@ -341,9 +341,7 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
     #[inline]
     pub(crate) fn prefetch(&self, id: KeyId) {
         // Numbers of aliases are beyond all slots.
-        if id.0 < self.hit_test.slots {
-            self.flows.prefetch(id.0);
-        } else {
+        if !self.flows.prefetch(id.0) {
             self.rest.aliases.prefetch(id.number());
         }
     }

@@ -413,17 +413,17 @@ impl FlowKey {
         }
     }
 
-    /// Returns the key that both directions share, and the direction of this one.
+    /// Returns the key that both directions share, and the direction of this one. Compares words.
     #[inline]
     #[must_use]
     pub fn normalized(self) -> (Self, Direction) {
         match self {
             Self::V4(tuple) => {
-                let (key, direction) = tuple.normalized();
+                let (key, direction) = FlowName::normalized(&tuple);
                 (Self::V4(key), direction)
             }
             Self::V6(tuple) => {
-                let (key, direction) = tuple.normalized();
+                let (key, direction) = FlowName::normalized(&tuple);
                 (Self::V6(key), direction)
             }
         }

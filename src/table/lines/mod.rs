@@ -107,9 +107,6 @@ fn tag(hash: u32) -> u8 {
 pub(crate) struct HomeLine<'a>(&'a Line);
 
 impl<'a> HomeLine<'a> {
-    /// The home line in a table without lines.
-    pub(crate) const NONE: Self = Self(&Line::EMPTY);
-
     /// Prefetches the line.
     #[inline(always)]
     pub(crate) fn prefetch(self) {
