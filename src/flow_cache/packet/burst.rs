@@ -97,7 +97,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             let places = self.prefetch_burst(&mut packets, &mut burst);
             // The time of the last packet, and the cache time that follows from it.
             let (mut time, mut next) = (None, self.clock.now());
-            for (index, place) in (first..).zip(&*places) {
+            for (index, place) in (first..).zip(places) {
                 if time != Some(place.time) {
                     (time, next) = (Some(place.time), self.clock.next(place.time));
                 }
