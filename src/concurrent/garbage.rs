@@ -6,8 +6,11 @@
 #![allow(unsafe_code)]
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::alloc::Layout;
 use core::any::Any;
 use core::cell::Cell;
+use core::hint::black_box;
 use core::mem;
 use core::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
@@ -16,6 +19,7 @@ use crossbeam_epoch::Guard;
 
 use super::collector;
 use super::sync::{Arc, AtomicUsize, FREEING, Freeing, Ordering, yield_now};
+use crate::table::error::TryReserveError;
 
 /// The default limit, in bytes.
 pub(super) const LIMIT: usize = 64 << 20;
@@ -31,6 +35,19 @@ const BATCH: usize = 64;
 /// The cost of a deferred function, in bytes, most of it in the collector: a batch of functions of
 /// 32 bytes, one of them used.
 pub(super) const OVERHEAD: usize = BATCH * 32 + 256;
+
+/// Tests that there is memory for what the collector allocates when memory is deferred.
+///
+/// Crossbeam's allocations cannot fail: they end the program. So a writer tests first, and retires
+/// nothing if the test fails. Another thread may still take the memory in between.
+pub(super) fn test_memory() -> Result<(), TryReserveError> {
+    let mut test = Vec::<u8>::new();
+    let reserved = test.try_reserve_exact(2 * OVERHEAD);
+    // The compiler would omit an allocation that is not used.
+    black_box(&mut test);
+    let layout = Layout::array::<u8>(2 * OVERHEAD).map_err(|_| TryReserveError::OVERFLOW)?;
+    reserved.map_err(|_| TryReserveError::memory(layout))
+}
 
 /// How often a dropped structure helps the collector, which frees eight batches at a time.
 const LAST_HELP: usize = 16;
@@ -129,11 +146,11 @@ impl Garbage {
 /// Helps the collector to free garbage that no pin protects any more. It does not help within a
 /// destructor that the collector runs: if the destructor removed entries, further destructors would
 /// run, recursively. The garbage of that destructor is [appended](append_retired) to the queue
-/// after it.
+/// after it. Nor does it help without memory, which the collector needs for its queue.
 pub(super) fn help(pin: &Guard) {
     if is_freeing() {
         set_freeing(Freeing::HasRetired);
-    } else {
+    } else if test_memory().is_ok() {
         pin.flush();
     }
 }
@@ -143,7 +160,7 @@ pub(super) fn help(pin: &Guard) {
 ///
 /// Not by a flush, which would run other destructors.
 fn append_retired() {
-    if set_freeing(Freeing::Yes) == Freeing::HasRetired {
+    if set_freeing(Freeing::Yes) == Freeing::HasRetired && test_memory().is_ok() {
         let pin = collector::pin();
         (0..BATCH).for_each(|_| pin.defer(|| ()));
     }

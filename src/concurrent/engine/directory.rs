@@ -139,7 +139,8 @@ impl<C: Storage> Root<C> {
     ///
     /// # Safety
     ///
-    /// During `'p` the calling thread is pinned, or has the lock of the shard.
+    /// During `'p` the calling thread is pinned, or has the lock of the shard, or an exclusive
+    /// reference to the table.
     #[inline(always)]
     pub(super) unsafe fn directory<'p>(&self) -> Directory<'p, C> {
         // Acquire: pairs with the Release in `publish`: the entries of the directory are visible.

@@ -9,17 +9,15 @@
 //! All memory is allocated and all keys are hashed before anything changes.
 
 use super::directory::{Directory, DirectoryPtr};
-use super::plan::{LARGEST, Plan, size_for};
+use super::plan::{MOST, Plan, size_for};
 use super::retired::Retired;
 use super::segment::{Segment, SegmentBox, SegmentPtr, Slot};
 use super::shard::Writer;
 use super::storage::Storage;
 use crate::concurrent::error::Refused;
+use crate::concurrent::garbage::test_memory;
 use crate::concurrent::policy::{DEEPEST, bit_below, seed};
 use crate::table::error::TryReserveError;
-
-/// The greatest number of entries of a segment: twelve to a group.
-const MOST: usize = 12 * LARGEST as usize;
 
 /// The hashes of the entries of a segment, in the order of its slots.
 struct Hashes {
@@ -52,12 +50,14 @@ impl Hashes {
 }
 
 impl<C: Storage> Writer<'_, C> {
+    /// Allocates a segment that replaces another one.
     fn allocate(
         &self,
         size: u32,
         mixed: u64,
         depth: u32,
     ) -> Result<SegmentBox<C>, TryReserveError> {
+        test_memory()?;
         SegmentBox::new(size, depth, seed(mixed, depth, self.nth))
     }
 
@@ -70,6 +70,7 @@ impl<C: Storage> Writer<'_, C> {
 
     /// Publishes a directory of this depth. Returns the former one.
     fn resize(&self, depth: u32) -> Result<DirectoryPtr, TryReserveError> {
+        test_memory()?;
         let directory = self.directory();
         self.engine.roots[self.nth].publish(directory.resized(depth)?);
         let (new, old) = (self.directory().ptr(), directory.ptr());

@@ -141,12 +141,11 @@ impl<C: Storage> Engine<C> {
     }
 
     /// Iterates over the entries of a shard.
-    pub(super) fn entries<'p>(
-        &'p mut self,
-        shard: usize,
-        pin: &'p Guard,
-    ) -> impl Iterator<Item = Slot<'p, C>> {
-        self.directory(shard, pin).segments().flat_map(Segment::entries)
+    #[allow(unsafe_code)]
+    pub(super) fn entries(&mut self, shard: usize) -> impl Iterator<Item = Slot<'_, C>> {
+        // SAFETY: no other thread retires it: the reference is exclusive.
+        let directory = unsafe { self.roots[shard].directory() };
+        directory.segments().flat_map(Segment::entries)
     }
 
     /// Reserves capacity for `entries` entries, below which the shards do not shrink.

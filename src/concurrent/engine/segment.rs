@@ -197,6 +197,11 @@ impl<'p, C: Storage> Slot<'p, C> {
         (self.segment.group(self.group), self.slot)
     }
 
+    /// Returns its number in the segment.
+    pub(in crate::concurrent) fn number(self) -> u32 {
+        (self.group * C::SLOTS + self.slot) as u32
+    }
+
     /// Returns the tag.
     pub(in crate::concurrent) fn tag(self) -> u8 {
         self.segment.group(self.group).tag(self.slot)
@@ -213,7 +218,7 @@ impl<'p, C: Storage> Slot<'p, C> {
         // SAFETY: a segment of such a storage has notes after its groups.
         let notes = unsafe { self.segment.ptr.first().add(groups) }.cast::<AtomicU16>();
         // SAFETY: as many as slots.
-        let note = unsafe { notes.add(self.group * C::SLOTS + self.slot) };
+        let note = unsafe { notes.add(self.number() as usize) };
         // SAFETY: not freed during 'p: see `SegmentPtr::segment`.
         unsafe { &*note }
     }
@@ -307,6 +312,12 @@ impl<'p, C: Storage> Segment<'p, C> {
             slots.map(move |slot| Slot { segment: self, group, slot })
         };
         (0..self.len()).flat_map(slots)
+    }
+
+    /// Returns the slot with a number.
+    pub(super) fn slot(self, number: u32) -> Slot<'p, C> {
+        let number = number as usize;
+        Slot { segment: self, group: number / C::SLOTS, slot: number % C::SLOTS }
     }
 
     fn counts(self) -> &'p Counts {

@@ -67,7 +67,7 @@ impl<'t, K, V, S, G> Pinned<'t, ConcurrentMap<K, V, S>, G> {
 /// An iterator over all entries of a map: see [`Pinned::iter`].
 pub struct Iter<'p, K, V, S> {
     view: View<'p, K, V, S>,
-    walk: Walk<'p, Ids, u32>,
+    walk: Walk<'p, Ids>,
 }
 
 impl<'p, K, V, S> Iter<'p, K, V, S> {

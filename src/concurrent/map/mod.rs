@@ -60,7 +60,8 @@
 //!
 //! - **B1** An entry that exists from the beginning of a traversal to its end is visited exactly
 //!   once.
-//! - **B2** A key is visited at most once, with a value that it has when its segment is copied.
+//! - **B2** A key is visited at most once, with a value that it has when its segment is copied, or
+//!   in a *table* later.
 //!
 //! Writes:
 //!
@@ -81,11 +82,12 @@
 //!   or if it adds an entry to a *map*; there also above an eighth of the limit in its shard. So
 //!   garbage is at most the limit, two segments and a directory for each writer, and in a map the
 //!   entries removed above the limit, and for each shard the last 4 KiB. A shard of a map has slots
-//!   for its maximum number of entries, and an eighth of the limit. Memory that keys and values own
-//!   is not counted.
+//!   for its most entries, and an eighth of the limit. Memory that entries own is not counted.
 //! - **D3** (*map*) A destructor that panics keeps no other from running. During reclamation the
 //!   panic is caught, as it has no caller; when the map is dropped it is resumed after all others
 //!   have run.
+//! - **D4** Without memory, only insertions are refused. An entry that is removed then is retired
+//!   by a later write or `flush`, or dropped with the map. The first pin of a thread needs memory.
 //!
 //! Progress:
 //!
@@ -211,8 +213,8 @@ use core::hash::{BuildHasher, Hash};
 use std::panic::resume_unwind;
 
 use super::collector;
-use super::engine::{Engine, Slot};
-use super::garbage::{self as collected, first_panic};
+use super::engine::Engine;
+use super::garbage::{LIMIT, first_panic, forget_panic};
 use super::guard::Guard;
 use super::pinned::Pinned;
 use super::policy::{SHARDS, mix, shard_of};
@@ -312,7 +314,7 @@ impl<K, V> ConcurrentMap<K, V> {
 
 impl<K, V, S> ConcurrentMap<K, V, S> {
     /// The default limit on garbage, in bytes.
-    pub const GARBAGE_LIMIT: usize = collected::LIMIT;
+    pub const GARBAGE_LIMIT: usize = LIMIT;
 
     /// Creates an empty map with a hasher.
     ///
@@ -405,7 +407,7 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
 
     /// Returns the bytes that are retired and not freed yet, without memory that keys and values
     /// own. Garbage of a shard since its last full batch, at most 4 KiB and a segment, is not
-    /// counted.
+    /// counted, nor are entries that were removed without memory.
     ///
     /// # Example
     ///
@@ -548,15 +550,17 @@ impl<K, V, S> Drop for ConcurrentMap<K, V, S> {
     fn drop(&mut self) {
         let mut panic = Ok(());
         for nth in 0..SHARDS {
-            let pin = collector::pin();
-            let entries = Batch::of(self.engine.entries(nth, &pin).map(Slot::value));
-            drop(pin);
             let retired = self.engine.state(nth).batch.take();
             // SAFETY: no pin of the map exists any more.
-            collected::forget_panic(unsafe { retired.free(self.store.entries(), nth) });
-            // SAFETY: no pin of the map exists any more, and the map is not used again.
-            panic = first_panic(panic, unsafe { entries.free(self.store.entries(), nth) });
+            forget_panic(unsafe { retired.free(self.store.entries(), nth) });
+            for slot in self.engine.entries(nth) {
+                // SAFETY: no pin of the map exists any more, and the map is not used again.
+                let dropped = unsafe { self.store.entries().drop_entry(slot.value()) };
+                panic = first_panic(panic, dropped);
+            }
         }
+        // SAFETY: no pin of the map exists any more.
+        unsafe { self.store.drop_waiting() };
         panic.unwrap_or_else(|panic| resume_unwind(panic));
     }
 }

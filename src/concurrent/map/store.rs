@@ -11,18 +11,21 @@
 //!
 //! So a value has one address for its lifetime, and a value with interior mutability, such as an
 //! atomic counter, is shared by all readers. The lines need four bytes for an entry instead of a
-//! pointer's eight, so that more of them fit into the cache. A shard allocates ids in runs of 16.
+//! pointer's eight, so that more of them fit into the cache. A shard allocates ids in runs of 16,
+//! and reuses those that are freed: a list through the elements of the chunks.
 //!
 //! - **E1** The id of an entry is *allocated* from its insertion until all pins have ended that may
 //!   have observed it. Only then is it free, and may be reused.
 //! - **E2** Chunks and tables are freed when the store is dropped, and not before.
+//! - **E3** An entry *waits* if it was removed without memory for a batch: it is in no batch then,
+//!   and not free.
 #![allow(unsafe_code)]
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::alloc::Layout;
 use core::hint;
-use core::mem::{self, MaybeUninit};
+use core::mem::{self, ManuallyDrop, MaybeUninit};
 use core::ops::Range;
 use core::panic::AssertUnwindSafe;
 use core::ptr;
@@ -30,7 +33,7 @@ use std::panic::catch_unwind;
 use std::sync::PoisonError;
 
 use crate::concurrent::error::Refused;
-use crate::concurrent::garbage::Dropped;
+use crate::concurrent::garbage::{Dropped, forget_panic};
 use crate::concurrent::policy::SHARDS;
 use crate::concurrent::sync::{
     Arc, AtomicBool, AtomicPtr, AtomicUsize, Mutex, MutexGuard, Ordering,
@@ -54,9 +57,19 @@ pub(super) const MAX_ENTRIES: usize = 1 << 31;
 /// Length of the first table.
 const FIRST_TABLE: usize = 16;
 
-/// A chunk: the address that an entry with id 0 would have in it. So an id is added to it without
+/// The end of a list of free ids.
+const NONE: u32 = u32::MAX;
+
+/// An element of a chunk: an entry, or the next free id of its shard.
+#[repr(C)]
+union Element<T> {
+    entry: ManuallyDrop<T>,
+    next: u32,
+}
+
+/// A chunk: the address that an element with id 0 would have in it. So an id is added to it without
 /// being reduced to the index in the chunk.
-type Chunk<T> = AtomicPtr<T>;
+type Chunk<T> = AtomicPtr<Element<T>>;
 
 /// The store of a map.
 pub(super) struct Store<T> {
@@ -73,23 +86,44 @@ pub(super) struct Entries<T> {
     shards: [ShardPart; SHARDS],
     /// Allocated bytes.
     bytes: AtomicUsize,
+    /// Whether entries wait for memory. A hint, which saves the lock.
+    has_waiting: AtomicBool,
 }
 
 /// The chunks and tables of a store.
 struct Growth<T> {
     /// All tables, the one in use last.
     tables: Vec<*mut [Chunk<T>]>,
-    /// The first entries of all chunks. All chunks are in the table in use.
-    chunks: Vec<*mut MaybeUninit<T>>,
+    /// All chunks. They are in the table in use.
+    chunks: Vec<ChunkBox<T>>,
     /// Ids from here on were never allocated.
     next: usize,
+    /// The entries of the chunks before this one do not wait.
+    first_waiting: usize,
+}
+
+/// The memory of a chunk.
+struct ChunkBox<T> {
+    first: *mut MaybeUninit<Element<T>>,
+    /// A bit for each entry: whether it waits (E3).
+    waiting: Box<[u64]>,
+}
+
+impl<T> ChunkBox<T> {
+    /// Returns the index of an entry that waited.
+    fn take_waiting(&mut self) -> Option<usize> {
+        let (nth, word) = self.waiting.iter_mut().enumerate().find(|(_, word)| **word != 0)?;
+        let bit = word.trailing_zeros();
+        *word &= *word - 1;
+        Some(nth * u64::BITS as usize + bit as usize)
+    }
 }
 
 /// The part of a store for one shard.
 #[repr(align(64))]
 struct ShardPart {
-    /// Ids that were freed, and not fetched by the lock holder yet.
-    returned: Mutex<Vec<u32>>,
+    /// The first of the ids that were freed, and not fetched by the lock holder yet.
+    returned: Mutex<u32>,
     /// Whether there are some. A hint, which saves the lock while a map is filled.
     has_returned: AtomicBool,
     /// Bytes that the shard has retired, and that are not freed yet.
@@ -99,7 +133,8 @@ struct ShardPart {
 /// The ids that a shard has, for the lock holder.
 pub(super) struct IdAllocator {
     shard: usize,
-    free: Vec<u32>,
+    /// The first free id.
+    free: u32,
     /// A run, of which these were never used.
     run: Range<usize>,
 }
@@ -132,8 +167,7 @@ unsafe impl<T: Send + Sync> Sync for Entries<T> {}
 impl<T> Store<T> {
     /// The lowest bits of an id are the index in a chunk; the others are the index of the chunk.
     const BITS: u32 = {
-        let size = if size_of::<T>() == 0 { 1 } else { size_of::<T>() };
-        let fitting = CHUNK_BYTES / size;
+        let fitting = CHUNK_BYTES / size_of::<Element<T>>();
         (if fitting > CHUNK {
             CHUNK
         } else if fitting == 0 {
@@ -153,13 +187,19 @@ impl<T> Store<T> {
     /// Creates a store without chunks.
     pub(super) fn new() -> Self {
         let shards = core::array::from_fn(|_| ShardPart {
-            returned: Mutex::new(Vec::new()),
+            returned: Mutex::new(NONE),
             has_returned: AtomicBool::new(false),
             retired: AtomicUsize::new(0),
         });
-        let growth = Mutex::new(Growth { tables: Vec::new(), chunks: Vec::new(), next: 0 });
+        let growth = Growth { tables: Vec::new(), chunks: Vec::new(), next: 0, first_waiting: 0 };
         let [table, same] = [(); 2].map(|()| AtomicPtr::new(ptr::null_mut()));
-        let entries = Arc::new(Entries { table, growth, shards, bytes: AtomicUsize::new(0) });
+        let entries = Arc::new(Entries {
+            table,
+            growth: Mutex::new(growth),
+            shards,
+            bytes: AtomicUsize::new(0),
+            has_waiting: AtomicBool::new(false),
+        });
         Self { table: same, entries }
     }
 
@@ -167,14 +207,14 @@ impl<T> Store<T> {
         &self.entries
     }
 
-    /// Returns the address of an entry.
+    /// Returns the address of an element.
     ///
     /// # Safety
     ///
-    /// The table is of a store. The id is allocated there, and this thread has loaded it from a
-    /// segment or has allocated it.
+    /// The table is of a store. The id is or was allocated there, and this thread has loaded it
+    /// from a segment, has allocated it, or has received it under a lock.
     #[inline(always)]
-    unsafe fn address(table: &AtomicPtr<Chunk<T>>, id: u32) -> *mut T {
+    unsafe fn address(table: &AtomicPtr<Chunk<T>>, id: u32) -> *mut Element<T> {
         // Acquire: pairs with the Release in `add_table`: the table may be later than the table in
         // which the id was allocated.
         let table = table.load(Ordering::Acquire);
@@ -197,7 +237,7 @@ impl<T> Store<T> {
     #[inline(always)]
     pub(super) unsafe fn get<'p>(&self, id: u32) -> &'p T {
         // SAFETY: it is allocated, as it was in a line.
-        let entry = unsafe { Self::address(&self.table, id) };
+        let entry = unsafe { Self::address(&self.table, id) }.cast::<T>();
         // So that `Some` of a reference is not compared with null.
         // SAFETY: it is in a chunk.
         unsafe { hint::assert_unchecked(!entry.is_null()) };
@@ -223,7 +263,49 @@ impl<T> Store<T> {
         // SAFETY: it is allocated.
         let element = unsafe { Self::address(&self.table, id) };
         // SAFETY: no thread accesses the entry (E1).
-        unsafe { element.write(entry) };
+        unsafe { element.cast::<T>().write(entry) };
+    }
+
+    /// Returns whether entries wait for memory (E3).
+    pub(super) fn has_waiting(&self) -> bool {
+        // Relaxed, here and where it is stored: a hint only.
+        self.entries.has_waiting.load(Ordering::Relaxed)
+    }
+
+    /// Lets a removed entry wait (E3).
+    #[cold]
+    pub(super) fn add_waiting(&self, id: u32) {
+        let (nth, index) = (id as usize >> Self::BITS, id as usize % Self::LEN);
+        let mut growth = locked(&self.entries.growth);
+        growth.first_waiting = growth.first_waiting.min(nth);
+        growth.chunks[nth].waiting[index / 64] |= 1 << (index % 64);
+        self.entries.has_waiting.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns an entry that waited.
+    pub(super) fn take_waiting(&self) -> Option<u32> {
+        let mut growth = locked(&self.entries.growth);
+        let Growth { chunks, first_waiting, .. } = &mut *growth;
+        while let Some(chunk) = chunks.get_mut(*first_waiting) {
+            if let Some(index) = chunk.take_waiting() {
+                return Some((*first_waiting * Self::LEN + index) as u32);
+            }
+            *first_waiting += 1;
+        }
+        self.entries.has_waiting.store(false, Ordering::Relaxed);
+        None
+    }
+
+    /// Drops the entries that wait. Their panics are caught.
+    ///
+    /// # Safety
+    ///
+    /// No thread can access these entries any more.
+    pub(super) unsafe fn drop_waiting(&self) {
+        while let Some(id) = self.take_waiting() {
+            // SAFETY: by the contract; it was in a segment, and is in no batch.
+            forget_panic(unsafe { self.entries.drop_entry(id) });
+        }
     }
 
     /// Returns the bytes that a shard has retired, and that are not freed yet.
@@ -277,18 +359,20 @@ impl<T> Store<T> {
         if nth == growth.tables.last().map_or(0, |table| table.len()) {
             self.add_table(growth)?;
         }
-        let chunk = boxed(Self::LEN, |_| MaybeUninit::<T>::uninit())?;
-        self.add_bytes(Self::LEN * size_of::<T>());
+        let chunk = boxed(Self::LEN, |_| MaybeUninit::<Element<T>>::uninit())?;
+        let waiting = boxed(Self::LEN.div_ceil(64), |_| 0)?;
+        self.add_bytes(size_of_val(&*chunk) + size_of_val(&*waiting));
         // Relaxed: it was stored under the lock that this thread holds.
         let table = self.table.load(Ordering::Relaxed);
         // SAFETY: the table in use is longer than the number of chunks.
         let element = unsafe { table.add(nth) };
         // SAFETY: tables are not freed (E2).
         let element = unsafe { &*element };
-        let first = Box::into_raw(chunk).cast::<MaybeUninit<T>>();
-        growth.chunks.push(first);
+        let first = Box::into_raw(chunk).cast::<MaybeUninit<Element<T>>>();
+        growth.chunks.push(ChunkBox { first, waiting });
         // Relaxed: see `address`.
-        element.store(first.cast::<T>().wrapping_sub(nth << Self::BITS), Ordering::Relaxed);
+        let origin = first.cast::<Element<T>>().wrapping_sub(nth << Self::BITS);
+        element.store(origin, Ordering::Relaxed);
         Ok(())
     }
 
@@ -313,7 +397,7 @@ impl<T> Store<T> {
         growth.chunks.try_reserve_exact(len - growth.chunks.len()).map_err(|_| no_memory(len))?;
         growth.tables.try_reserve(1).map_err(|_| no_memory(1))?;
         let more = growth.chunks.capacity() - before;
-        self.add_bytes(size_of_val(&*table) + more * size_of::<*mut T>());
+        self.add_bytes(size_of_val(&*table) + more * size_of::<ChunkBox<T>>());
         let table = Box::into_raw(table);
         growth.tables.push(table);
         // Release: pairs with the Acquire in `address`.
@@ -334,7 +418,7 @@ impl<T> Entries<T> {
             return Ok(());
         }
         // SAFETY: it was in a segment, so it is allocated.
-        let entry = unsafe { Store::address(&self.table, id) };
+        let entry = unsafe { Store::address(&self.table, id) }.cast::<T>();
         // SAFETY: by the contract.
         catch_unwind(AssertUnwindSafe(|| unsafe { entry.drop_in_place() }))
     }
@@ -343,30 +427,61 @@ impl<T> Entries<T> {
         self.shards[shard].retired.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Frees ids of a shard whose entries have been dropped.
-    pub(super) fn release(&self, shard: usize, ids: &mut Vec<u32>) {
+    /// Returns the place of the next free id in the element of a free one.
+    ///
+    /// # Safety
+    ///
+    /// The entry was dropped, or the id is in a list that no other thread accesses.
+    unsafe fn next_of(&self, id: u32) -> *mut u32 {
+        // SAFETY: it was allocated, and the collector or a lock has passed it on.
+        unsafe { Store::address(&self.table, id) }.cast()
+    }
+
+    /// Frees ids for a shard.
+    ///
+    /// # Safety
+    ///
+    /// Their entries have been dropped, and each of the ids is freed once.
+    pub(super) unsafe fn release(&self, shard: usize, ids: &[u32]) {
+        let Some((&first, others)) = ids.split_first() else { return };
+        let mut last = first;
+        for &id in others {
+            // SAFETY: its entry was dropped.
+            let next = unsafe { self.next_of(last) };
+            // SAFETY: as above: no other thread accesses the element.
+            unsafe { next.write(id) };
+            last = id;
+        }
+        // SAFETY: its entry was dropped.
+        let next = unsafe { self.next_of(last) };
         let shard = &self.shards[shard];
         let mut returned = locked(&shard.returned);
-        returned.append(ids);
+        // SAFETY: as above.
+        unsafe { next.write(mem::replace(&mut *returned, first)) };
         // Relaxed, here and where it is loaded: a hint only.
-        shard.has_returned.store(!returned.is_empty(), Ordering::Relaxed);
+        shard.has_returned.store(true, Ordering::Relaxed);
     }
 }
 
 impl IdAllocator {
     pub(super) const fn new(shard: usize) -> Self {
-        Self { shard, free: Vec::new(), run: 0..0 }
+        Self { shard, free: NONE, run: 0..0 }
     }
 
     /// Allocates an id, unless all are, or there is no memory for its entry.
     pub(super) fn allocate<T>(&mut self, store: &Store<T>) -> Result<u32, Refused> {
         let shard = &store.entries.shards[self.shard];
-        if self.free.is_empty() && shard.has_returned.load(Ordering::Relaxed) {
+        if self.free == NONE && shard.has_returned.load(Ordering::Relaxed) {
             let mut returned = locked(&shard.returned);
-            mem::swap(&mut self.free, &mut returned);
+            self.free = mem::replace(&mut *returned, NONE);
             shard.has_returned.store(false, Ordering::Relaxed);
         }
-        if let Some(id) = self.free.pop() {
+        if self.free != NONE {
+            let id = self.free;
+            // SAFETY: the list is of the lock holder.
+            let next = unsafe { store.entries.next_of(id) };
+            // SAFETY: written by `release`.
+            self.free = unsafe { next.read() };
             return Ok(id);
         }
         if self.run.is_empty() {
@@ -385,8 +500,8 @@ impl<T> Drop for Entries<T> {
             // SAFETY: allocated in `add_table` as a box; the store is not used any more.
             drop(unsafe { Box::from_raw(table) });
         }
-        for &first in &growth.chunks {
-            let chunk = ptr::slice_from_raw_parts_mut(first, Store::<T>::LEN);
+        for chunk in &growth.chunks {
+            let chunk = ptr::slice_from_raw_parts_mut(chunk.first, Store::<T>::LEN);
             // SAFETY: allocated in `add_chunk` as a box of this length. Entries are not dropped.
             drop(unsafe { Box::from_raw(chunk) });
         }

@@ -158,7 +158,7 @@ where
         // SAFETY: the id has just been allocated.
         unsafe { map.store.write(id, entry) };
         let old = writer.store(mixed, place, |_| id.into());
-        let full = old.and_then(|old| writer.state.batch.push::<(K, V)>(old));
+        let full = old.and_then(|old| writer.state.batch.push(old, &map.store));
         drop(writer);
         self.defer(shard_of(mixed), full);
         Ok(Insertion::Done { old: old.map(|old| self.entry(old)), new: self.entry(id) })
@@ -173,7 +173,7 @@ where
     ) -> Option<Entry<'p, K, V>> {
         let mixed = mix(hash);
         let mut full = None;
-        let retire = |state: &mut State, id| full = state.batch.push::<(K, V)>(id);
+        let retire = |state: &mut State, id| full = state.batch.push(id, &self.map.store);
         let is = self.is(|own| key.equivalent(own));
         let removed = self.map.engine.remove(mixed, is, expected, hash_of, retire, self.pin);
         self.defer(shard_of(mixed), full);
@@ -190,6 +190,16 @@ where
         // SAFETY: it is of this shard, and its entries cannot be reached by later pins; all guards
         // are of one collector. `K` and `V` are `Send` and 'static.
         unsafe { batch.defer(&self.map.engine.garbage, &self.map.store, shard, self.pin) };
+        self.defer_waiting(shard);
+    }
+
+    /// Defers some of the entries that wait for memory. Their ids become those of a shard.
+    pub(super) fn defer_waiting(self, shard: usize) {
+        if self.map.store.has_waiting() {
+            let batch = Batch::of_waiting(&self.map.store);
+            // SAFETY: as above; they are in no other batch.
+            unsafe { batch.defer(&self.map.engine.garbage, &self.map.store, shard, self.pin) };
+        }
     }
 
     /// Admits an insertion under a hash, unless there is too much garbage.

@@ -188,8 +188,8 @@ where
 
     /// Removes `key`, and returns its value.
     ///
-    /// A removal is never refused: it retires only an entry that was live before. If there is no
-    /// memory for the list of retired entries, the program ends, as with `alloc`.
+    /// A removal is never refused, and needs no memory: it retires only an entry that was live
+    /// before.
     ///
     /// # Example
     ///
@@ -441,7 +441,8 @@ where
         let view = self.view();
         let clear = |writer: &mut Writer<'_, Ids>, mixed| {
             let segment = writer.segment(mixed);
-            let batch = Batch::of(segment.entries().map(Slot::value));
+            let ids = segment.entries().map(Slot::value);
+            let batch = Batch::of(segment.entries().count(), ids, &self.of.store);
             writer.add_to_len(-(segment.clear() as isize));
             writer.set_reserved(false);
             (shard_of(mixed), batch)
@@ -499,8 +500,9 @@ where
     {
         let view = self.view();
         for shard in 0..SHARDS {
-            let batch = Writer::new(&self.of.engine, shard, view.pin).state.batch.take();
-            view.defer(shard, Some(batch));
+            let batch = Writer::new(&self.of.engine, shard, view.pin).state.batch.flush();
+            view.defer(shard, batch);
+            view.defer_waiting(shard);
         }
         help(view.pin);
     }

@@ -8,7 +8,7 @@ use bytemuck::NoUninit;
 
 use super::ConcurrentTable;
 use super::storage::Inline;
-use crate::concurrent::engine::Walk;
+use crate::concurrent::engine::{Slot, Walk};
 use crate::concurrent::guard::Guard;
 use crate::concurrent::pinned::Pinned;
 
@@ -20,8 +20,8 @@ where
     G: Borrow<Guard>,
 {
     /// Iterates over copies of all entries, in no order. A key is visited at most once, and exactly
-    /// once if it stays in the table. Waits for writers: it copies one segment at a time under the
-    /// lock of its shard.
+    /// once if it stays in the table. Waits for writers: the slots of one segment at a time are
+    /// noted under the lock of its shard.
     ///
     /// # Example
     ///
@@ -63,7 +63,7 @@ where
 /// An iterator over copies of all entries of a table: see [`Pinned::iter`].
 pub struct TableIter<'t, K, V, S> {
     table: &'t ConcurrentTable<K, V, S>,
-    walk: Walk<'t, Inline<K, V>, (K, V)>,
+    walk: Walk<'t, Inline<K, V>>,
 }
 
 impl<K: NoUninit + Eq + Hash, V: NoUninit, S: BuildHasher> Iterator for TableIter<'_, K, V, S> {
@@ -71,7 +71,11 @@ impl<K: NoUninit + Eq + Hash, V: NoUninit, S: BuildHasher> Iterator for TableIte
 
     fn next(&mut self) -> Option<(K, V)> {
         let hasher = &self.table.hasher;
-        self.walk.next(|slot| (slot.key(), slot.value()), |slot| hasher.hash_one(slot.key()))
+        let number = self.walk.next(Slot::number, |slot| hasher.hash_one(slot.key()))?;
+        // The words of its slot stay as they are, even if it is removed, except for a value of one
+        // word, which may be replaced.
+        let slot = self.walk.slot(number);
+        Some((slot.key(), slot.value()))
     }
 }
 

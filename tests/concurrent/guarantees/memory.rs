@@ -3,9 +3,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use flowtable::ConcurrentMap;
-use flowtable::concurrent::Compute;
+use flowtable::concurrent::{Compute, Refused};
 
 use super::{BURST, Map, ROUNDS, map};
+use model::alloc::with_allocations;
 use model::drop_record::{DropRecord, Token};
 use model::hashers::{Weak, mix};
 use model::threads::{eventually, on_other_thread, run_concurrently, while_held};
@@ -184,4 +185,96 @@ fn d2_the_error_has_the_limit_that_was_exceeded() {
         let (retired, limit) = super::garbage_of(error.reason).unwrap();
         assert!(limit == exceeded && retired > exceeded, "{keys} keys: {error}");
     }
+}
+
+/// Fills a map with tokens under keys up to `len`.
+fn fill(map: &Map<u64, Token>, record: &'static DropRecord, len: u64) {
+    (0..len).for_each(|key| _ = map.pin().insert(key, record.token()).unwrap());
+}
+
+/// The number of entries that are removed without memory: some batches in each shard.
+const MANY: u64 = if cfg!(miri) { 60 } else { 20_000 };
+
+#[test]
+fn d4_an_allocation_that_fails_is_an_error_and_changes_nothing() {
+    let mut map: Map = map(Weak::Mixed);
+    let (mut key, mut errors) = (0, 0);
+    while errors < if cfg!(miri) { 3 } else { 300 } {
+        let (before, pin) = (map.allocation_size(), map.pin());
+        let value = Versioned::new(key, 1);
+        if let Err(error) = with_allocations(0, || pin.insert(key, value.clone())) {
+            assert!(matches!(error.reason, Refused::Memory(_)), "{error}");
+            assert_eq!(error.refused, (key, value.clone()));
+            assert_eq!((pin.get(&key), map.allocation_size()), (None, before));
+            assert_eq!(pin.insert(key, value), Ok(None));
+            errors += 1;
+        }
+        key += 1;
+    }
+    assert_eq!(map.len() as u64, key);
+    assert_eq!(map.validate(), Ok(()));
+}
+
+#[test]
+fn d4_traversals_and_removals_need_no_memory() {
+    static DROPS: DropRecord = DropRecord::new();
+    let mut map: Map<u64, Token> = map(Weak::Mixed);
+    for round in 0..3 {
+        fill(&map, &DROPS, MANY);
+        let (pin, alive) = (map.pin(), DROPS.alive());
+        with_allocations(0, || {
+            assert_eq!(pin.iter().count() as u64, MANY);
+            (0..MANY / 2).for_each(|key| assert!(pin.remove(&key).is_some()));
+            pin.retain(|key, _| key % 2 == 0);
+            // Replaced, if the shard has an id left.
+            let replaced = pin.insert(MANY - 2, DROPS.token()).map(|old| old.is_some());
+            let replaced = replaced.map_err(|error| error.reason);
+            assert!(matches!(replaced, Ok(true) | Err(Refused::Memory(_))));
+            assert_eq!(pin.len() as u64, MANY / 4);
+            if round == 1 {
+                pin.clear();
+            }
+            pin.flush();
+        });
+        assert!(DROPS.alive() >= alive, "dropped under a pin");
+        drop(pin);
+        assert_eq!(map.validate(), Ok(()));
+        eventually("removed entries are dropped", || {
+            map.pin().flush();
+            DROPS.alive() == map.len()
+        });
+    }
+}
+
+#[test]
+fn d4_entries_that_were_removed_without_memory_are_dropped_with_the_map() {
+    static DROPS: DropRecord = DropRecord::new();
+    let map: Map<u64, Token> = map(Weak::Mixed);
+    fill(&map, &DROPS, MANY);
+    let pin = map.pin();
+    with_allocations(0, || (0..MANY).for_each(|key| assert!(pin.remove(&key).is_some())));
+    drop(pin);
+    assert_eq!(DROPS.alive() as u64, MANY);
+    while_held(flowtable::concurrent::pin, || with_allocations(0, || drop(map)));
+    assert_eq!(DROPS.alive(), 0);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "slow; as above")]
+fn d4_slots_of_entries_that_were_removed_without_memory_are_reused() {
+    let map: Map = map(Weak::Mixed);
+    let mut sizes = vec![];
+    for _ in 0..4 {
+        let pin = map.pin();
+        (0..MANY).for_each(|key| _ = pin.insert(key, Versioned::new(key, 0)).unwrap());
+        sizes.push(map.allocation_size());
+        with_allocations(0, || pin.retain(|_, _| false));
+        drop(pin);
+        eventually("all are freed", || {
+            map.pin().flush();
+            map.garbage() == 0
+        });
+    }
+    // Freed ids are of the shard that has deferred them, which may be another one.
+    assert!(sizes[3] < sizes[0] + sizes[0] / 2, "{sizes:?}");
 }

@@ -417,7 +417,7 @@ fn d2_a_stalled_reader_retains_at_most_the_limit() {
 }
 
 #[test]
-fn d3_an_allocation_that_fails_is_an_error_and_changes_nothing() {
+fn d4_an_allocation_that_fails_is_an_error_and_changes_nothing() {
     let mut table: Table<[u64; 4]> = table(Weak::Mixed);
     let (mut key, mut errors) = (0, 0);
     while errors < if cfg!(miri) { 3 } else { 300 } {
@@ -439,6 +439,7 @@ fn d3_an_allocation_that_fails_is_an_error_and_changes_nothing() {
     // Nor does shrinking fail.
     let pin = table.pin();
     with_allocations(0, || {
+        assert_eq!(pin.iter().count() as u64, key);
         (1..key).for_each(|key| assert!(pin.remove(&key).is_some()));
         pin.shrink_to_fit();
     });
