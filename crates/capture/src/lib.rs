@@ -12,6 +12,7 @@
 //! The key of a flow is from the *outermost* IP header, or from one inside tunnels: [`Tunnels`]. A
 //! packet that has none, or one that cannot be read, is a [`Reject`], with its reason.
 
+mod blocks;
 pub mod clock;
 mod damage;
 pub mod data;
@@ -19,9 +20,11 @@ mod ethernet;
 mod guess;
 mod ip;
 mod labels;
+mod layout;
 mod link;
 mod links;
 mod magic;
+mod nested;
 mod not_ip;
 mod order;
 mod packet;

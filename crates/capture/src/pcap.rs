@@ -18,40 +18,29 @@
 //!
 //! A record of an impossible length, or of zeros, is damaged. The next record is then searched for
 //! byte by byte: a header with plausible lengths, and a second header behind its packet. If its
-//! time is far from the times of the last records, three more headers have to follow: no single
-//! wrong time makes the search reject all records. The search is linear in the bytes that it
-//! passes.
+//! time is far from the times of the last records, three more headers have to follow that are near
+//! in time, or sixteen with any times: no wrong times make the search reject all records. The
+//! search is linear in the bytes that it passes.
 //!
 //! Format: draft-ietf-opsawg-pcap.
 
+use std::io;
+
 use super::damage::{Damage, DamageKind, Damages, Search};
-use super::magic::{Kind, begins_file, kind};
-use super::order::Order;
+use super::layout::{Header, Layout};
+use super::magic::begins_file;
+use super::nested::is_file;
 use super::record::{End, Frame, Located, Next};
 use super::window::Window;
 
 /// A pcap file after its header.
 pub(crate) struct Pcap {
-    order: Order,
-    kind: Kind,
-    lengths: Lengths,
-    link: u16,
-    /// The maximum plausible length of a captured packet.
-    longest: u32,
+    layout: Layout,
     /// Seconds of the last records.
     recent: [Option<u32>; 8],
     /// Number of records, of which the last one has this number less one.
     records: usize,
     search: Option<Search>,
-}
-
-/// The order of the two lengths of a record.
-#[derive(Clone, Copy)]
-enum Lengths {
-    CapturedFirst,
-    WireFirst,
-    /// Programs of version 2.3 differ: the shorter length counts the captured bytes.
-    Either,
 }
 
 /// Usual records that were read together.
@@ -65,53 +54,18 @@ pub(crate) struct Usual {
     pub(crate) last_ns: u64,
 }
 
-/// The header of a record.
-#[derive(Clone, Copy)]
-struct Header {
-    seconds: u32,
-    fraction: u32,
-    captured: u32,
-    wire_len: u32,
-}
-
 impl Pcap {
-    /// Length of the longest header of a file.
-    pub(crate) const HEADER: usize = 28;
-
-    /// The maximum snap length of tcpdump and Wireshark.
-    const SNAP_LEN: u32 = 262_144;
-
-    /// The maximum difference in seconds from one of the last records, of a record that one more
-    /// header confirms.
-    const NEAR: u32 = 7 * 24 * 3600;
-
-    /// The headers that confirm any other record.
+    /// The number of headers, near in time, that confirm a record far from the last ones.
     const CHAIN: usize = 3;
 
-    /// Parses the header of a file, if it is a pcap. Returns it with the length of the header.
+    /// The number of headers with any times that confirm such a record.
+    const LONG_CHAIN: usize = 16;
+
+    /// Opens a file with this header, if it is a pcap. Returns it with the length of the header.
     pub(crate) fn open(header: &[u8]) -> Option<(Self, usize)> {
-        let (order, kind) = kind(header)?;
-        let (major, minor) = (order.u16(header, 4)?, order.u16(header, 6)?);
-        let snap_len = order.u32(header, 16)?;
-        let longest = if snap_len <= Window::MAX as u32 / 2 { snap_len } else { 0 };
-        // The upper half describes frame check sequences, which are after the data.
-        let link = (order.u32(header, 20)? & 0xffff) as u16;
-        header.get(..kind.file_header)?;
-        let pcap = Self {
-            order,
-            kind,
-            lengths: match (major, minor) {
-                (2, 3) => Lengths::Either,
-                (2, 0..3) | (543, 0) => Lengths::WireFirst,
-                _ => Lengths::CapturedFirst,
-            },
-            link,
-            longest: longest.max(Self::SNAP_LEN),
-            recent: [None; 8],
-            records: 0,
-            search: None,
-        };
-        Some((pcap, kind.file_header))
+        let layout = Layout::of(header)?;
+        let pcap = Self { layout, recent: [None; 8], records: 0, search: None };
+        Some((pcap, layout.file_header()))
     }
 
     /// Returns the record at the beginning of the window. Its packet may have fewer bytes than its
@@ -123,19 +77,19 @@ impl Pcap {
                 search.end(window.offset(), is_found, damages);
                 self.search = None;
             }
-            let bytes = window.fill_to(self.kind.record_header)?;
+            let bytes = window.fill_to(self.layout.record_header())?;
             if bytes.is_empty() {
                 return Err(End::Whole);
             }
             if begins_file(bytes) {
                 return Ok(Next::File);
             }
-            let header = self.header(bytes).ok_or(End::Cut)?;
-            let is_usual = self.is_record(bytes) && self.is_near(header);
-            if !is_usual && self.return_to_file(window, damages) {
+            let header = self.layout.header(bytes).ok_or(End::Cut)?;
+            let is_usual = self.layout.is_record(bytes) && self.is_near(header);
+            if !is_usual && self.return_to_file(window, damages)? {
                 return Ok(Next::File);
             }
-            if header.is_zero() || header.captured > self.longest {
+            if header.is_zero() || header.captured > self.layout.longest {
                 if self.skip_to_file(window, damages)? {
                     return Ok(Next::File);
                 }
@@ -167,18 +121,18 @@ impl Pcap {
         };
         while usual.count < most && self.search.is_none() {
             let rest = &bytes[usual.length..];
-            let Some(header) = self.header(rest) else { break };
-            let length = self.kind.record_header + header.captured as usize;
-            let is_near = last_s.abs_diff(header.seconds) <= Self::NEAR;
-            if !is_near || !self.is_plausible(header) || begins_file(rest) {
+            let Some(header) = self.layout.header(rest) else { break };
+            let length = self.layout.length(header);
+            let is_near = header.is_near(last_s);
+            if !is_near || !self.layout.is_plausible(header) || begins_file(rest) {
                 break;
             }
-            let Some(data) = rest.get(self.kind.record_header..length) else { break };
-            let time_ns = self.time_ns(header);
+            let Some(data) = rest.get(self.layout.record_header()..length) else { break };
+            let time_ns = self.layout.time_ns(header);
             if time_ns >= limit_ns {
                 break;
             }
-            each(&Frame { time_ns, link: self.link, wire_len: header.wire_len, data });
+            each(&Frame { time_ns, link: self.layout.link, wire_len: header.wire_len, data });
             last_s = header.seconds;
             self.add_recent(last_s);
             usual = Usual {
@@ -193,18 +147,33 @@ impl Pcap {
 
     /// Moves the window back to the header of a file that the last record covers: the file before
     /// it was cut. Returns whether there is one.
-    pub(crate) fn return_to_file(&self, window: &mut Window, damages: &mut Damages) -> bool {
-        let (bytes, record) = window.behind();
-        let Some(at) = (1..record).find(|at| begins_file(&bytes[*at..])) else { return false };
-        window.rewind(record - at);
-        damages.add(Damage::before_file(window.offset(), at));
-        true
+    pub(crate) fn return_to_file(
+        &self,
+        window: &mut Window,
+        damages: &mut Damages,
+    ) -> io::Result<bool> {
+        let mut from = 1;
+        loop {
+            let (bytes, record) = window.behind();
+            let Some(at) = (from..record).find(|at| begins_file(&bytes[*at..])) else {
+                return Ok(false);
+            };
+            let back = record - at;
+            // A packet may have a part of a file: then the records go on behind it.
+            let goes_on = self.layout.is_record(window.data()) && self.goes_on(window)?;
+            if is_file(window, back, goes_on.then_some(back))? {
+                window.rewind(back);
+                damages.add(Damage::before_file(window.offset(), at));
+                return Ok(true);
+            }
+            from = at + 1;
+        }
     }
 
     /// Moves the window to the header of a file that begins inside a record's header: the file
     /// before it was cut there. Returns whether there is one.
-    fn skip_to_file(&self, window: &mut Window, damages: &mut Damages) -> std::io::Result<bool> {
-        let header = self.kind.record_header;
+    fn skip_to_file(&self, window: &mut Window, damages: &mut Damages) -> io::Result<bool> {
+        let header = self.layout.record_header();
         // What begins at its end has to be complete.
         let bytes = window.fill_to(header + 12)?;
         let mut within = 1..header.min(bytes.len());
@@ -225,59 +194,28 @@ impl Pcap {
         self.records += 1;
     }
 
-    #[inline]
-    fn header(&self, bytes: &[u8]) -> Option<Header> {
-        // Of 16 bytes at least.
-        let bytes: &[u8; 16] = bytes.get(..self.kind.record_header)?.first_chunk()?;
-        let (first, second) = (self.order.u32(bytes, 8)?, self.order.u32(bytes, 12)?);
-        let (captured, wire_len) = match self.lengths {
-            Lengths::CapturedFirst => (first, second),
-            Lengths::WireFirst => (second, first),
-            Lengths::Either => (first.min(second), first.max(second)),
-        };
-        Some(Header {
-            seconds: self.order.u32(bytes, 0)?,
-            fraction: self.order.u32(bytes, 4)?,
-            captured,
-            wire_len,
-        })
-    }
-
     /// Returns the record with this header, and up to `captured` bytes of its packet.
-    fn located(
-        &self,
-        header: Header,
-        window: &mut Window,
-        captured: u32,
-    ) -> std::io::Result<Located> {
-        let wanted = self.kind.record_header + captured as usize;
+    fn located(&self, header: Header, window: &mut Window, captured: u32) -> io::Result<Located> {
+        let wanted = self.layout.record_header() + captured as usize;
         let there = window.fill_to(wanted)?.len().min(wanted);
         Ok(Located {
-            time_ns: Some(self.time_ns(header)),
-            link: self.link,
+            time_ns: Some(self.layout.time_ns(header)),
+            link: self.layout.link,
             wire_len: header.wire_len,
-            data: self.kind.record_header..there,
+            data: self.layout.record_header()..there,
             record_len: wanted as u64,
         })
     }
 
-    fn time_ns(&self, header: Header) -> u64 {
-        let (seconds, fraction) = (u64::from(header.seconds), u64::from(header.fraction));
-        seconds * 1_000_000_000 + fraction * self.kind.unit_ns
-    }
-
     /// Begins the search for the record after a damaged one. Returns the latter if only its length
     /// is damaged.
-    fn begin_search(
-        &mut self,
-        header: Header,
-        window: &mut Window,
-    ) -> std::io::Result<Option<Located>> {
-        let is_packet = !header.is_zero() && self.is_near(header) && self.has_fraction(header);
-        let captured = header.captured.min(header.wire_len).min(self.longest);
+    fn begin_search(&mut self, header: Header, window: &mut Window) -> io::Result<Option<Located>> {
+        let is_packet =
+            !header.is_zero() && self.is_near(header) && self.layout.has_fraction(header);
+        let captured = header.captured.min(header.wire_len).min(self.layout.longest);
         let located = if is_packet { Some(self.located(header, window, captured)?) } else { None };
         let offset = window.offset();
-        let length = self.kind.record_header as u64 + u64::from(header.captured);
+        let length = self.layout.record_header() as u64 + u64::from(header.captured);
         self.search = Some(match header.is_zero() {
             true => Search { offset, kind: DamageKind::Zeros, claimed_end: None },
             false => Search {
@@ -291,29 +229,29 @@ impl Pcap {
             window.consume(1);
         }
         // The search begins right after the header.
-        let searched_from = self.kind.record_header as u64;
+        let searched_from = self.layout.record_header() as u64;
         Ok(located.map(|located| Located { record_len: searched_from, ..located }))
     }
 
     /// Advances the window to the next plausible record, or to another file. Returns whether there
     /// is one.
-    fn find_record(&self, window: &mut Window, search: Search) -> std::io::Result<bool> {
+    fn find_record(&self, window: &mut Window, search: Search) -> io::Result<bool> {
         loop {
             if !window.settle()? {
                 return Ok(false);
             }
-            let length = window.fill_to(self.kind.record_header)?.len();
-            if length < self.kind.record_header {
+            let length = window.fill_to(self.layout.record_header())?.len();
+            if length < self.layout.record_header() {
                 window.consume(length as u64);
                 window.settle()?;
                 return Ok(false);
             }
             let bytes = window.data();
-            let headers = bytes.len() - self.kind.record_header + 1;
-            let high = self.high_byte();
+            let headers = bytes.len() - self.layout.record_header() + 1;
+            let high = self.layout.high_byte();
             let is_begin = |at: &usize| {
                 let bytes = &bytes[*at..];
-                bytes[high] == 0 && self.is_record(bytes) || begins_file(bytes)
+                bytes[high] == 0 && self.layout.is_record(bytes) || begins_file(bytes)
             };
             let Some(at) = (0..headers).find(is_begin) else {
                 window.consume(headers as u64);
@@ -323,77 +261,53 @@ impl Pcap {
             window.consume(at as u64);
             window.settle()?;
             window.spend(at)?;
-            if begins_file(window.data()) || self.is_confirmed(window, search)? {
+            let is_found = match begins_file(window.data()) {
+                true => is_file(window, 0, None)?,
+                false => search.claimed_end == Some(window.offset()) || self.goes_on(window)?,
+            };
+            if is_found {
                 return Ok(true);
             }
             window.consume(1);
         }
     }
 
-    /// Returns the offset of a byte that is 0 in each plausible header: the highest one of the
-    /// captured length, which is below 2^24. This is the first test of each byte of a search.
-    const fn high_byte(&self) -> usize {
-        match (self.lengths, self.order) {
-            (Lengths::CapturedFirst | Lengths::Either, Order::Big) => 8,
-            (Lengths::CapturedFirst | Lengths::Either, Order::Little) => 11,
-            (Lengths::WireFirst, Order::Big) => 12,
-            (Lengths::WireFirst, Order::Little) => 15,
-        }
-    }
-
     /// Returns whether as many plausible records as necessary, or the end of the source, follow the
     /// one at the beginning of the window.
-    fn is_confirmed(&self, window: &mut Window, search: Search) -> std::io::Result<bool> {
-        let Some(mut header) = self.header(window.data()) else { return Ok(false) };
-        if search.claimed_end == Some(window.offset()) {
-            return Ok(true);
-        }
-        let necessary = if self.is_near(header) { 1 } else { Self::CHAIN };
-        let mut at = 0;
-        for seen in 0..necessary {
-            at += self.kind.record_header + header.captured as usize;
-            let bytes = window.fill_to(at + self.kind.record_header)?;
-            let Some(next) = bytes.get(at..) else { return Ok(seen > 0) };
-            if next.is_empty() || begins_file(next) {
+    fn goes_on(&self, window: &mut Window) -> io::Result<bool> {
+        let Some(mut header) = self.layout.header(window.data()) else { return Ok(false) };
+        let is_known = self.is_recent(header);
+        let necessary = if is_known { 1 } else { Self::CHAIN };
+        let (mut at, mut near) = (0, 0);
+        for _ in 0..Self::LONG_CHAIN {
+            at += self.layout.length(header);
+            let bytes = window.fill_to(at + self.layout.record_header())?;
+            let Some(rest) = bytes.get(at..) else { return Ok(near > 0) };
+            if rest.is_empty() || begins_file(rest) {
                 return Ok(true);
             }
-            header = match self.header(next) {
+            let next = match self.layout.header(rest) {
                 // The window or the source ends.
-                None => return Ok(seen > 0),
-                Some(_) if !self.is_record(next) => return Ok(false),
-                Some(header) => header,
+                None => return Ok(near > 0),
+                Some(_) if !self.layout.is_record(rest) => return Ok(false),
+                Some(next) => next,
             };
+            near += usize::from(is_known || next.is_near(header.seconds) || self.is_recent(next));
+            if near == necessary {
+                return Ok(true);
+            }
+            header = next;
         }
         Ok(true)
-    }
-
-    /// Returns whether a plausible header is at the beginning of these bytes.
-    fn is_record(&self, bytes: &[u8]) -> bool {
-        self.header(bytes).is_some_and(|header| self.is_plausible(header))
-    }
-
-    /// Returns whether a record with a packet may have the lengths and the fraction of this header.
-    fn is_plausible(&self, header: Header) -> bool {
-        (1..=self.longest).contains(&header.captured)
-            && (header.captured..=Window::MAX as u32).contains(&header.wire_len)
-            && self.has_fraction(header)
-    }
-
-    /// Returns whether the fraction of a second is below one.
-    fn has_fraction(&self, header: Header) -> bool {
-        u64::from(header.fraction) * self.kind.unit_ns < 1_000_000_000
     }
 
     /// Returns whether the time of a record is near that of one of the last records, if there are
     /// any.
     fn is_near(&self, header: Header) -> bool {
-        let mut recent = self.recent.iter().flatten();
-        self.records == 0 || recent.any(|last| last.abs_diff(header.seconds) <= Self::NEAR)
+        self.records == 0 || self.is_recent(header)
     }
-}
 
-impl Header {
-    const fn is_zero(self) -> bool {
-        self.seconds == 0 && self.fraction == 0 && self.captured == 0 && self.wire_len == 0
+    fn is_recent(&self, header: Header) -> bool {
+        self.recent.iter().flatten().any(|last| header.is_near(*last))
     }
 }

@@ -22,12 +22,17 @@
 //! Format: draft-ietf-opsawg-pcapng.
 
 use std::borrow::Cow;
+use std::io;
 
 use pcap_parser::{InterfaceDescriptionBlock, OptionCode};
 use pcap_parser::{parse_interfacedescriptionblock_be, parse_interfacedescriptionblock_le};
 
+use super::blocks::{
+    ENHANCED_PACKET, INTERFACE, KNOWN, OBSOLETE_PACKET, SIMPLE_PACKET, TRAILER, size,
+};
 use super::damage::{Damage, DamageKind, Damages, Search};
 use super::magic::{SECTION, begins_file, section_order};
+use super::nested::{are_blocks_to_end, is_file, is_file_to_end};
 use super::order::Order;
 use super::record::{End, Located, Next};
 use super::window::Window;
@@ -49,15 +54,9 @@ struct Interface {
     clock: Clock,
 }
 
-const INTERFACE: u32 = 1;
-const OBSOLETE_PACKET: u32 = 2;
-const SIMPLE_PACKET: u32 = 3;
-const ENHANCED_PACKET: u32 = 6;
 /// The offset of the packet in blocks of each type.
 const ENHANCED_HEADER: usize = 28;
 const SIMPLE_HEADER: usize = 12;
-/// Length of the block's second length field, after packet and options.
-const TRAILER: usize = 4;
 
 /// Maximum length of an interface description: an option has at most as much, and real descriptions
 /// have some hundred bytes.
@@ -87,7 +86,7 @@ impl Pcapng {
             if !is_section && begins_file(window.data()) {
                 return Ok(Next::File);
             }
-            let Some(Block { kind, size }) = self.block(window)? else { continue };
+            let Some(Block { kind, size }) = self.block(window, damages)? else { continue };
             // A block that is too long is treated as empty: malformed, if its type matters.
             let wanted = if size <= longest(kind) { size } else { 0 };
             let offset = window.offset();
@@ -107,8 +106,9 @@ impl Pcapng {
     }
 
     /// Returns the block at the beginning of the window, which has it as a whole. Enters a new
-    /// section. Returns `None` if the block is damaged, after beginning a search for the next one.
-    fn block(&mut self, window: &mut Window) -> Result<Option<Block>, End> {
+    /// section. Returns `None` if the block is damaged, after beginning a search for the next one;
+    /// or skipped.
+    fn block(&mut self, window: &mut Window, damages: &mut Damages) -> Result<Option<Block>, End> {
         let head = window.fill_to(12)?;
         if head.is_empty() {
             return Err(End::Whole);
@@ -128,7 +128,10 @@ impl Pcapng {
         } else if wanted >= 12 {
             let bytes = window.fill_to(wanted.next_multiple_of(4))?;
             if bytes.len() < wanted {
-                return Err(End::Cut);
+                return match self.skip(window, length, damages)? {
+                    true => Ok(None),
+                    false => Err(End::Cut),
+                };
             }
             if let Some(size) = size(bytes, length, order) {
                 if kind == SECTION {
@@ -145,8 +148,29 @@ impl Pcapng {
         Ok(None)
     }
 
+    /// Moves the window into a block that claims more bytes than the source has, if its file was
+    /// cut there, and another one follows; or if its length is damaged, and other blocks follow.
+    /// Returns whether that is so.
+    fn skip(&self, window: &mut Window, length: u32, damages: &mut Damages) -> io::Result<bool> {
+        let (bytes, offset) = (window.data(), window.offset());
+        let found = (1..bytes.len()).find_map(|at| {
+            let bytes = &bytes[at..];
+            let is_block = || self.is_head(bytes) && are_blocks_to_end(self.order, bytes);
+            match begins_file(bytes) {
+                true if is_file_to_end(bytes) => Some((at, DamageKind::Cut)),
+                false if is_block() => Some((at, DamageKind::Length(u64::from(length)))),
+                _ => None,
+            }
+        });
+        let Some((at, kind)) = found else { return Ok(false) };
+        damages.add(Damage { offset, kind, resumed: Some(offset + at as u64) });
+        window.consume(at as u64);
+        window.settle()?;
+        Ok(true)
+    }
+
     /// Advances the window to the next plausible block. Returns whether there is one.
-    fn find_block(&self, window: &mut Window, search: Search) -> std::io::Result<bool> {
+    fn find_block(&self, window: &mut Window, search: Search) -> io::Result<bool> {
         loop {
             if !window.settle()? {
                 return Ok(false);
@@ -175,7 +199,11 @@ impl Pcapng {
             window.consume(at as u64);
             window.settle()?;
             window.spend(at)?;
-            if begins_file(window.data()) || self.is_block(window, search)? {
+            let is_found = match begins_file(window.data()) {
+                true => is_file(window, 0, None)?,
+                false => self.is_block(window, search)?,
+            };
+            if is_found {
                 return Ok(true);
             }
             window.consume(1);
@@ -188,14 +216,14 @@ impl Pcapng {
         let (Some(kind), Some(length)) = (order.u32(bytes, 0), order.u32(bytes, 4)) else {
             return false;
         };
-        let is_known = (INTERFACE..=ENHANCED_PACKET).contains(&kind);
+        let is_known = KNOWN.contains(&kind);
         let has_packet = matches!(kind, OBSOLETE_PACKET | ENHANCED_PACKET);
         let captured = if has_packet { order.u32(bytes, 20).unwrap_or(0) } else { 0 };
         is_known && (12..=Window::MAX).contains(&(length as usize)) && captured <= length
     }
 
     /// Returns whether what begins like a block at the beginning of the window is one.
-    fn is_block(&self, window: &mut Window, search: Search) -> std::io::Result<bool> {
+    fn is_block(&self, window: &mut Window, search: Search) -> io::Result<bool> {
         if search.claimed_end == Some(window.offset()) {
             return Ok(true);
         }
@@ -308,14 +336,6 @@ struct Block {
     kind: u32,
     /// Its length in the file, with padding.
     size: usize,
-}
-
-/// Returns the size of the block at the beginning of these bytes, which states this length at both
-/// of its ends; `None` if it does not.
-fn size(bytes: &[u8], length: u32, order: Order) -> Option<usize> {
-    let length_at_end = |size: &usize| order.u32(bytes.get(..*size)?, size.checked_sub(TRAILER)?);
-    let mut sizes = [length as usize, (length as usize).next_multiple_of(4)].into_iter();
-    sizes.find(|size| length_at_end(size) == Some(length))
 }
 
 /// The contents of a block.

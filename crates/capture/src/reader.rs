@@ -20,6 +20,7 @@ use std::io::{self, Cursor, ErrorKind, Read};
 use std::path::Path;
 
 use super::damage::Damages;
+use super::layout::Layout;
 use super::pcap::Pcap;
 use super::pcapng::Pcapng;
 use super::record::{End, Frame, Located, Next};
@@ -34,7 +35,7 @@ enum Format {
 impl Format {
     /// Opens the file at the beginning of the window, if it is a capture.
     fn open(window: &mut Window) -> io::Result<Option<Self>> {
-        let head = window.fill_to(Pcap::HEADER)?;
+        let head = window.fill_to(Layout::FILE_HEADER)?;
         if let Some((pcap, header)) = Pcap::open(head) {
             window.consume(header as u64);
             return Ok(Some(Self::Pcap(pcap)));
@@ -264,7 +265,7 @@ impl Capture {
             let is_whole = window.settle()?;
             self.whole += u64::from(mem::take(&mut self.is_held) && is_whole);
             let next = match &mut self.format {
-                Format::Pcap(pcap) if !is_whole => match pcap.return_to_file(window, damages) {
+                Format::Pcap(pcap) if !is_whole => match pcap.return_to_file(window, damages)? {
                     true => Next::File,
                     false => return Err(End::Cut),
                 },

@@ -161,6 +161,11 @@ impl Window {
         (&self.bytes[self.start - count..self.end], count)
     }
 
+    /// Returns the bytes from this number of retained ones on.
+    pub(crate) fn from(&self, back: usize) -> &[u8] {
+        &self.bytes[self.start - back.min(self.start)..self.end]
+    }
+
     /// Moves back by this number of retained bytes, which were consumed.
     pub(crate) fn rewind(&mut self, count: usize) {
         let count = count.min(self.start).min(self.retained);

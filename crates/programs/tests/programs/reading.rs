@@ -79,6 +79,102 @@ fn a_file_behind_a_cut_one_is_found() {
     }
 }
 
+/// Pcapng: the other file is shorter than the rest of the block that was cut.
+#[test]
+fn a_short_file_behind_a_cut_block_is_found() {
+    for endian in [LITTLE, BIG] {
+        let first = [sections(endian, &[1]), enhanced(endian, 0, 9, &udp(2, 53, 1000))].concat();
+        for second in files(&[3]) {
+            for end in first.len() - 900..first.len() - 800 {
+                let bytes = [&first[..end], &second].concat();
+                assert_eq!(ports(&bytes), [1, 3], "{end}: {second:x?}");
+            }
+        }
+    }
+}
+
+/// Parts of captures in packets: the header of a file alone, records that end with the packet, and
+/// one that does not.
+fn parts() -> Vec<Vec<u8>> {
+    let mut parts = vec![];
+    for inner in files(&[11, 12, 13, 14, 15]) {
+        let (record, long) = (inner.len() / 6, inner.len());
+        parts.extend([24, 28, long - 2 * record, long - 20, long].map(|len| inner[..len].to_vec()));
+        parts.push([&[7; 33][..], &inner].concat());
+    }
+    parts
+}
+
+/// A packet, one that transfers a part of a capture, and others after this number of seconds.
+fn with_part(part: &[u8], pause: u32) -> Vec<(u32, Vec<u8>)> {
+    const START: u32 = 1_700_000_000;
+    let second = [udp(2, 53, 8), part.to_vec()].concat();
+    let others = (3..=60)
+        .map(|port| (START + pause + u32::from(port), udp(port, 53, 11 * (port as usize % 13))));
+    [(START, udp(1, 53, 8)), (START, second)].into_iter().chain(others).collect()
+}
+
+/// A pcap of these packets.
+fn pcap_of(endian: Endian, packets: &[(u32, Vec<u8>)]) -> Vec<u8> {
+    let records: Vec<_> = packets.iter().map(|(second, frame)| (*second, 0, &frame[..])).collect();
+    pcap(endian, MICROSECONDS, ETHERNET, &records)
+}
+
+#[test]
+fn a_packet_with_a_part_of_a_file_is_no_file() {
+    const MONTH: u32 = 30 * 24 * 3600;
+    let all: Vec<u16> = (1..=60).collect();
+    for part in parts() {
+        for endian in [LITTLE, BIG] {
+            let (packets, damages) = read(&pcap_of(endian, &with_part(&part, MONTH)));
+            let ports: Vec<u16> = packets.iter().map(|packet| packet.1).collect();
+            assert_eq!((&ports, damages), (&all, 0), "{part:x?}");
+        }
+    }
+}
+
+/// A search after a damage continues with the records of the same file: it may return those of the
+/// part first, and lose the record that the last of these covers.
+#[test]
+fn a_part_of_a_file_after_a_damage_is_no_file() {
+    let all: Vec<u16> = (1..=60).collect();
+    for part in parts() {
+        let packets = with_part(&part, 0);
+        for endian in [LITTLE, BIG] {
+            let second = 24 + 16 + packets[0].1.len();
+            let third = second + 16 + packets[1].1.len();
+            for (record, lost) in [(second, 3), (third, 3)] {
+                let mut bytes = pcap_of(endian, &packets);
+                bytes[record + 8..record + 12].fill(0x7f);
+                let ports = ports(&bytes);
+                assert!(ports.ends_with(&all[lost..]), "{record}: {ports:?} {part:x?}");
+            }
+            let head = [section(endian), interface(endian, None, None)];
+            let mut blocks: Vec<_> =
+                packets.iter().map(|(_, frame)| enhanced(endian, 0, 7, frame)).collect();
+            let end = blocks[1].len() - 4;
+            blocks[1][end..].fill(0x7f);
+            let ports = ports(&[head.concat(), blocks.concat()].concat());
+            assert!(ports.ends_with(&all[2..]), "{ports:?} {part:x?}");
+        }
+    }
+}
+
+/// A block claims more bytes than the file has, although its file goes on.
+#[test]
+fn a_length_beyond_the_end_is_a_damage() {
+    let all: Vec<u16> = (1..=9).collect();
+    for endian in [LITTLE, BIG] {
+        let head = [section(endian), interface(endian, None, None)].concat();
+        let mut blocks: Vec<_> =
+            all.iter().map(|port| enhanced(endian, 0, 7, &udp(*port, 53, 8))).collect();
+        blocks[4][4..8].copy_from_slice(&endian.words(&[1 << 20]));
+        let (packets, damages) = read(&[head, blocks.concat()].concat());
+        let ports: Vec<u16> = packets.iter().map(|packet| packet.1).collect();
+        assert_eq!((&ports[..], damages), (&[1, 2, 3, 4, 6, 7, 8, 9][..], 1));
+    }
+}
+
 #[test]
 fn lengths_of_old_versions_are_exchanged() {
     for endian in [LITTLE, BIG] {

@@ -1,0 +1,152 @@
+//! Files inside a file: captures that were concatenated after one that was cut, or parts of a
+//! capture in packets.
+//!
+//! ```text
+//!     │ record, cut │ file │ record │ record │ record │ …       a file: its records go on
+//!     │ record: │ … │ file │ record │ rec│ │ record │ …         a packet with a part of a file
+//!     └──── claimed length, and behind it ─┘
+//! ```
+//!
+//! The header of a file is no proof: a packet may have transferred one. But its records end with
+//! the packet, in whose place more records than a packet can hold follow the header of a file.
+
+use std::io;
+
+use super::blocks::{self, KNOWN};
+use super::layout::Layout;
+use super::magic::{SECTION, begins_file, section_order};
+use super::order::Order;
+use super::window::Window;
+
+/// The number of records that prove a file: more than packets of usual length hold.
+const PROOF: usize = 32;
+
+/// The length of records that proves a file: more than a packet holds.
+const LONGEST_PACKET: usize = 1 << 16;
+
+/// The records of a file.
+enum Records {
+    Pcap(Layout),
+    Pcapng(Order),
+}
+
+/// The result of following records.
+enum Followed {
+    /// Enough of them, or another file after them.
+    Proved,
+    /// Something else follows.
+    Refuted,
+    /// This number of bytes is necessary, of which some are complete records.
+    Missing { bytes: usize, complete: usize },
+}
+
+/// Returns whether a file begins `back` bytes before the window, which are retained. If one of its
+/// records begins at `end`, counted from the first byte of the file, it is none: a record of the
+/// file around it begins there, too.
+pub(crate) fn is_file(window: &mut Window, back: usize, end: Option<usize>) -> io::Result<bool> {
+    loop {
+        match follow_file(window.from(back), end) {
+            Followed::Proved => return Ok(true),
+            Followed::Refuted => return Ok(false),
+            Followed::Missing { bytes, .. } => {
+                let wanted = bytes.saturating_sub(back);
+                // At the end of the source, no record is missing.
+                if window.fill_to(wanted)?.len() < wanted {
+                    return Ok(true);
+                }
+            }
+        }
+    }
+}
+
+/// Returns whether a file begins with these bytes, which are the last ones of the source.
+pub(crate) fn is_file_to_end(bytes: &[u8]) -> bool {
+    !matches!(follow_file(bytes, None), Followed::Refuted)
+}
+
+/// Returns whether these bytes, which are the last ones of the source, are blocks of a section:
+/// one is complete, or more.
+pub(crate) fn are_blocks_to_end(order: Order, bytes: &[u8]) -> bool {
+    match follow(&Records::Pcapng(order), bytes, 0, None) {
+        Followed::Proved => true,
+        Followed::Refuted => false,
+        Followed::Missing { complete, .. } => complete > 0,
+    }
+}
+
+/// Follows the records of what begins like a file.
+fn follow_file(bytes: &[u8], end: Option<usize>) -> Followed {
+    if let Some(order) = section_order(bytes) {
+        return follow(&Records::Pcapng(order), bytes, 0, end);
+    }
+    if bytes.len() < Layout::FILE_HEADER {
+        return Followed::Missing { bytes: Layout::FILE_HEADER, complete: 0 };
+    }
+    match Layout::of(bytes) {
+        Some(layout) => follow(&Records::Pcap(layout), bytes, layout.file_header(), end),
+        None => Followed::Refuted,
+    }
+}
+
+fn follow(records: &Records, bytes: &[u8], first: usize, end: Option<usize>) -> Followed {
+    let (mut at, mut last) = (first, None);
+    for complete in 0..PROOF {
+        if Some(at) == end {
+            return Followed::Refuted;
+        }
+        let rest = bytes.get(at..).unwrap_or_default();
+        if at >= LONGEST_PACKET || at > 0 && begins_file(rest) {
+            break;
+        }
+        let length = match records {
+            Records::Pcap(layout) => record(*layout, rest, &mut last),
+            Records::Pcapng(order) => block(*order, rest),
+        };
+        match length {
+            Some(Length::Known(length)) => at += length,
+            Some(Length::Missing(length)) => {
+                return Followed::Missing { bytes: at + length, complete };
+            }
+            None => return Followed::Refuted,
+        }
+    }
+    Followed::Proved
+}
+
+/// The length of a record.
+enum Length {
+    Known(usize),
+    /// This number of bytes is necessary.
+    Missing(usize),
+}
+
+/// Returns the length of the record at the beginning of these bytes; `None` if it is not plausible,
+/// nor near the `last` one in time.
+fn record(layout: Layout, bytes: &[u8], last: &mut Option<u32>) -> Option<Length> {
+    let Some(header) = layout.header(bytes) else {
+        return Some(Length::Missing(layout.record_header()));
+    };
+    let is_near = last.is_some_and(|last| header.is_near(last));
+    let is_possible = header.captured <= layout.longest && !header.is_zero();
+    *last = Some(header.seconds);
+    let is_record = layout.is_plausible(header) || is_near && is_possible;
+    is_record.then(|| Length::Known(layout.length(header)))
+}
+
+/// Returns the length of the block at the beginning of these bytes; `None` if its two lengths
+/// differ, or if it is not complete and of an unknown type.
+fn block(order: Order, bytes: &[u8]) -> Option<Length> {
+    const HEAD: usize = 8;
+    let (Some(kind), Some(length)) = (order.u32(bytes, 0), order.u32(bytes, 4)) else {
+        return Some(Length::Missing(HEAD));
+    };
+    if !(12..=Window::MAX as u32).contains(&length) {
+        return None;
+    }
+    if let Some(size) = blocks::size(bytes, length, order) {
+        return Some(Length::Known(size));
+    }
+    let wanted = (length as usize).next_multiple_of(4);
+    let is_begin = bytes.len() < wanted && (kind == SECTION || KNOWN.contains(&kind));
+    is_begin.then_some(Length::Missing(wanted))
+}
