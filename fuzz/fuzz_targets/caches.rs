@@ -6,9 +6,9 @@ use std::time::Duration;
 use arbitrary::Arbitrary;
 use flowtable::Timestamp;
 use flowtable::cache::{Chains, Replacement};
-use flowtable::eviction::{ByClass, Eviction, Lru, Passive, PassiveGc, Random, SecondChance};
+use flowtable::eviction::{ByClass, Eviction, Passive, PassiveGc, Random, SecondChance};
 use libfuzzer_sys::fuzz_target;
-use model::caches::bounded::CheckedChains;
+use model::caches::bounded::{CheckedChains, CheckedLru};
 use model::caches::chains::CheckedChainedCache;
 use model::caches::filter::CheckedFilter;
 use model::caches::sets::CheckedSets;
@@ -116,6 +116,10 @@ enum Op {
     Fork(bool),
     Back,
     Change(u8),
+    PeekMut(Flow),
+    Promote(Flow),
+    SetCapacity(u8),
+    PopLru,
 }
 
 impl Op {
@@ -140,6 +144,10 @@ impl Op {
             Self::Fork(with_clone) => Step::Fork { with_clone },
             Self::Back => Step::Back,
             Self::Change(divisor) => Step::Change(1 + u32::from(divisor % 8)),
+            Self::PeekMut(flow) => Step::PeekMut(flow.name()),
+            Self::Promote(flow) => Step::Promote(flow.name()),
+            Self::SetCapacity(capacity) => Step::SetCapacity(1 + usize::from(capacity)),
+            Self::PopLru => Step::PopLru,
         }
     }
 }
@@ -167,7 +175,7 @@ fuzz_target!(|input: Input| match input {
         let capacity = 1 + usize::from(capacity % 40);
         let (hasher, steps) = (Weak::from_byte(hasher), steps(&ops));
         match policy {
-            Policy::Lru => chains(capacity, Lru::new(), hasher, &steps),
+            Policy::Lru => run(CheckedLru::<Box<u32>, Box<u32>, _>::new(capacity, hasher), &steps),
             Policy::SecondChance => chains(capacity, SecondChance::new(), hasher, &steps),
             Policy::ByClass => chains(capacity, ByClass::new(), hasher, &steps),
             Policy::Random(seed) => {

@@ -34,11 +34,13 @@ const EQUAL_HASHES: usize = 8;
 /// |---|---|
 /// | `get`, `get_mut`, `peek`, `contains_key` | two cache lines: of the index, and of the entry |
 /// | `get_or_insert_with`, `insert`, `remove`, each key of a batch | O(1), and the policy |
-/// | `new`, `with_parts`, `iter`, `iter_mut`, `retain`, `extract_if`, `clear` | O(capacity) |
+/// | with the policy LRU: `peek_lru`, `pop_lru`, each entry of `iter_by_recency` | O(1) |
+/// | `new`, `with_parts`, `set_capacity`, `clear` | O(capacity) |
+/// | `iter`, `iter_mut`, `retain`, `extract_if` | O(capacity) |
 /// | `len`, `allocation_size` | O(1) |
 ///
-/// The memory of entries is allocated by the constructor. The cache panics if a policy implemented
-/// by the user returns a vacant slot as victim.
+/// The memory of entries is allocated by the constructor, and by `set_capacity`. The cache panics
+/// if a policy implemented by the user returns a vacant slot as victim.
 ///
 /// The caches of the papers have chains: see [`ChainedCache`](super::ChainedCache). Here the index
 /// compares twelve tags at once.
@@ -63,7 +65,7 @@ where
     A: Allocator + Clone,
 {
     entries: Entries<K, V, A>,
-    policy: P,
+    pub(super) policy: P,
     hasher: S,
     statistics: Statistics,
 }
@@ -272,6 +274,30 @@ where
     pub fn peek<Q: Query<K>>(&self, key: Q) -> Option<&V> {
         let slot = self.find(&key)?;
         Some(&self.entries.records().record(slot).value)
+    }
+
+    /// Returns a mutable reference to the value of `key` without recording a use or a hit.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut ages: flowtable::BoundedCache<&str, u32> = flowtable::BoundedCache::new(100)?;
+    /// ages.extend([("a", 1), ("b", 2)]);
+    /// *ages.peek_mut("a").unwrap() += 1;
+    /// assert_eq!((ages.promote("a"), ages.promote("c")), (true, false));
+    /// assert_eq!((ages.peek("a"), ages.statistics().hits), (Some(&2), 0));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    pub fn peek_mut<Q: Query<K>>(&mut self, key: Q) -> Option<&mut V> {
+        let slot = self.find(&key)?;
+        Some(&mut self.entries.records_mut().record_mut(slot).value)
+    }
+
+    /// Records a use of `key`, but no hit. Returns whether it has a value.
+    pub fn promote<Q: Query<K>>(&mut self, key: Q) -> bool {
+        let found = self.find(&key);
+        found.into_iter().for_each(|slot| _ = self.record_use(slot));
+        found.is_some()
     }
 
     /// Returns a mutable reference to the value of `key`, after inserting the result of `make` if

@@ -7,13 +7,14 @@ use core::time::Duration;
 use equivalent::Equivalent;
 
 use super::CacheError;
+use super::entries::check_capacity;
 use crate::hash::source_index::SourceIndex;
 use crate::hash::{DefaultHashBuilder, Query};
 use crate::invariant::InvariantError;
 use crate::memory::Global;
 use crate::table::expiring::Expiring;
 use crate::table::lines::fold;
-use crate::table::records::{MAX_CAPACITY, Record};
+use crate::table::records::Record;
 use crate::timestamp::{Timestamp, nanos};
 
 /// The maximum number of expired senders that are removed with each packet.
@@ -124,11 +125,7 @@ impl<K, S> DuplicateFilter<K, S> {
     /// # Ok::<(), flowtable::cache::CacheError>(())
     /// ```
     pub fn with_hasher(capacity: usize, lifetime: Duration, hasher: S) -> Result<Self, CacheError> {
-        match capacity {
-            0 => return Err(CacheError::NoCapacity),
-            1..=MAX_CAPACITY => {}
-            _ => return Err(CacheError::TooLarge),
-        }
+        check_capacity(capacity)?;
         // Of longer lifetimes, no clock has the range.
         let nanos = nanos(lifetime).min(u64::MAX / 4);
         let senders = Expiring::new_in(capacity, nanos, Global);

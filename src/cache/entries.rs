@@ -40,11 +40,7 @@ pub(super) struct Entries<K, V, A: Allocator + Clone> {
 
 impl<K, V, A: Allocator + Clone> Entries<K, V, A> {
     pub(super) fn new_in(capacity: usize, memory: A) -> Result<Self, CacheError> {
-        match capacity {
-            0 => return Err(CacheError::NoCapacity),
-            1..=MAX_CAPACITY => {}
-            _ => return Err(CacheError::TooLarge),
-        }
+        check_capacity(capacity)?;
         let records = Records::new_in(capacity, memory).map_err(|_| CacheError::NoMemory)?;
         Ok(Self { records, uses: 0 })
     }
@@ -133,6 +129,15 @@ impl<K, V, A: Allocator + Clone> Entries<K, V, A> {
 
     pub(super) fn validate(&self) -> Result<(), InvariantError> {
         self.records.validate()
+    }
+}
+
+/// Returns an error if no cache has this capacity.
+pub(super) const fn check_capacity(capacity: usize) -> Result<(), CacheError> {
+    match capacity {
+        0 => Err(CacheError::NoCapacity),
+        1..=MAX_CAPACITY => Ok(()),
+        _ => Err(CacheError::TooLarge),
     }
 }
 

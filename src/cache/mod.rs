@@ -42,10 +42,12 @@
 //! remote procedure calls* (1984).
 
 mod bounded;
+mod capacity;
 mod chained;
 mod duplicates;
 mod entries;
 mod iter;
+mod recency;
 mod replacement;
 mod set;
 mod source_hash;

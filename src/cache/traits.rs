@@ -54,7 +54,8 @@ impl<'a, K, V, P, S, A: Allocator + Clone> IntoIterator for &'a BoundedCache<K, 
 }
 
 impl<K, V, P, S, A: Allocator + Clone> BoundedCache<K, V, P, S, A> {
-    /// Iterates over the entries in no particular order. No use is recorded. O(capacity).
+    /// Iterates over the entries in no particular order: see
+    /// [`iter_by_recency`](Self::iter_by_recency). No use is recorded. O(capacity).
     #[must_use]
     pub fn iter(&self) -> Iter<'_, K, V> {
         Iter::new(self.entries())

@@ -71,6 +71,18 @@ impl<A: Allocator + Clone> Lru<A> {
     }
 }
 
+impl<A: Allocator + Clone> Lru<A> {
+    /// Returns the least recently used slot.
+    pub(crate) fn oldest(&self) -> Option<u32> {
+        self.order.front(0)
+    }
+
+    /// Iterates over the slots, the most recently used one first.
+    pub(crate) fn by_recency(&self) -> impl Iterator<Item = u32> {
+        self.order.iter_back(0)
+    }
+}
+
 impl Default for Lru {
     fn default() -> Self {
         Self::new()

@@ -58,6 +58,11 @@ impl Link {
     fn next_slot(self) -> Option<u32> {
         self.next.get().filter(|node| node & HEAD == 0)
     }
+
+    /// The previous slot of the list, unless this is the link of the first one.
+    fn prev_slot(self) -> Option<u32> {
+        Some(self.prev).filter(|node| node & HEAD == 0)
+    }
 }
 
 /// A set of lists over the same slots.
@@ -204,6 +209,16 @@ impl<A: Allocator + Clone> IntrusiveLists<A> {
         iter::successors(self.front(list), |&slot| self.links[slot].next_slot())
     }
 
+    /// Iterates over the slots of `list`, from the last to the first.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such list.
+    pub(crate) fn iter_back(&self, list: usize) -> impl Iterator<Item = u32> {
+        let last = self.heads[list].prev_slot();
+        iter::successors(last, |&slot| self.links[slot].prev_slot())
+    }
+
     /// Returns the bytes allocated.
     #[inline]
     pub(crate) fn allocation_size(&self) -> usize {
@@ -240,6 +255,7 @@ mod tests {
         for (list, slots) in expected.iter().enumerate() {
             assert!(lists.iter(list).eq(slots.iter().copied()), "{lists:?} {expected:?}");
             assert_eq!(lists.front(list), slots.front().copied());
+            assert!(lists.iter_back(list).eq(slots.iter().rev().copied()));
         }
         let heads = (0..lists.heads.len() as u32).map(|head| HEAD | head);
         let linked = (0..lists.links.len()).filter(|&slot| lists.contains(slot));

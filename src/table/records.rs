@@ -98,6 +98,30 @@ impl<M, K, V, A: Allocator + Clone> Records<M, K, V, A> {
         self.len() >= self.capacity
     }
 
+    /// Changes the capacity, which must not be below the number of records. A lower one frees no
+    /// memory.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated. Nothing has changed then.
+    pub(crate) fn set_capacity(&mut self, capacity: usize) -> Result<(), TryReserveError> {
+        debug_assert!(self.len() <= capacity);
+        if capacity > self.capacity {
+            let mut lines = FixedLines::with_capacity_in(capacity, self.allocator().clone())?;
+            for slot in 0..self.slot_count() {
+                if let Some(record) = self.slots.get(slot) {
+                    lines.insert_here(record.hash, slot)?;
+                }
+            }
+            if !self.slots.try_reserve_exact(capacity) {
+                return Err(Self::memory_error(capacity));
+            }
+            self.lines = lines;
+        }
+        self.capacity = capacity;
+        Ok(())
+    }
+
     pub(crate) fn allocator(&self) -> &A {
         self.lines.allocator()
     }

@@ -42,7 +42,8 @@ fn script(seed: u64) -> Vec<Step> {
             14..24 => Step::Insert(name(0)),
             24..26 => Step::Remove(name(0)),
             26 => Step::GetBatch(names()),
-            27 => Step::Retain(2 + (random >> 32) as u32 % 4),
+            27 if random >> 32 & 1 == 0 => Step::SetCapacity(1 + (random >> 33) as usize % 60),
+            27 => Step::Retain(2 + (random >> 33) as u32 % 4),
             28 => Step::Clear,
             29 => Step::Replace(Replacement::Oldest),
             30 => Step::Fork { with_clone: random >> 32 & 1 == 0 },
@@ -115,6 +116,16 @@ fn caches_report_the_memory_that_they_have() {
     drop(clone);
     assert_eq!(memory.bytes(), before, "nothing was allocated by insertions");
     assert_eq!((cache.validate(), cache.allocator().failures()), (Ok(()), 0));
+    memory.fail_each(0);
+    cache.set_capacity(2 * capacity).unwrap();
+    let before = cache.allocation_size();
+    assert_eq!(before, memory.bytes());
+    memory.fail_each(1);
+    cache.extend((0..4 * capacity as u64).map(|key| (key, [key; 3])));
+    assert_eq!(cache.set_capacity(3 * capacity), Err(CacheError::NoMemory));
+    assert_eq!((cache.len(), cache.capacity()), (2 * capacity, 2 * capacity));
+    cache.set_capacity(1).unwrap();
+    assert_eq!((cache.len(), memory.bytes(), cache.validate()), (1, before, Ok(())));
     memory.fail_each(0);
     let sets = SourceHashCache::<u64, u64, 4, _>::new_in(capacity, &memory).unwrap();
     assert_eq!(sets.allocation_size(), memory.bytes() - before);

@@ -5,10 +5,10 @@ use core::time::Duration;
 
 use flowtable::cache::{Chains as ChainsOf, Replacement};
 use flowtable::eviction::{
-    ByClass, EntryStats, Eviction, Lru, Passive, PassiveGc, Random, SecondChance,
+    ByClass, EntryStats, Eviction, Passive, PassiveGc, Random, SecondChance,
 };
 use flowtable::{DefaultHashBuilder, Timestamp};
-use model::caches::bounded::CheckedChains;
+use model::caches::bounded::{CheckedChains, CheckedLru};
 use model::caches::chains::CheckedChainedCache;
 use model::caches::filter::CheckedFilter;
 use model::caches::sets::CheckedSets;
@@ -63,6 +63,8 @@ fn step(indices: Indices) -> impl Strategy<Value = Step> {
         12 => name().prop_map(Step::Get),
         4 => name().prop_map(Step::GetMut),
         3 => name().prop_map(Step::Peek),
+        2 => name().prop_map(Step::PeekMut),
+        3 => name().prop_map(Step::Promote),
         10 => name().prop_map(Step::GetOrInsert),
         12 => name().prop_map(Step::Insert),
         4 => name().prop_map(Step::Remove),
@@ -72,6 +74,8 @@ fn step(indices: Indices) -> impl Strategy<Value = Step> {
         1 => (1..6_u32).prop_map(Step::Retain),
         1 => (1..6_u32).prop_map(Step::Change),
         1 => Just(Step::Clear),
+        2 => (1..40_usize).prop_map(Step::SetCapacity),
+        2 => Just(Step::PopLru),
         1 => select(&REPLACEMENTS).prop_map(Step::Replace),
         1 => any::<bool>().prop_map(|with_clone| Step::Fork { with_clone }),
         1 => Just(Step::Back),
@@ -226,7 +230,7 @@ proptest! {
         capacity in 1..30_usize, hasher in select(&Weak::ALL), steps in steps(),
     ) {
         type Chains<P> = CheckedChains<u32, u32, P, Weak>;
-        run(Chains::new(capacity, Lru::new(), hasher), &steps);
+        run(CheckedLru::<u32, u32, _>::new(capacity, hasher), &steps);
         run(Chains::new(capacity, SecondChance::new(), hasher), &steps);
         run(Chains::new(capacity, ByClass::new(), hasher), &steps);
         run(Chains::new(capacity, Random::with_seed(5), hasher), &steps);

@@ -23,6 +23,9 @@ pub enum Step {
     /// Changes the value.
     GetMut(Name),
     Peek(Name),
+    /// Changes the value.
+    PeekMut(Name),
+    Promote(Name),
     GetOrInsert(Name),
     Insert(Name),
     Remove(Name),
@@ -35,6 +38,8 @@ pub enum Step {
     /// Changes the values that are multiples of this number.
     Change(u32),
     Clear,
+    SetCapacity(usize),
+    PopLru,
     Replace(Replacement),
     /// Clones the cache and continues with the clone or with the original.
     Fork {

@@ -4,7 +4,7 @@ use core::fmt::Debug;
 use core::hash::{BuildHasher, Hash};
 
 use flowtable::cache::{CacheError, Inserted, Statistics};
-use flowtable::eviction::{EntryStats, Eviction};
+use flowtable::eviction::{EntryStats, Eviction, Lru};
 use flowtable::memory::{Allocator, Global};
 use flowtable::{BoundedCache, Prehashed, Timestamp};
 
@@ -135,6 +135,16 @@ impl<K: Clone + PartialEq, V: Clone, P: Eviction> ChainsModel<K, V, P> {
     fn remove(&mut self, hash: u64, key: &K) -> Option<V> {
         let position = self.position(hash, key)?;
         Some(self.take(position).1)
+    }
+
+    /// Evicts victims of the policy, and if it has none, the entries of the first slots.
+    fn set_capacity(&mut self, capacity: usize) {
+        while self.entries.len() > capacity {
+            let first = (0..self.entries.len()).min_by_key(|&at| self.entries[at].slot);
+            let victim = self.victim().or(first).expect("there are entries");
+            self.take(victim);
+        }
+        self.capacity = capacity;
     }
 
     /// Removes entries in the order of their slots, which matters to policies, and returns them.
@@ -286,6 +296,26 @@ where
         }
     }
 
+    fn peek_mut(&mut self, name: Name, now: u32) {
+        let (_, hash, key) = self.parts(name);
+        let theirs = self.model.position(hash, &key);
+        let theirs = theirs.map(|position| &mut self.model.entries[position].value);
+        let ours = self.ours.peek_mut(&key);
+        assert_eq!(ours, theirs);
+        ours.into_iter().chain(theirs).for_each(|value| *value = V::make(now));
+    }
+
+    /// It fails only without memory for more entries.
+    fn set_capacity(&mut self, capacity: usize) {
+        match self.ours.set_capacity(capacity) {
+            Ok(()) => self.model.set_capacity(capacity),
+            Err(error) => {
+                assert_eq!(error, CacheError::NoMemory);
+                assert!(capacity > self.model.capacity);
+            }
+        }
+    }
+
     fn change(&mut self, divisor: u32, now: u32) {
         let divided: Vec<V> = (0..=now).step_by(divisor as usize).map(V::make).collect();
         let ours = (&mut self.ours).into_iter().map(|(_, value)| value);
@@ -325,7 +355,14 @@ where
                 assert_eq!(ours, self.model.remove(hash, &key));
             }
             Step::GetBatch(names) | Step::GetBatchMut(names) => self.get_batch_mut(names, now),
-            Step::PeekBatch(_) | Step::Replace(_) => {}
+            Step::PeekMut(name) => self.peek_mut(*name, now),
+            Step::Promote(name) => {
+                let (_, hash, key) = self.parts(*name);
+                let theirs = self.model.touched(hash, &key).is_some();
+                assert_eq!(self.ours.promote(&key), theirs);
+            }
+            Step::SetCapacity(capacity) => self.set_capacity(*capacity),
+            Step::PeekBatch(_) | Step::PopLru | Step::Replace(_) => {}
             Step::Retain(divisor) => self.retain(*divisor, now),
             Step::Change(divisor) => self.change(*divisor, now),
             Step::Clear => {
@@ -350,5 +387,40 @@ where
         assert!(ours.len() <= ours.capacity());
         assert_eq!((ours.statistics(), ours.capacity()), (model.statistics, model.capacity));
         assert_eq!(ours.into_iter().len(), ours.len());
+    }
+}
+
+/// A cache with the policy LRU and its reference model, which also compare the order of recency.
+#[derive(Clone, Debug)]
+pub struct CheckedLru<K, V, S>(CheckedChains<K, V, Lru, S>);
+
+impl<K: Make + Hash, V: Make, S: BuildHasher> CheckedLru<K, V, S> {
+    pub fn new(capacity: usize, hasher: S) -> Self {
+        Self(CheckedChains::new(capacity, Lru::new(), hasher))
+    }
+
+    fn pop_lru(&mut self) {
+        let CheckedChains { ours, model, .. } = &mut self.0;
+        let oldest = (0..model.entries.len()).min_by_key(|&at| model.entries[at].last_use);
+        assert_eq!(ours.pop_lru(), oldest.map(|position| model.take(position)));
+    }
+}
+
+impl<K: Make + Hash, V: Make, S: BuildHasher + Clone> Lockstep for CheckedLru<K, V, S> {
+    fn step(&mut self, step: &Step, now: u32) {
+        match step {
+            Step::PopLru => self.pop_lru(),
+            step => self.0.step(step, now),
+        }
+    }
+
+    fn check(&self) {
+        self.0.check();
+        let CheckedChains { ours, model, .. } = &self.0;
+        let mut theirs: Vec<_> = model.entries.iter().collect();
+        theirs.sort_by_key(|entry| core::cmp::Reverse(entry.last_use));
+        let theirs = theirs.into_iter().map(|entry| (&entry.key, &entry.value));
+        assert_eq!(ours.peek_lru(), theirs.clone().last());
+        assert!(ours.iter_by_recency().eq(theirs));
     }
 }

@@ -292,6 +292,7 @@ where
                 ours.clear();
                 model.sets.iter_mut().for_each(Vec::clear);
             }
+            Step::PeekMut(_) | Step::Promote(_) | Step::SetCapacity(_) | Step::PopLru => {}
             Step::Replace(replacement) => {
                 *ours = ours.clone().with_replacement(*replacement);
                 model.replacement = *replacement;
