@@ -40,11 +40,10 @@ parts_of_structures() {
     # Not the parts that only compute.
     miri "$strict" $both_packages --lib -- \
         --skip concurrent:: --skip wheel:: --skip connection:: --skip stride:: --skip policy:: \
-        table:: trash:: routes:: cache:: ephemeral::ring:: ephemeral::index:: raw::burst_vec:: raw::chunked_vec::
+        table:: trash:: routes:: cache:: raw::burst_vec:: raw::chunked_vec::
     # Without `std`, so with the seeds of that.
     miri "$strict" --target powerpc-unknown-linux-gnu -p flowtable --no-default-features \
-        --features papers --lib -- key:: hash:: papers:: raw:: table::tags:: ephemeral::index:: \
-        ephemeral::ring::
+        --features papers --lib -- key:: hash:: papers:: raw:: table::tags::
 }
 # Models, drops and panics. Longer runs of the same code are under AddressSanitizer.
 whole_structures() {
