@@ -8,7 +8,10 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
-use capture::data::{ETHERNET, LITTLE, MICROSECONDS, announce, folder, gzip, pcap, udp};
+use capture::data::{
+    ETHERNET, LITTLE, MICROSECONDS, announce, block, compressed, folder, gzip, interface, pcap,
+    section, udp,
+};
 
 use super::Record;
 use crate::run::{Run, example};
@@ -277,6 +280,29 @@ fn a_signal_ends_a_long_search() {
         assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
         assert_eq!(run.code, Some(143), "{run:?}");
         assert!(run.stdout.contains(packets), "{run:?}");
+    }
+}
+
+/// During the decompression of blocks without packets: gigabytes, which would take a minute.
+#[test]
+fn a_signal_ends_a_long_decompression() {
+    const CUSTOM: u32 = 0xbad;
+    const MOST: usize = 1 << 26;
+    let head = compressed(&[section(LITTLE), interface(LITTLE, None, None)].concat());
+    let blocks = compressed(&block(LITTLE, CUSTOM, &vec![0; (1 << 24) - 12]));
+    for ((format, head), (_, blocks)) in head.into_iter().zip(blocks) {
+        let (path, name) = place(&format!("long {format}.pcapng"));
+        let count = (MOST / blocks.len()).min(10_000);
+        fs::write(&path, [head, blocks.repeat(count)].concat()).expect("it can be written");
+        let run = LiveRun::with(&[&name]);
+        run.wait_for_handlers();
+        thread::sleep(Duration::from_millis(300));
+        let start = Instant::now();
+        run.signal("TERM");
+        let run = run.end();
+        assert!(start.elapsed() < Duration::from_secs(5), "{format}: {:?}", start.elapsed());
+        assert_eq!(run.code, Some(143), "{format}: {run:?}");
+        fs::remove_file(path).expect("it was written");
     }
 }
 
