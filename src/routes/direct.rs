@@ -36,8 +36,9 @@ use core::mem;
 use core::ops::RangeInclusive;
 
 use super::key::Key;
-use super::node::{Changed, Node};
+use super::node::Node;
 use super::pool::Exhausted;
+use super::route_bits::Changed;
 use super::search::RouteMatch;
 use super::slot::{Slot, SlotTable, TABLE_END, WIDTH, slot_in_table};
 use super::store::{NO_NODE, Nodes};

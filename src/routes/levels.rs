@@ -37,8 +37,8 @@
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-use super::node::RouteBits;
 use super::pool::Exhausted;
+use super::route_bits::RouteBits;
 use super::search::RouteMatch;
 use super::segment::{DEEPER, Entry, SLOTS, Segment, hash};
 use super::stride::{STRIDE, first_slot};
@@ -408,7 +408,12 @@ mod tests {
     use crate::memory::Global;
 
     fn entry(number: u64) -> Entry {
-        Entry::new((1 << 42 | number, 7), (4, number, number as u32), false)
+        Entry::new(
+            1 << 42 | number,
+            7,
+            RouteBits { inner: 4, outer: number, values: number as u32 },
+            false,
+        )
     }
 
     fn entries(levels: &Levels<Global>) -> Vec<u64> {

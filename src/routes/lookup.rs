@@ -144,16 +144,16 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
             return self.store.nodes.longest(address);
         }
         if !direct.is_fast() {
-            return self.longest_without_instructions(direct, slot, address, word);
+            return self.longest_portable(direct, slot, address, word);
         }
         let candidates = self.candidates(slot, word);
         // SAFETY: the CPU has the instructions.
         unsafe { self.longest_by_slot::<true, true>(direct, slot, candidates, address, word) }
     }
 
-    /// [`longest`](Self::longest) on a CPU without the instructions of `bit_ops`.
+    /// [`longest`](Self::longest): fallback without POPCNT, LZCNT and BMI2.
     #[inline(never)]
-    fn longest_without_instructions(
+    fn longest_portable(
         &self,
         direct: &Direct<M>,
         slot: &Slot,

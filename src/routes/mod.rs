@@ -115,7 +115,8 @@ mod levels;
 mod lookup;
 mod node;
 mod pool;
-mod search;
+mod route_bits;
+pub(crate) mod search;
 mod segment;
 mod set;
 mod sets;
@@ -132,7 +133,7 @@ mod walk;
 use core::marker::PhantomData;
 
 use crate::memory::{Allocator, Global};
-use node::Changed;
+use route_bits::Changed;
 use store::Store;
 use update::Shortcuts;
 

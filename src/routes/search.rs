@@ -1,6 +1,11 @@
-//! The longest route in the bitmaps of a node, in some thirty instructions without a branch.
+//! The longest route in the bitmaps of a node, in some thirty instructions.
+//!
+//! Without a branch: which of the routes of a node is the longest one depends on the address of a
+//! packet, so a branch would be mispredicted. [`Covering`] is the search; the tables of one thread
+//! compute the index of the value from it, the blocks of the concurrent ones its address.
 #![allow(unsafe_code)]
 
+use super::route_bits::RouteBits;
 use super::stride::{COVERS, SLOTS, STRIDE};
 use crate::raw::bit_ops::{leading_zeros, ones, select, select_by_sign, shift_left};
 
@@ -48,48 +53,85 @@ impl RouteMatch {
     }
 }
 
-/// A search in the bitmaps of a node: `inner` with the bits of its routes and some lower ones,
-/// `values` the index of its value for the first outer route, and the number of the lower bits that
-/// are set. Returns the match in the node, or else `inherited`; without that, the node has a match.
-/// The node is at bit `POS + pos`, where the former is known when compiled. The length is only
-/// computed if `LEN`. Branch-free, since the length of the route is unpredictable.
+/// The longest routes of a node that cover a slot, counted in its bitmaps.
+#[derive(Clone, Copy)]
+pub(crate) struct Covering {
+    /// The routes of levels 0 to 5 that cover the slot: not 0 if there is one.
+    pub(crate) inner: u64,
+    /// The number of zeros before the bit of the longest one.
+    pub(crate) zeros: u64,
+    /// The number of routes of levels 0 to 5 up to the longest one, from the highest bit down.
+    pub(crate) below: u64,
+    /// The routes of level 6 up to the slot, whose bit is the highest one: negative if the slot has
+    /// a route.
+    pub(crate) outer: u64,
+    /// The number of routes of level 6 up to the slot.
+    pub(crate) before: u64,
+}
+
+impl Covering {
+    /// Searches the bitmaps of a node, without a branch. `covers` has the bits of the routes that
+    /// cover each slot.
+    ///
+    /// # Safety
+    ///
+    /// If `FAST`, the CPU has the instructions of `bit_ops`.
+    #[inline(always)]
+    pub(crate) unsafe fn of<const FAST: bool>(
+        (inner, outer): (u64, u64),
+        covers: &[u64; SLOTS as usize],
+        slot: u32,
+    ) -> Self {
+        let covering = inner & covers[slot as usize];
+        // SAFETY: by the contract of this function; and so for the calls below.
+        let zeros = unsafe { leading_zeros::<FAST>(covering) };
+        // SAFETY: as above. Leaves the bits up to the bit of the longest route.
+        let up_to = unsafe { shift_left::<FAST>(inner, zeros) };
+        // SAFETY: as above.
+        let below = unsafe { ones::<FAST>(up_to) };
+        // SAFETY: as above. The bit of the slot is the highest one.
+        let outer = unsafe { shift_left::<FAST>(outer, u64::from(slot ^ (SLOTS - 1))) };
+        // SAFETY: as above.
+        let before = unsafe { ones::<FAST>(outer) };
+        Self { inner: covering, zeros, below, outer, before }
+    }
+}
+
+/// Returns the longest route of a node that covers `slot`, or `inherited` if there is none; without
+/// `inherited`, there is one.
+///
+/// - `bits`: the routes of the node; prefix indices 0 and 1 may be flags.
+/// - `flags`: the number of flags that are set. They are counted like routes.
+/// - `POS + pos`: the position of the node; `POS` is the part known at compile time.
+/// - `LEN`: whether the length of the route is computed.
 ///
 /// # Safety
 ///
 /// If `FAST`, the CPU has the instructions of `bit_ops`.
 #[inline(always)]
-pub(crate) unsafe fn search<const FAST: bool, const LEN: bool, const POS: u32>(
-    (inner, outer, values): (u64, u64, u32),
+pub(super) unsafe fn search<const FAST: bool, const LEN: bool, const POS: u32>(
+    bits: RouteBits,
     flags: u32,
     pos: u32,
     slot: u32,
     inherited: Option<RouteMatch>,
 ) -> RouteMatch {
     let tables = const { &Tables::new(POS) };
-    let covering = inner & tables.covers[slot as usize];
-    // SAFETY: by the contract of this function; and so for the calls below.
-    let zeros = unsafe { leading_zeros::<FAST>(covering) };
-    // SAFETY: as above. Leaves the bits up to the bit of the longest route.
-    let up_to = unsafe { shift_left::<FAST>(inner, zeros) };
-    // SAFETY: as above.
-    let below = unsafe { ones::<FAST>(up_to) };
-    // SAFETY: as above. The bit of the slot is the top one.
-    let up_to = unsafe { shift_left::<FAST>(outer, u64::from(slot ^ (SLOTS - 1))) };
-    // SAFETY: as above.
-    let before = unsafe { ones::<FAST>(up_to) };
+    // SAFETY: by the contract of this function.
+    let found = unsafe { Covering::of::<FAST>((bits.inner, bits.outer), &tables.covers, slot) };
     // In 64 bits, the upper half of which is the length. A result that is not selected may
     // overflow.
-    let values = u64::from(values) | if LEN { u64::from(pos) << 32 } else { 0 };
-    let mut left = values.wrapping_sub(below);
+    let values = u64::from(bits.values) | if LEN { u64::from(pos) << 32 } else { 0 };
+    let mut left = values.wrapping_sub(found.below);
     let mut constant = 0_u64.wrapping_sub(u64::from(flags) + 1);
     if LEN {
         // SAFETY: a word has at most 64 zeros.
-        left = left.wrapping_add(*unsafe { tables.lengths.get_unchecked(zeros as usize) });
+        left = left.wrapping_add(*unsafe { tables.lengths.get_unchecked(found.zeros as usize) });
         constant = constant.wrapping_add(u64::from(POS + STRIDE) << 32);
     }
-    let right = values.wrapping_add(before).wrapping_add(constant);
-    let found = inherited.map_or(left, |inherited| select(covering, left, inherited.0));
-    RouteMatch(select_by_sign(up_to, right, found))
+    let right = values.wrapping_add(found.before).wrapping_add(constant);
+    let left = inherited.map_or(left, |inherited| select(found.inner, left, inherited.0));
+    RouteMatch(select_by_sign(found.outer, right, left))
 }
 
 /// The tables of a search, next to each other: so they have one address.

@@ -5,7 +5,7 @@
 //! keeps the pilots: an entry has the same slot in either half.
 #![allow(unsafe_code)]
 
-use super::node::RouteBits;
+use super::route_bits::RouteBits;
 use super::search::{RouteMatch, search};
 use super::stride::COVERS;
 use crate::raw::bit_ops::select;
@@ -35,11 +35,8 @@ impl Entry {
     pub(super) const VACANT: Self = Self { key: 0, inner: 0, outer: 0, values: 0, id: 0 };
 
     /// Creates the entry of a node with these routes.
-    pub(super) fn new(
-        (key, id): (u64, u32),
-        (inner, outer, values): (u64, u64, u32),
-        deeper: bool,
-    ) -> Self {
+    pub(super) const fn new(key: u64, id: u32, bits: RouteBits, deeper: bool) -> Self {
+        let RouteBits { inner, outer, values } = bits;
         Self { key, inner: inner | if deeper { DEEPER } else { 0 }, outer, values, id }
     }
 
@@ -85,9 +82,9 @@ impl Entry {
         slot: u32,
         pos: u32,
     ) -> RouteMatch {
-        let node = (self.inner, self.outer, self.values);
+        let bits = RouteBits { inner: self.inner, outer: self.outer, values: self.values };
         // SAFETY: by the contract of this function.
-        unsafe { search::<FAST, LEN, 0>(node, 0, pos, slot, None) }
+        unsafe { search::<FAST, LEN, 0>(bits, 0, pos, slot, None) }
     }
 }
 

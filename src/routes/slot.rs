@@ -9,7 +9,8 @@
 use core::alloc::Layout;
 use core::ptr::{self, NonNull};
 
-use super::node::{Node, RouteBits};
+use super::node::Node;
+use super::route_bits::RouteBits;
 use super::search::{RouteMatch, search};
 use super::store::{NO_NODE, Nodes};
 use super::stride::{STRIDE, first_slot};
@@ -58,7 +59,7 @@ impl Slot {
     #[inline]
     pub(super) fn copy_node<M: Allocator + Clone>(&mut self, nodes: &Nodes<M>, id: Option<u32>) {
         let node = id.map_or(&Node::EMPTY, |id| nodes.get(id));
-        let (inner, outer, values) = node.routes();
+        let RouteBits { inner, outer, values } = node.routes();
         self.inner = inner | if node.only_child().is_some() { DEEPER } else { COMPLETE };
         self.outer = outer;
         // The flag precedes all routes.
@@ -109,10 +110,10 @@ impl Slot {
         &self,
         word: u64,
     ) -> RouteMatch {
-        let node = (self.inner, self.outer, self.values);
+        let bits = RouteBits { inner: self.inner, outer: self.outer, values: self.values };
         let slot = first_slot(word << TABLE_END);
         // SAFETY: by the contract of this function. One flag is set.
-        unsafe { search::<FAST, LEN, TABLE_END>(node, 1, 0, slot, Some(self.inherited)) }
+        unsafe { search::<FAST, LEN, TABLE_END>(bits, 1, 0, slot, Some(self.inherited)) }
     }
 }
 

@@ -15,8 +15,9 @@
 use core::mem::{self, MaybeUninit};
 use core::ops::Range;
 
-use super::node::{Changed, Node, Path, Position, RouteBits};
+use super::node::{Node, Path};
 use super::pool::{Exhausted, Pool, Unit};
+use super::route_bits::{Changed, Position, RouteBits};
 use super::stride::PrefixIndex;
 use crate::memory::{Allocator, Global, Vec};
 
@@ -328,7 +329,7 @@ impl<V, M: Allocator + Clone> Dropping<'_, V, M> {
                 self.values = block..block + len;
             }
         }
-        nodes.get_mut(id).set_routes(RouteBits { inner: 0, outer: 0, values: self.node });
+        nodes.get_mut(id).set_routes(RouteBits { values: self.node, ..RouteBits::NONE });
         self.node = id;
     }
 

@@ -8,8 +8,8 @@ use super::change::{FROM_ROOT, Start};
 use super::direct::{Direct, RoutesByFirst};
 use super::key::Key;
 use super::levels::{FIRST, LAST, Levels, has_levels, key_of, level_of};
-use super::node::{Changed, RouteBits};
 use super::pool::Exhausted;
+use super::route_bits::{Changed, RouteBits};
 use super::segment::Entry;
 use super::slot::TABLE_END;
 use super::store::{NO_NODE, Nodes, ROOT, Store};
@@ -285,12 +285,12 @@ impl<M: Allocator + Clone> Nodes<M> {
     pub(super) fn entry_of(&self, id: u32, word: u64, pos: u32) -> Entry {
         let node = self.get(id);
         let deeper = pos == LAST && node.only_child().is_some();
-        Entry::new((key_of(word, pos), id), node.routes(), deeper)
+        Entry::new(key_of(word, pos), id, node.routes(), deeper)
     }
 
     /// Returns the entry for the routes at [`LAST`] and below, given the first bits.
     pub(super) fn last_entry(&self, word: u64) -> Entry {
-        let entry = |deeper| Entry::new((key_of(word, LAST), NO_NODE), (0, 0, 0), deeper);
+        let entry = |deeper| Entry::new(key_of(word, LAST), NO_NODE, RouteBits::NONE, deeper);
         let (mut id, mut pos) = (ROOT, 0);
         while pos < LAST {
             let node = self.get(id);
@@ -324,7 +324,7 @@ impl<M: Allocator + Clone> Nodes<M> {
             if let Some(path) = node.as_path() {
                 let (word, end) = (word | path.bits >> pos, pos + path.len());
                 if end > LAST {
-                    each(Entry::new((key_of(word, LAST), NO_NODE), (0, 0, 0), true))?;
+                    each(Entry::new(key_of(word, LAST), NO_NODE, RouteBits::NONE, true))?;
                 } else {
                     open.push((path.child, end, word));
                 }

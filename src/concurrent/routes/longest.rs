@@ -1,4 +1,4 @@
-//! The longest route of a block, in some thirty instructions without a branch.
+//! The longest route of a block: pointers to its value and length, without a branch.
 //!
 //! ```text
 //!     routes of level 6 of the block  ─┐
@@ -6,17 +6,15 @@
 //!     the inherited one, or none      ─┘
 //! ```
 //!
-//! Which of them has the longest route depends on the address of a packet, so a branch would be
-//! mispredicted. Lookups of several addresses wait for memory at the same time, and the fewer
-//! instructions each of them has, the more of them are in the CPU at once.
+//! The search in the bitmaps is that of a [`RouteTable`](crate::RouteTable), [`Covering`]; a block
+//! has its values beside the bitmaps, so the result are pointers instead of the index of a value.
 #![allow(unsafe_code)]
 
 use super::block::Block;
 use super::slots::END;
-use crate::raw::bit_ops::{
-    leading_zeros, ones, select, select_ptrs, select_ptrs_by_sign, shift_left,
-};
-use crate::routes::stride::{COVERS, SLOTS, STRIDE};
+use crate::raw::bit_ops::{ones, select, select_ptrs, select_ptrs_by_sign};
+use crate::routes::search::Covering;
+use crate::routes::stride::{COVERS, STRIDE};
 
 /// Where the length of outer routes is in a table of lengths.
 const OUTER: usize = 65;
@@ -56,28 +54,23 @@ impl<'p, V> Block<'p, V> {
     ) -> Option<(u32, &'p V)> {
         debug_assert!(DEEP || !self.has_children() && pos == END);
         let bits = self.bits();
-        let covering = bits.inner & COVERS[slot as usize];
-        // SAFETY: by the contract of this function; and so for the calls below.
-        let zeros = unsafe { leading_zeros::<FAST>(covering) };
-        // SAFETY: as above. Leaves the bits up to the bit of the longest route.
-        let up_to = unsafe { shift_left::<FAST>(bits.inner, zeros) };
-        // SAFETY: as above.
-        let below = unsafe { ones::<FAST>(up_to) } as usize;
-        // SAFETY: as above. The bit of the slot is the top one.
-        let up_to = unsafe { shift_left::<FAST>(bits.outer, u64::from(slot ^ (SLOTS - 1))) };
-        // SAFETY: as above.
-        let before = unsafe { ones::<FAST>(up_to) } as usize;
+        // SAFETY: by the contract of this function; and so for the call below.
+        let found = unsafe { Covering::of::<FAST>((bits.inner, bits.outer), &COVERS, slot) };
         // SAFETY: as above.
         let children = || unsafe { ones::<FAST>(bits.branches) };
         let children = if DEEP { children() as usize } else { 0 };
         // Of those that do not exist, the address is of no use.
         let lengths = if DEEP { BELOW.as_ptr() } else { AT_SLOT.as_ptr() };
-        let inner = (self.inner_value(children, below), lengths.wrapping_add(zeros as usize));
-        let outer = (self.outer_value(before).wrapping_sub(1), lengths.wrapping_add(OUTER));
+        let inner = (
+            self.inner_value(children, found.below as usize),
+            lengths.wrapping_add(found.zeros as usize),
+        );
+        let outer =
+            (self.outer_value(found.before as usize).wrapping_sub(1), lengths.wrapping_add(OUTER));
         let inherited = self.inherited_word().cast::<V>().cast_const();
         let inherited = (inherited, Self::inherited_len(inherited));
-        let found = select_ptrs(covering, inner, inherited);
-        let (value, len) = select_ptrs_by_sign(up_to, outer, found);
+        let either = select_ptrs(found.inner, inner, inherited);
+        let (value, len) = select_ptrs_by_sign(found.outer, outer, either);
         // SAFETY: the pointer is null, or refers to the value of a route of the block, or to the
         // inherited value, whose shared block is freed no earlier than this block.
         let value: &'p V = unsafe { value.as_ref() }?;
@@ -86,7 +79,8 @@ impl<'p, V> Block<'p, V> {
         }
         // SAFETY: the length belongs to the same route, in a table or in the shared block.
         let len = unsafe { len.read() };
-        let above = if DEEP { select(covering | up_to >> 63, pos.into(), 0) as u32 } else { 0 };
+        let above =
+            if DEEP { select(found.inner | found.outer >> 63, pos.into(), 0) as u32 } else { 0 };
         Some((above + len, value))
     }
 }

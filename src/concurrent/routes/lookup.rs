@@ -151,14 +151,14 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
             // SAFETY: the CPU has the instructions.
             unsafe { block.find::<A, true, true>(address) }
         } else {
-            Self::find_without_instructions(block, address)
+            Self::find_portable(block, address)
         };
         found.map(|(len, value)| (Prefix::of(address, len), value))
     }
 
-    /// [`Block::find`] on a CPU without the instructions of `bit_ops`.
+    /// [`Block::find`]: fallback without POPCNT, LZCNT and BMI2.
     #[inline(never)]
-    fn find_without_instructions<'p>(block: Block<'p, V>, address: &A) -> Option<(u32, &'p V)> {
+    fn find_portable<'p>(block: Block<'p, V>, address: &A) -> Option<(u32, &'p V)> {
         // SAFETY: this copy needs no instructions.
         unsafe { block.find::<A, false, true>(address) }
     }
