@@ -1,12 +1,14 @@
 //! Sets of prefixes of both address families.
 
 use core::fmt;
+use core::iter::Map;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::PrefixSet;
+use super::{PrefixSet, Routes};
 use crate::key::any_prefix::AnyPrefix;
 
-/// A set of prefixes of IPv4 and IPv6: a [`PrefixSet`] of each.
+/// A set of prefixes of IPv4 and IPv6: [`Routes`] without values, as a [`PrefixSet`] is a table
+/// without values.
 ///
 /// [`v4`](Self::v4) and [`v6`](Self::v6) have all other methods.
 ///
@@ -31,75 +33,63 @@ use crate::key::any_prefix::AnyPrefix;
 /// # Ok::<(), flowtable::PrefixError>(())
 /// ```
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct AnyPrefixSet {
-    v4: PrefixSet<Ipv4Addr>,
-    v6: PrefixSet<Ipv6Addr>,
-}
+pub struct AnyPrefixSet(Routes<()>);
 
 impl AnyPrefixSet {
     /// Creates an empty set, which allocates nothing.
     #[must_use]
     pub const fn new() -> Self {
-        Self { v4: PrefixSet::new(), v6: PrefixSet::new() }
+        Self(Routes::new())
     }
 
     /// Returns the number of prefixes.
     #[must_use]
     pub const fn len(&self) -> usize {
-        self.v4.len() + self.v6.len()
+        self.0.len()
     }
 
     /// Returns whether the set is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.0.is_empty()
     }
 
     /// Returns the prefixes of IPv4.
     #[must_use]
     pub const fn v4(&self) -> &PrefixSet<Ipv4Addr> {
-        &self.v4
+        PrefixSet::of(self.0.v4())
     }
 
     /// Returns a mutable reference to the prefixes of IPv4.
     pub const fn v4_mut(&mut self) -> &mut PrefixSet<Ipv4Addr> {
-        &mut self.v4
+        PrefixSet::of_mut(self.0.v4_mut())
     }
 
     /// Returns the prefixes of IPv6.
     #[must_use]
     pub const fn v6(&self) -> &PrefixSet<Ipv6Addr> {
-        &self.v6
+        PrefixSet::of(self.0.v6())
     }
 
     /// Returns a mutable reference to the prefixes of IPv6.
     pub const fn v6_mut(&mut self) -> &mut PrefixSet<Ipv6Addr> {
-        &mut self.v6
+        PrefixSet::of_mut(self.0.v6_mut())
     }
 
     /// Inserts a prefix. Returns whether it is new.
     pub fn insert(&mut self, prefix: AnyPrefix) -> bool {
-        match prefix {
-            AnyPrefix::V4(prefix) => self.v4.insert(prefix),
-            AnyPrefix::V6(prefix) => self.v6.insert(prefix),
-        }
+        self.0.insert(prefix, ()).is_none()
     }
 
     /// Removes a prefix. Returns whether the set had it.
     pub fn remove(&mut self, prefix: &AnyPrefix) -> bool {
-        match prefix {
-            AnyPrefix::V4(prefix) => self.v4.remove(prefix),
-            AnyPrefix::V6(prefix) => self.v6.remove(prefix),
-        }
+        self.0.remove(prefix).is_some()
     }
 
     /// Returns whether the set has exactly this prefix.
     #[must_use]
     pub fn contains(&self, prefix: &AnyPrefix) -> bool {
-        match prefix {
-            AnyPrefix::V4(prefix) => self.v4.contains(prefix),
-            AnyPrefix::V6(prefix) => self.v6.contains(prefix),
-        }
+        self.0.get(prefix).is_some()
     }
 
     /// Returns whether a prefix of the set contains `address`.
@@ -111,26 +101,22 @@ impl AnyPrefixSet {
     /// Returns the longest prefix that contains `address`.
     #[must_use]
     pub fn lookup(&self, address: IpAddr) -> Option<AnyPrefix> {
-        match address {
-            IpAddr::V4(address) => self.v4.lookup(&address).map(AnyPrefix::V4),
-            IpAddr::V6(address) => self.v6.lookup(&address).map(AnyPrefix::V6),
-        }
+        self.0.lookup(address).map(|(prefix, ())| prefix)
     }
 
     /// Returns an iterator over the prefixes in order: IPv4 before IPv6.
     pub fn iter(&self) -> impl Iterator<Item = AnyPrefix> {
-        self.v4.iter().map(AnyPrefix::V4).chain(self.v6.iter().map(AnyPrefix::V6))
+        self.0.iter().map(|(prefix, ())| prefix)
     }
 
     /// Retains the prefixes for which `keep` returns true.
     pub fn retain(&mut self, mut keep: impl FnMut(AnyPrefix) -> bool) {
-        self.v4.retain(|prefix| keep(prefix.into()));
-        self.v6.retain(|prefix| keep(prefix.into()));
+        self.0.retain(|prefix, ()| keep(prefix));
     }
 
     /// Removes all prefixes and releases the memory.
     pub fn clear(&mut self) {
-        *self = Self::new();
+        self.0.clear();
     }
 }
 
@@ -141,26 +127,29 @@ impl fmt::Debug for AnyPrefixSet {
     }
 }
 
+/// Returns a route without its value.
+fn prefix_of((prefix, ()): (AnyPrefix, ())) -> AnyPrefix {
+    prefix
+}
+
 /// The prefixes in order: IPv4 before IPv6.
 impl IntoIterator for AnyPrefixSet {
     type Item = AnyPrefix;
-    type IntoIter = alloc::vec::IntoIter<AnyPrefix>;
+    type IntoIter = Map<<Routes<()> as IntoIterator>::IntoIter, fn((AnyPrefix, ())) -> AnyPrefix>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.iter().collect::<alloc::vec::Vec<_>>().into_iter()
+        self.0.into_iter().map(prefix_of)
     }
 }
 
 impl Extend<AnyPrefix> for AnyPrefixSet {
     fn extend<I: IntoIterator<Item = AnyPrefix>>(&mut self, prefixes: I) {
-        prefixes.into_iter().for_each(|prefix| _ = self.insert(prefix));
+        self.0.extend(prefixes.into_iter().map(|prefix| (prefix, ())));
     }
 }
 
 impl FromIterator<AnyPrefix> for AnyPrefixSet {
     fn from_iter<I: IntoIterator<Item = AnyPrefix>>(prefixes: I) -> Self {
-        let mut set = Self::new();
-        set.extend(prefixes);
-        set
+        Self(prefixes.into_iter().map(|prefix| (prefix, ())).collect())
     }
 }

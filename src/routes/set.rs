@@ -1,7 +1,9 @@
 //! Sets of prefixes.
+#![allow(unsafe_code)]
 
 use core::fmt;
 use core::iter::Map;
+use core::ptr;
 
 use super::{IntoIter, Iter, NoMemory, RouteTable};
 use crate::key::bits::Address;
@@ -48,6 +50,7 @@ use crate::memory::{Allocator, Global};
 /// # Ok::<(), flowtable::PrefixError>(())
 /// ```
 #[doc(alias("acl", "IpSet"))]
+#[repr(transparent)]
 pub struct PrefixSet<A: Address, M: Allocator + Clone = Global> {
     table: RouteTable<A, (), M>,
 }
@@ -77,6 +80,18 @@ impl<A: Address, M: Allocator + Clone> PrefixSet<A, M> {
     #[must_use]
     pub fn new_in(memory: M) -> Self {
         Self { table: RouteTable::new_in(memory) }
+    }
+
+    /// Returns a table as a set.
+    pub(super) const fn of(table: &RouteTable<A, (), M>) -> &Self {
+        // SAFETY: a set is a table, with the same layout and without other invariants.
+        unsafe { &*ptr::from_ref(table).cast() }
+    }
+
+    /// Returns a table as a set.
+    pub(super) const fn of_mut(table: &mut RouteTable<A, (), M>) -> &mut Self {
+        // SAFETY: as in `of`; borrowed mutably.
+        unsafe { &mut *ptr::from_mut(table).cast() }
     }
 
     /// Creates a set of these prefixes in the same memory.
