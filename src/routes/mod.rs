@@ -123,6 +123,7 @@ mod sets;
 mod shape;
 mod slot;
 pub mod stamped;
+pub(crate) mod stamps;
 mod store;
 pub(crate) mod stride;
 mod traits;
@@ -145,7 +146,8 @@ pub use extract::ExtractIf;
 pub use iter::{Covering, IntoIter, Iter, IterMut, MatchesMut};
 pub use set::PrefixSet;
 pub use shape::RouteShape;
-pub use stamped::{Refreshed, RouteStamp, StampedRoutes};
+pub use stamped::StampedRoutes;
+pub use stamps::{Refreshed, RouteStamp};
 
 /// A routing table: values by prefix, with longest-prefix match of addresses.
 ///

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use std::sync::OnceLock;
 
 use crate::concurrent::sync::{AtomicU64, Ordering};
-use crate::routes::stamped::cells::{BLOCKS, Generations, UNCHANGED, cells_of, place};
+use crate::routes::stamps::{BLOCKS, Generations, UNCHANGED, cells_of, place};
 
 /// Blocks of cells, which are neither moved nor freed as long as the table exists.
 pub(super) struct Cells([OnceLock<Box<[AtomicU64]>>; BLOCKS]);
@@ -23,7 +23,7 @@ impl Cells {
 
     /// Returns the generation of a cell: one load.
     #[inline]
-    pub(super) fn changed(&self, cell: u32) -> u64 {
+    pub(super) fn generation(&self, cell: u32) -> u64 {
         // Relaxed: see the module documentation.
         self.get(cell).map_or(UNCHANGED, |changed| changed.load(Ordering::Relaxed))
     }
@@ -36,8 +36,8 @@ impl Cells {
 
 /// The cells for a writer, which has the numbers locked.
 impl Generations for &Cells {
-    fn changed(&self, cell: u32) -> u64 {
-        Cells::changed(self, cell)
+    fn generation(&self, cell: u32) -> u64 {
+        Cells::generation(self, cell)
     }
 
     fn set(&mut self, cell: u32, generation: u64) {

@@ -11,8 +11,8 @@ use crate::concurrent::routes::ConcurrentRoutes;
 use crate::concurrent::sync::{AtomicU64, MutexGuard};
 use crate::invariant::InvariantError;
 use crate::key::bits::Address;
-use crate::routes::stamped::RouteStamp;
-use crate::routes::stamped::cells::CellNumbers;
+use crate::routes::RouteStamp;
+use crate::routes::stamps::CellNumbers;
 
 impl<A: Address, V> ConcurrentStampedRoutes<A, V> {
     /// Creates a table without routes.
@@ -86,7 +86,7 @@ impl<A: Address, V> ConcurrentStampedRoutes<A, V> {
     #[inline]
     #[must_use]
     pub fn is_current(&self, stamp: &RouteStamp) -> bool {
-        self.cells.changed(stamp.cell()) == stamp.generation()
+        self.cells.generation(stamp.cell()) == stamp.generation()
     }
 
     /// Pins the table for lookups: see [`ConcurrentRoutes::pin`].
@@ -165,7 +165,7 @@ impl<A: Address, V> ConcurrentStampedRoutes<A, V> {
     pub fn validate(&self) -> Result<(), InvariantError> {
         self.routes.validate()?;
         let pinned = self.routes.pin();
-        let begun: Vec<_> = pinned.iter().map(|(_, route)| route.begun).collect();
-        self.numbers().check(&&self.cells, begun.into_iter())
+        let created: Vec<_> = pinned.iter().map(|(_, route)| route.created).collect();
+        self.numbers().check(&&self.cells, created.into_iter())
     }
 }

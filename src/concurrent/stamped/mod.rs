@@ -8,13 +8,14 @@
 //!                         │                  resolve:     load `finished`, look up, load the cell
 //!     cells         │ 0: no route │ 10/8: 7 │ 10.1/16: 9 │ …
 //!                                         ▲
-//!     routes        10/8: cell 1, begun 3 ┘    in blocks, which do not change: `ConcurrentRoutes`
+//!     routes        10/8: cell 1, from 3 ─┘    in blocks, which do not change: `ConcurrentRoutes`
 //!     writer        lock, store the cells ─→ publish the blocks, unlock ─→ store `finished`
 //! ```
 //!
 //! The [routes](super::routes) have the guarantees R1 to R8. The value of a route has the number of
-//! its cell and the generation with which it began. The module
-//! [`routes::stamped`](crate::routes::stamped) defines which cells an update changes.
+//! its cell and the generation of its insertion. The cells and the algorithm are those of
+//! `routes/stamps.rs`; the module [`routes::stamped`](crate::routes::stamped) defines which cells
+//! an update changes.
 //!
 //! # Guarantees
 //!
@@ -46,7 +47,7 @@
 //! A reader
 //!
 //! 1. loads `finished` by Acquire: it is *f*;
-//! 2. looks up, by Acquire loads: the value began at *b*;
+//! 2. looks up, by Acquire loads: the value was inserted at *b*;
 //! 3. loads the cell of the route: it is *c*; and makes the stamp of the lesser one of *c* and
 //!    max(*f*, *b*).
 //!
@@ -86,7 +87,7 @@ mod write;
 
 use super::routes::ConcurrentRoutes;
 use super::sync::{AtomicU64, Mutex};
-use crate::routes::stamped::cells::{CellNumbers, Stamped};
+use crate::routes::stamps::{CellNumbers, Stamped};
 use cells::Cells;
 
 pub use pinned::PinnedStampedRoutes;

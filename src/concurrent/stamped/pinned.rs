@@ -9,8 +9,8 @@ use crate::concurrent::routes::PinnedRoutes;
 use crate::concurrent::sync::Ordering;
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
-use crate::routes::stamped::cells::Stamped;
-use crate::routes::stamped::{Refreshed, RouteStamp};
+use crate::routes::stamps::Stamped;
+use crate::routes::{Refreshed, RouteStamp};
 
 /// A pinned [`ConcurrentStampedRoutes`], with the lookups of a route table.
 ///
@@ -68,12 +68,12 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedStampedRoutes<'_, A, V, G> {
         // published up to this generation.
         let finished = self.table.writers.finished.load(Ordering::Acquire);
         let found = self.routes.lookup(address);
-        let begun = found.map_or(RouteStamp::NO_ROUTE, |(_, route)| route.begun);
+        let created = Stamped::created(found.map(|(_, route)| route));
         // After the lookup: a change that it has not observed is at most missed here, and found in
         // the cell later.
-        let changed = self.table.cells.changed(begun.cell());
-        let observed = finished.max(begun.generation());
-        (RouteStamp::new(begun.cell(), changed.min(observed)), found)
+        let changed = self.table.cells.generation(created.cell());
+        let observed = finished.max(created.generation());
+        (RouteStamp::new(created.cell(), changed.min(observed)), found)
     }
 
     /// Looks the route of an address up, and returns whether the stamp belongs to this route: its
@@ -99,10 +99,7 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedStampedRoutes<'_, A, V, G> {
     pub fn refresh(&self, address: &A, stamp: &mut RouteStamp) -> Refreshed<'_, A, V> {
         let (now, found) = self.resolved(address);
         let before = core::mem::replace(stamp, now);
-        if before.is_of(found.map_or(RouteStamp::NO_ROUTE, |(_, route)| route.begun)) {
-            return Refreshed::Same;
-        }
-        Refreshed::Changed(found.map(|(prefix, route)| (prefix, &route.value)))
+        Refreshed::of(before, found)
     }
 
     /// Returns the value of a prefix. Takes the lock of the writers for up to 18 bits.

@@ -4,8 +4,8 @@ use super::ConcurrentStampedRoutes;
 use crate::concurrent::routes::CoveringValues;
 use crate::concurrent::sync::Ordering;
 use crate::key::bits::Address;
-use crate::routes::stamped::RouteStamp;
-use crate::routes::stamped::cells::Stamped;
+use crate::routes::RouteStamp;
+use crate::routes::stamps::Stamped;
 
 /// The changes of cells by an update. When it is dropped, the update is published, or has panicked
 /// and is not made.
@@ -26,18 +26,12 @@ impl<'t, A: Address, V> Update<'t, A, V> {
     /// new value.
     pub(super) fn insert(&mut self, covering: &CoveringValues<'_, Stamped<V>>) -> RouteStamp {
         let (mut cells, mut numbers) = (&self.table.cells, self.table.numbers());
-        let begun = match covering.own {
-            Some(route) => numbers.change(&mut cells, route.begun.cell()),
-            None => {
-                let begun = numbers.allocate(&mut cells).expect("there are less than 2^32 routes");
-                let upper = covering.upper.map_or(RouteStamp::NO_ROUTE, |route| route.begun);
-                numbers.change(&mut cells, upper.cell());
-                self.unused = Some(begun);
-                begun
-            }
-        };
+        let (own, upper) = (covering.own.map(|route| route.created), covering.upper);
+        let created = numbers.insert(&mut cells, own, Stamped::created(upper));
+        let created = created.expect("there are less than 2^32 routes");
+        self.unused = if own.is_none() { Some(created) } else { None };
         self.generation = numbers.generation();
-        begun
+        created
     }
 
     /// Begins a removal, under the lock of the routes. Returns the beginning of the removed route.
@@ -45,10 +39,10 @@ impl<'t, A: Address, V> Update<'t, A, V> {
         &mut self,
         covering: &CoveringValues<'_, Stamped<V>>,
     ) -> Option<RouteStamp> {
-        let begun = covering.own?.begun;
+        let created = covering.own?.created;
         let mut numbers = self.table.numbers();
-        self.generation = numbers.change(&mut &self.table.cells, begun.cell()).generation();
-        Some(begun)
+        self.generation = numbers.change(&mut &self.table.cells, created.cell()).generation();
+        Some(created)
     }
 
     /// Ends the update, when it is published.

@@ -11,7 +11,7 @@ use crate::concurrent::routes::remove_each;
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::routes::RouteTable;
-use crate::routes::stamped::cells::{CellNumbers, Stamped};
+use crate::routes::stamps::{CellNumbers, Stamped};
 
 impl<A: Address, V: Clone + Send + 'static> ConcurrentStampedRoutes<A, V> {
     /// Announces a route, or replaces its value. Returns whether it is new.
@@ -39,7 +39,7 @@ impl<A: Address, V: Clone + Send + 'static> ConcurrentStampedRoutes<A, V> {
         }
         let mut update = Update::new(self);
         let changed = self.routes.change_with(&prefix, |covering| {
-            Some(Stamped { begun: update.insert(covering), value })
+            Some(Stamped { created: update.insert(covering), value })
         });
         update.finish(None);
         Ok(!changed.finish(&self.routes))
@@ -142,8 +142,8 @@ impl<A: Address, V: Clone + Send + 'static> FromIterator<(Prefix<A>, V)>
     fn from_iter<I: IntoIterator<Item = (Prefix<A>, V)>>(routes: I) -> Self {
         let (cells, mut numbers) = (Cells::new(), CellNumbers::new());
         let mut begin = |(prefix, value)| {
-            let begun = numbers.allocate(&mut &cells).expect("there are less than 2^32 routes");
-            (prefix, Stamped { begun, value })
+            let created = numbers.allocate(&mut &cells).expect("there are less than 2^32 routes");
+            (prefix, Stamped { created, value })
         };
         // Of routes with one prefix, the last one counts.
         let last: RouteTable<A, V> = routes.into_iter().collect();

@@ -7,6 +7,7 @@
 use alloc::vec::Vec;
 
 use crate::invariant::{InvariantError, ensure};
+use crate::key::prefix::Prefix;
 
 /// A stamp of a route, stored with a decision: 12 bytes.
 ///
@@ -19,7 +20,7 @@ pub struct RouteStamp {
 }
 
 impl RouteStamp {
-    /// The beginning of no route.
+    /// The stamp with which an address without a route begins.
     pub(crate) const NO_ROUTE: Self = Self::new(NO_ROUTE, 0);
 
     pub(crate) const fn new(cell: u32, generation: u64) -> Self {
@@ -34,19 +35,47 @@ impl RouteStamp {
         self.generation[0] as u64 | (self.generation[1] as u64) << 32
     }
 
-    /// Returns whether a route with this beginning is the one that was used when the stamp was
-    /// made. Both are of one address.
-    pub(crate) const fn is_of(self, begun: Self) -> bool {
+    /// Returns whether the stamp is still of the route of its address, which was created with this
+    /// stamp: then the route is the one that was used when the stamp was made.
+    pub(crate) const fn is_valid_for(self, created: Self) -> bool {
         let was_used = self.generation() > 0;
-        was_used && self.cell == begun.cell && begun.generation() <= self.generation()
+        was_used && self.cell == created.cell && created.generation() <= self.generation()
     }
 }
 
-/// A value, and the stamp with which its route has received the value.
+/// A value and the stamp of its insertion.
 #[derive(Clone, Debug)]
 pub(crate) struct Stamped<V> {
-    pub(crate) begun: RouteStamp,
+    pub(crate) created: RouteStamp,
     pub(crate) value: V,
+}
+
+impl<V> Stamped<V> {
+    /// Returns the stamp with which the route of an address was created.
+    #[inline]
+    pub(crate) fn created(route: Option<&Self>) -> RouteStamp {
+        route.map_or(RouteStamp::NO_ROUTE, |route| route.created)
+    }
+}
+
+/// The result of [`StampedRoutes::refresh`](super::StampedRoutes::refresh).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refreshed<'t, A, V> {
+    /// The route is the same as before, and so is its value.
+    Same,
+    /// This is the route now; none if the address has none.
+    Changed(Option<(Prefix<A>, &'t V)>),
+}
+
+impl<'t, A, V> Refreshed<'t, A, V> {
+    /// Compares a stamp with the present route of its address.
+    #[inline]
+    pub(crate) fn of(before: RouteStamp, found: Option<(Prefix<A>, &'t Stamped<V>)>) -> Self {
+        if before.is_valid_for(Stamped::created(found.as_ref().map(|(_, route)| *route))) {
+            return Self::Same;
+        }
+        Self::Changed(found.map(|(prefix, route)| (prefix, &route.value)))
+    }
 }
 
 /// The cell of addresses without a route.
@@ -80,8 +109,8 @@ pub(crate) const fn cells_of(block: usize) -> usize {
 
 /// The generations of all cells.
 pub(crate) trait Generations {
-    /// Returns the generation of a cell, or [`UNCHANGED`] if there is no such cell.
-    fn changed(&self, cell: u32) -> u64;
+    /// Returns the generation of a cell, or [`UNCHANGED`] for an unknown cell.
+    fn generation(&self, cell: u32) -> u64;
 
     /// Sets the generation of a cell.
     fn set(&mut self, cell: u32, generation: u64);
@@ -127,11 +156,28 @@ impl CellNumbers {
         let cell = match self.free {
             NO_ROUTE => self.push(cells)?,
             cell => {
-                self.free = cells.changed(cell) as u32;
+                self.free = cells.generation(cell) as u32;
                 cell
             }
         };
         Some(self.change(cells, cell))
+    }
+
+    /// Returns the stamp of a new value, or `None` without memory. `own` is the stamp of the value
+    /// that it replaces. Without one, the route is new, and decisions by the route above it, whose
+    /// stamp is `upper`, may have another route now.
+    pub(crate) fn insert(
+        &mut self,
+        cells: &mut impl Generations,
+        own: Option<RouteStamp>,
+        upper: RouteStamp,
+    ) -> Option<RouteStamp> {
+        if let Some(own) = own {
+            return Some(self.change(cells, own.cell));
+        }
+        let created = self.allocate(cells)?;
+        self.change(cells, upper.cell);
+        Some(created)
     }
 
     fn push(&mut self, cells: &mut impl Generations) -> Option<u32> {
@@ -155,16 +201,19 @@ impl CellNumbers {
         cells: &impl Generations,
         routes: impl Iterator<Item = RouteStamp>,
     ) -> Result<(), InvariantError> {
-        let next = |cell: &u32| Some(cells.changed(*cell) as u32);
+        let next = |cell: &u32| Some(cells.generation(*cell) as u32);
         let free = core::iter::successors(Some(self.free), next);
         let free = free.take_while(|cell| *cell != NO_ROUTE).take(self.len as usize);
         let mut used = Vec::from_iter((self.len > 0).then_some(NO_ROUTE));
-        for begun in routes {
-            let changed = cells.changed(begun.cell);
-            ensure(begun.cell != NO_ROUTE, || "a route has the cell of none")?;
-            ensure(begun.generation() <= changed, || "a cell was changed before its route began")?;
+        for created in routes {
+            let changed = cells.generation(created.cell);
+            ensure(created.cell != NO_ROUTE, || "a route has the cell of none")?;
+            ensure(
+                created.generation() <= changed,
+                || "a cell was changed before its route was created",
+            )?;
             ensure(changed <= self.generation(), || "the generation of a cell is not of a change")?;
-            used.push(begun.cell);
+            used.push(created.cell);
         }
         used.extend(free);
         used.sort_unstable();

@@ -7,7 +7,7 @@
 //! ```text
 //!     flow      value: next hop, stamp ──┐ cell, generation     a packet: is the generation of the
 //!                                        ▼                      cell still that of the stamp?
-//!     cells     │ 0: no route │ 10/8: 7, 3 │ 10.1/16: 9, 9 │ …  changed, begun
+//!     cells     │ 0: no route │ 10/8: 7, 3 │ 10.1/16: 9, 9 │ …  generation, created
 //!                                   ▲
 //!     routes    10/8 ── cell 1 ─────┘     10.1/16 ── cell 2
 //! ```
@@ -17,39 +17,31 @@
 //! - the route is replaced or withdrawn: all flows that have used it are stale;
 //! - a route below it is announced, which has no route between: flows that have used the upper one
 //!   may be stale, if their addresses are of the lower one. [`refresh`](StampedRoutes::refresh)
-//!   looks the route up: it is still the same if it has begun before the stamp.
+//!   looks the route up: it is still the same if it was created before the stamp.
 //!
 //! So exactly the flows are stale whose addresses have a different route now, or whose route has
 //! been replaced; and each other flow of the upper route looks up once.
 //!
-//! `concurrent::ConcurrentStampedRoutes` is the counterpart for several threads.
+//! `concurrent::ConcurrentStampedRoutes` is the counterpart for several threads. Cells, stamps and
+//! the changes of an update are the same module (`stamps.rs`); the two tables differ in the
+//! structure that they wrap and in who writes. Neither replaces the other: this one needs neither
+//! `std` nor clones of values, the other one is read while it changes.
 //!
 //! Cost: the check of a flow is one load of a cell, which all flows of a route share. An update
 //! costs an update of a [`RouteTable`] and, for a new prefix, a walk along the routes that cover
 //! it. A route needs 20 bytes more. Cells are in blocks that double, so growth copies nothing.
 
-pub(crate) mod cells;
-
 use alloc::vec::Vec;
 use core::fmt;
 
+use super::stamps::{
+    BLOCKS, CellNumbers, Generations, Refreshed, RouteStamp, Stamped, UNCHANGED, cells_of, place,
+};
 use super::store::exhausted;
 use super::{NoMemory, RouteTable};
 use crate::invariant::InvariantError;
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
-use cells::{BLOCKS, CellNumbers, Generations, Stamped, UNCHANGED, cells_of, place};
-
-pub use cells::RouteStamp;
-
-/// The result of [`StampedRoutes::refresh`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refreshed<'t, A, V> {
-    /// The route is the same as before, and so is its value.
-    Same,
-    /// This is the route now; none if the address has none.
-    Changed(Option<(Prefix<A>, &'t V)>),
-}
 
 /// Blocks of cells.
 #[derive(Clone, Debug)]
@@ -57,7 +49,7 @@ struct Cells([Vec<u64>; BLOCKS]);
 
 impl Generations for Cells {
     #[inline]
-    fn changed(&self, cell: u32) -> u64 {
+    fn generation(&self, cell: u32) -> u64 {
         let (block, index) = place(cell);
         self.0[block].get(index).copied().unwrap_or(UNCHANGED)
     }
@@ -213,20 +205,22 @@ impl<A: Address, V> StampedRoutes<A, V> {
     /// ```
     pub fn try_insert(&mut self, prefix: Prefix<A>, value: V) -> Result<Option<V>, NoMemory<V>> {
         let Self { table, cells, numbers } = self;
-        if let Some(route) = table.get_mut(&prefix) {
-            route.begun = numbers.change(cells, route.begun.cell());
-            return Ok(Some(core::mem::replace(&mut route.value, value)));
-        }
-        let upper = begun(table.covering(&prefix).last());
-        let Some(begun) = numbers.allocate(cells) else { return Err(NoMemory { refused: value }) };
-        match table.try_insert(prefix, Stamped { begun, value }) {
-            Ok(_) => {
-                numbers.change(cells, upper.cell());
-                Ok(None)
+        let (mut own, mut upper) = (None, RouteStamp::NO_ROUTE);
+        for (at, route) in table.covering(&prefix) {
+            match at == prefix {
+                true => own = Some(route.created),
+                false => upper = route.created,
             }
-            Err(NoMemory { refused: Stamped { value, .. }, .. }) => {
-                numbers.release(cells, begun.cell());
-                Err(NoMemory { refused: value })
+        }
+        let Some(created) = numbers.insert(cells, own, upper) else {
+            return Err(NoMemory { refused: value });
+        };
+        match table.try_insert(prefix, Stamped { created, value }) {
+            Ok(old) => Ok(old.map(|route| route.value)),
+            // Only a new route needs memory.
+            Err(NoMemory { refused }) => {
+                numbers.release(cells, created.cell());
+                Err(NoMemory { refused: refused.value })
             }
         }
     }
@@ -247,8 +241,8 @@ impl<A: Address, V> StampedRoutes<A, V> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     pub fn remove(&mut self, prefix: &Prefix<A>) -> Option<V> {
-        let Stamped { begun, value } = self.table.remove(prefix)?;
-        self.numbers.release(&mut self.cells, begun.cell());
+        let Stamped { created, value } = self.table.remove(prefix)?;
+        self.numbers.release(&mut self.cells, created.cell());
         Some(value)
     }
 
@@ -292,8 +286,8 @@ impl<A: Address, V> StampedRoutes<A, V> {
     ) -> impl Iterator<Item = (Prefix<A>, V)> {
         let Self { table, cells, numbers } = self;
         let routes = table.extract_if(move |prefix, route| predicate(prefix, &route.value));
-        routes.map(|(prefix, Stamped { begun, value })| {
-            numbers.release(cells, begun.cell());
+        routes.map(|(prefix, Stamped { created, value })| {
+            numbers.release(cells, created.cell());
             (prefix, value)
         })
     }
@@ -362,8 +356,8 @@ impl<A: Address, V> StampedRoutes<A, V> {
     /// Returns the stamp of a route, or of none.
     #[inline]
     fn stamp(&self, route: Option<(Prefix<A>, &Stamped<V>)>) -> RouteStamp {
-        let cell = begun(route).cell();
-        RouteStamp::new(cell, self.cells.changed(cell))
+        let cell = Stamped::created(route.map(|(_, route)| route)).cell();
+        RouteStamp::new(cell, self.cells.generation(cell))
     }
 
     /// Returns whether the route of a stamp is known to be the same; if not,
@@ -371,7 +365,7 @@ impl<A: Address, V> StampedRoutes<A, V> {
     #[inline]
     #[must_use]
     pub fn is_current(&self, stamp: &RouteStamp) -> bool {
-        self.cells.changed(stamp.cell()) == stamp.generation()
+        self.cells.generation(stamp.cell()) == stamp.generation()
     }
 
     /// Looks the route of an address up, and returns whether the stamp belongs to this route: its
@@ -380,10 +374,7 @@ impl<A: Address, V> StampedRoutes<A, V> {
     pub fn refresh(&self, address: &A, stamp: &mut RouteStamp) -> Refreshed<'_, A, V> {
         let found = self.table.lookup(address);
         let before = core::mem::replace(stamp, self.stamp(found));
-        if before.is_of(begun(found)) {
-            return Refreshed::Same;
-        }
-        Refreshed::Changed(found.map(|(prefix, route)| (prefix, &route.value)))
+        Refreshed::of(before, found)
     }
 
     /// Iterates over all routes, in order.
@@ -422,14 +413,8 @@ impl<A: Address, V> StampedRoutes<A, V> {
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), InvariantError> {
         self.table.validate()?;
-        self.numbers.check(&self.cells, self.table.values().map(|route| route.begun))
+        self.numbers.check(&self.cells, self.table.values().map(|route| route.created))
     }
-}
-
-/// Returns the stamp with which a route has begun, or `NO_ROUTE` without a route.
-#[inline]
-fn begun<A, V>(route: Option<(Prefix<A>, &Stamped<V>)>) -> RouteStamp {
-    route.map_or(RouteStamp::NO_ROUTE, |(_, route)| route.begun)
 }
 
 impl<A: Address, V: Clone> Clone for StampedRoutes<A, V> {
