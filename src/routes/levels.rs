@@ -25,6 +25,11 @@
 //! An entry at bit 42 with the flag [`DEEPER`] has routes of more than 48 bits below it, which are
 //! found in the trie.
 //!
+//! This is not a [`table`](crate::table): its lines and groups are for any number of candidates of
+//! a hash, so a lookup searches tags and branches on the result. Here the slot is exact, and the
+//! three levels are searched without a branch: the entries of three keys are read in any case, and
+//! one of them is selected.
+//!
 //! Hashes have no seed. If too many keys have equal hashes, which splits do not separate, or if
 //! there is no memory, all levels are released, and lookups descend the trie, until they are made
 //! again: by `shrink_to_fit`, or when there have been few such routes.

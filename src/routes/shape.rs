@@ -35,7 +35,7 @@ pub struct RouteShape {
     pub nodes: usize,
     /// Compressed paths, of 32 bytes, too.
     pub paths: usize,
-    /// Direct tables, of 32 KiB.
+    /// Direct tables, of 128 KiB.
     pub direct_tables: usize,
     /// At index `n`: the number of routes that a lookup finds in the `n`-th node that it reads.
     /// Index 0 has those that are in a direct table.

@@ -22,6 +22,11 @@
 //! not depend on the number of blocks: it scans two chunks at most. An allocation may fail; the
 //! release of a block does not. A chunk whose units are all free is released, if as many units are
 //! free in others; its indices are used again when the pool grows.
+//!
+//! The pool of `concurrent::ConcurrentRoutes` is another one, on purpose: its blocks have any size
+//! in bytes, are found by pointers, and are freed by any thread, so each is on a stack of freed
+//! blocks before it is free. Here the length of a block determines its size, an index of 32 bits
+//! is half a pointer, and blocks grow and shrink in place.
 #![allow(unsafe_code)]
 
 mod chunks;
