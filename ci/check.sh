@@ -10,5 +10,7 @@ for manifest in Cargo.toml fuzz/Cargo.toml no_std/Cargo.toml; do
     cargo fmt --manifest-path "$manifest" --check
 done
 cargo clippy --all-targets --all-features -- -D warnings
+# These are not among all targets: `cargo bench` alone does not run them.
+cargo clippy --bench paper --bench peers --all-features -- -D warnings
 cargo clippy --manifest-path no_std/Cargo.toml -- -D warnings
 RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --all-features --document-private-items

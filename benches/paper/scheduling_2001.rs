@@ -12,6 +12,7 @@ mod granularity;
 mod phases;
 mod polling;
 mod rates;
+mod settings;
 mod simulation;
 mod testbed;
 mod turns;

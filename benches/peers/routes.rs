@@ -47,8 +47,9 @@ use rand::seq::SliceRandom;
 
 use crate::args::Plan;
 use crate::results::{Column, Outcome, Report, Results};
-use family::{Family, IS_NATIVE};
+use family::IS_NATIVE;
 use subject::{Route, RouteSubject};
+use tables::Compared;
 
 /// Columns and units of the second table of results.
 const CHANGES: [(&str, &str); 11] = [
@@ -85,7 +86,7 @@ pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
 }
 
 /// Measures the tables of a family with at most `n` routes.
-fn family<A: Family>(plan: &Plan, report: &mut Report, text: Option<&str>, n: usize) -> Outcome {
+fn family<A: Compared>(plan: &Plan, report: &mut Report, text: Option<&str>, n: usize) -> Outcome {
     let (origin, mut prefixes) = match text {
         Some(text) => ("the real table", real::prefixes::<A>(text)?),
         None => ("a synthetic table", synthetic::prefixes::<A>()),

@@ -13,7 +13,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use super::SEED;
-use super::simulation::{FLOW_6, FLOW_13, efficiency};
+use super::settings::{FLOW_6, FLOW_13, efficiency};
 use crate::report::{Outcome, Report, Table, two};
 
 /// How costs vary around the mean.

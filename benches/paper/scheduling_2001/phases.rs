@@ -6,7 +6,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use super::SEED;
-use super::simulation::{efficiency, limits, slices, throttles};
+use super::settings::{efficiency, limits, slices, throttles};
 use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table, median};
 

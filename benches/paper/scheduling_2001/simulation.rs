@@ -3,10 +3,9 @@
 use bench_common::figure::{Figure, Line, Panel, Scale};
 use flowtable::papers::schedule::Policy;
 use flowtable::papers::schedule::simulator::Outcome as Simulated;
-use model::papers::scheduling_2001::simulation::{
-    COSTS, LIMITS, SLICES, THROTTLES, flows, packets, run, slice, throttle,
-};
+use model::papers::scheduling_2001::simulation::{COSTS, flows, run};
 
+use super::settings::{FLOW_6, FLOW_13, efficiency, limits, slices, throttles};
 use super::verdicts::{by_limit, by_slice, by_throttle};
 use crate::report::{Outcome, Report, Table};
 
@@ -29,27 +28,6 @@ struct Knob<'a> {
 
 /// Names of the curves, by the cost of flow 13.
 const NAMES: [&str; 3] = ["c13 = 3 us", "c13 = 10 us", "c13 = 30 us"];
-pub(crate) const FLOW_6: usize = 5;
-pub(crate) const FLOW_13: usize = 12;
-
-pub(crate) fn efficiency(outcome: &Simulated) -> f64 {
-    100.0 * outcome.account.efficiency().unwrap_or_default()
-}
-
-pub(crate) fn limits() -> Vec<(String, f64, Policy)> {
-    LIMITS.map(|limit| (format!("{limit} packets"), limit.into(), packets(limit))).into()
-}
-
-pub(crate) fn slices() -> Vec<(String, f64, Policy)> {
-    SLICES.map(|micros| (format!("{micros} us"), micros as f64, slice(micros))).into()
-}
-
-pub(crate) fn throttles() -> Vec<(String, f64, Policy)> {
-    let setting = |setting: (u32, u64)| {
-        (format!("T {} %, G {} us", setting.0, setting.1), setting.1 as f64, throttle(setting))
-    };
-    THROTTLES.map(setting).into()
-}
 
 pub(crate) fn figures(report: &mut Report) -> Outcome {
     let all = [

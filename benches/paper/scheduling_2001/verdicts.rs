@@ -6,7 +6,7 @@ use model::papers::scheduling_2001::simulation::{
     COSTS, SWITCH, THROTTLES, capped, flows, packets, run, slice, throttle, us,
 };
 
-use super::simulation::{FLOW_6, FLOW_13, efficiency};
+use super::settings::{FLOW_6, FLOW_13, efficiency};
 use crate::causes::Cause;
 use crate::finding::{Finding, short};
 use crate::report::Report;

@@ -8,25 +8,19 @@
 //!
 //! The writer is the main thread, as the preallocated pages are in the main arena of malloc.
 
-use std::array;
-use std::hint::{black_box, spin_loop};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
-
-use bench_common::machine;
-use rand::rngs::SmallRng;
-use rand::{Rng, SeedableRng};
 
 use super::Key;
 use super::figures::Figures;
 use super::histogram::Histogram;
-use super::subject::{SharedMap, SharedMapSubject, View};
+use super::insertions::ReaderTimes;
+use super::subject::SharedMapSubject;
 use crate::keys::random_keys;
 use crate::maps::pauses::{keep_least, longest};
 use crate::memory;
 use crate::results::{Column, Results};
-use crate::subject::{BURST, rotation};
+use crate::subject::rotation;
+use bench_common::machine;
 
 const RUNS: usize = 3;
 
@@ -136,77 +130,4 @@ fn remark(n: usize, reads: &Histogram, time: Duration, faults_before: Option<u64
     let [inserts, reads] =
         [n as u64, reads.count()].map(|count| count as f64 / time.as_micros() as f64);
     format!("{inserts:.2} M/s insertions, {reads:.2} M/s lookups, {faults} new pages")
-}
-
-/// The lookups of a reader beside a writer.
-pub(crate) struct ReaderTimes {
-    times: Histogram,
-    /// Lookups that missed a present key.
-    missed: usize,
-}
-
-/// Fills `map` in this thread, while another thread looks up random present keys.
-pub(crate) fn beside_a_reader<M: SharedMap>(
-    map: &M,
-    keys: &[Key],
-    inserts: &mut [u32],
-) -> ReaderTimes {
-    let filled = AtomicUsize::new(0);
-    thread::scope(|scope| {
-        let reader = scope.spawn(|| read(&mut map.view(), keys, &filled));
-        write(&mut map.view(), keys, &filled, inserts);
-        reader.join().expect("the reader does not panic")
-    })
-}
-
-/// Inserts all keys, and publishes their number once per batch: the counter is shared with the
-/// reader, whose accesses cost time that is not the map's.
-#[inline(never)]
-fn write<V: View>(view: &mut V, keys: &[Key], filled: &AtomicUsize, times: &mut [u32]) {
-    let mut last = Instant::now();
-    for (at, (&key, time)) in keys.iter().zip(times).enumerate() {
-        if at % BURST == 0 {
-            // Release: pairs with the Acquire of the reader.
-            filled.store(at, Ordering::Release);
-            view.repin();
-        }
-        view.insert(key, at as u64);
-        (*time, last) = since(last);
-    }
-    filled.store(keys.len(), Ordering::Release);
-}
-
-/// Looks up random present keys. They are picked in batches before the clock is read, so that cache
-/// misses on the array of keys are not timed.
-#[inline(never)]
-fn read<V: View>(view: &mut V, keys: &[Key], filled: &AtomicUsize) -> ReaderTimes {
-    let mut rng = SmallRng::seed_from_u64(5);
-    let (mut times, mut missed) = (Histogram::new(), 0);
-    loop {
-        // Acquire: pairs with the Release of the writer.
-        let present = filled.load(Ordering::Acquire);
-        if present == keys.len() {
-            return ReaderTimes { times, missed };
-        }
-        if present == 0 {
-            spin_loop();
-            continue;
-        }
-        let picked: [Key; BURST] = array::from_fn(|_| keys[rng.random_range(0..present)]);
-        let mut last = Instant::now();
-        view.repin();
-        for key in &picked {
-            missed += usize::from(black_box(view.get(key)).is_none());
-            let time;
-            (time, last) = since(last);
-            times.record(time);
-        }
-    }
-}
-
-/// Returns the nanoseconds since `last`, and the present time.
-#[inline]
-fn since(last: Instant) -> (u32, Instant) {
-    let now = Instant::now();
-    (now.duration_since(last).as_nanos().try_into().unwrap_or(u32::MAX), now)
 }

@@ -5,7 +5,7 @@ use scc::Guard;
 use scc::hash_index::Entry;
 
 use super::Key;
-use super::subject::{SharedMap, View};
+use super::shared_map::{SharedMap, View};
 
 type Index = scc::HashIndex<Key, u64, DefaultHashBuilder>;
 

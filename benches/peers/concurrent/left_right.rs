@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use left_right::{Absorb, ReadHandle, ReadHandleFactory, WriteHandle};
 
 use super::Key;
-use super::subject::{SharedMap, View, low_half};
+use super::shared_map::{SharedMap, View, low_half};
 use crate::subject::BURST;
 
 #[derive(Clone)]

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use flowtable::DefaultHashBuilder;
 
 use super::Key;
-use super::subject::{SharedMap, View};
+use super::shared_map::{SharedMap, View};
 
 /// The number of hashes, each of the last one.
 const STEPS: usize = 16;

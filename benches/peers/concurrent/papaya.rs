@@ -4,7 +4,7 @@ use flowtable::DefaultHashBuilder;
 use papaya::{Guard, HashMap, LocalGuard};
 
 use super::Key;
-use super::subject::{SharedMap, View};
+use super::shared_map::{SharedMap, View};
 
 type Papaya = HashMap<Key, u64, DefaultHashBuilder>;
 

@@ -3,7 +3,7 @@
 use std::sync::{PoisonError, RwLock};
 
 use super::Key;
-use super::subject::{SharedMap, View, low_half};
+use super::shared_map::{SharedMap, View, low_half};
 use crate::maps::subject::Map;
 use crate::subject::BURST;
 

@@ -5,7 +5,7 @@ use flowtable::DefaultHashBuilder;
 
 use super::Key;
 use super::hash_index;
-use super::subject::{SharedMap, View};
+use super::shared_map::{SharedMap, View};
 
 type Dash = DashMap<Key, u64, DefaultHashBuilder>;
 type Scc = scc::HashMap<Key, u64, DefaultHashBuilder>;

@@ -4,7 +4,7 @@ use flowtable::DefaultHashBuilder;
 use flowtable::concurrent::{ConcurrentTable, Pinned};
 
 use super::Key;
-use super::subject::{SharedMap, View, low_half};
+use super::shared_map::{SharedMap, View, low_half};
 use crate::subject::BURST;
 
 type Ours = ConcurrentTable<Key, u64, DefaultHashBuilder>;
@@ -28,20 +28,20 @@ impl SharedMap for Ours {
 impl View for Pinned<'_, Ours> {
     #[inline]
     fn repin(&mut self) {
-        Pinned::repin(self);
+        Pinned::<Ours>::repin(self);
     }
 
     #[inline]
     fn get(&self, key: &Key) -> Option<u64> {
-        Pinned::get(self, key)
+        Pinned::<Ours>::get(self, key)
     }
 
     /// Retries an insertion that is refused because a pinned reader keeps retired memory; this time
     /// is part of the insertion's.
     #[inline]
     fn insert(&mut self, key: Key, value: u64) {
-        while Pinned::insert(self, key, value).is_err() {
-            Pinned::repin(self);
+        while Pinned::<Ours>::insert(self, key, value).is_err() {
+            Pinned::<Ours>::repin(self);
         }
     }
 

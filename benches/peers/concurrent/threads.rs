@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Key;
-use super::subject::{SharedMap, View, low_half};
+use super::shared_map::{SharedMap, View, low_half};
 use crate::subject::BURST;
 
 /// The work of one thread.

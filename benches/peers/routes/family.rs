@@ -9,12 +9,6 @@ use flowtable::key::bits::Address;
 use ip_network_table_deps_treebitmap::address::Address as Nibbles;
 use poptrie::Prefix as Key;
 
-use super::Subjects;
-use super::dir::Dir;
-use super::subject::fixed;
-use super::tables;
-use crate::subject::peer;
-
 /// Whether this is compiled for CPUs with the bit instructions, as by `-C target-cpu=native`.
 pub(crate) const IS_NATIVE: bool = cfg!(target_feature = "bmi2");
 
@@ -52,8 +46,6 @@ pub(crate) trait Family:
 
     /// The address in the first bits; the others are zero.
     fn left(self) -> u128;
-
-    fn subjects() -> Subjects<Self>;
 }
 
 impl Family for Ipv4Addr {
@@ -114,12 +106,6 @@ impl Family for Ipv4Addr {
 
     fn left(self) -> u128 {
         u128::from(self.to_bits()) << 96
-    }
-
-    fn subjects() -> Subjects<Self> {
-        let mut subjects = tables::subjects();
-        subjects.push(peer("DIR-24-8 array", fixed::<_, Dir>()));
-        subjects
     }
 }
 
@@ -203,9 +189,5 @@ impl Family for Ipv6Addr {
 
     fn left(self) -> u128 {
         self.to_bits()
-    }
-
-    fn subjects() -> Subjects<Self> {
-        tables::subjects()
     }
 }

@@ -1,5 +1,7 @@
 //! The route tables: implementations of [`LpmTable`] and [`Updatable`].
 
+use std::net::{Ipv4Addr, Ipv6Addr};
+
 use flowtable::{Prefix, RouteTable};
 use ip_network_table_deps_treebitmap::IpLookupTable;
 use ipnet::IpNet;
@@ -8,12 +10,32 @@ use prefix_trie::{Prefix as _, PrefixMap};
 use ts_bart::{RoutingTable, SimpleTable};
 
 use super::Subjects;
+use super::dir::Dir;
 use super::family::Family;
 use super::subject::{LpmTable, Match, Route, Updatable, filled, fixed, updatable};
 use crate::subject::{BURST, ours, peer};
 
-/// The subjects for both families, ours first.
-pub(crate) fn subjects<A: Family>() -> Subjects<A> {
+/// A family with the route tables that are compared.
+pub(crate) trait Compared: Family {
+    fn subjects() -> Subjects<Self>;
+}
+
+impl Compared for Ipv4Addr {
+    fn subjects() -> Subjects<Self> {
+        let mut subjects = of_both_families();
+        subjects.push(peer("DIR-24-8 array", fixed::<_, Dir>()));
+        subjects
+    }
+}
+
+impl Compared for Ipv6Addr {
+    fn subjects() -> Subjects<Self> {
+        of_both_families()
+    }
+}
+
+/// Returns the subjects that have both families, ours first.
+fn of_both_families<A: Family>() -> Subjects<A> {
     vec![
         ours("routes", "RouteTable", updatable::<A, RouteTable<A, u32>>()),
         peer("prefix-trie", updatable::<A, PrefixMap<A::Key, u32>>()),

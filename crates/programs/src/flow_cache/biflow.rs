@@ -4,7 +4,7 @@ use core::mem;
 
 use flowtable::{Direction, TcpFlags};
 
-use super::meter::Arrival;
+use super::arrival::Arrival;
 
 /// Packets of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,9 +7,9 @@ use flowtable::Timestamp;
 use flowtable::flow_cache::{Config, Metrics};
 
 use super::Meter;
+use super::arrival::View;
 use super::ending::Linger;
 use super::export::{Export, Sink};
-use super::meter::View;
 use super::options::Options;
 use super::record::Record;
 use super::workers::Workers;

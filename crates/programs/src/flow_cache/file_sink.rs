@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use super::destination::Rotation;
 use super::export::{Closed, Sink};
-use super::files::{self, Identity};
+use super::identity::{self, Identity};
 use super::record::Record;
 use crate::program::Console;
 
@@ -139,7 +139,7 @@ impl FileSink {
     pub(crate) fn open_first(&mut self, overwrites: bool) -> Result<(), String> {
         let Place::Named { path, captures, .. } = &self.place else { return Ok(()) };
         if overwrites {
-            let file = files::open(path, captures).map_err(|error| error.to_string())?;
+            let file = identity::open(path, captures).map_err(|error| error.to_string())?;
             // Not all that can be written can be truncated, such as a pipe.
             let _ = file.set_len(0);
         }
@@ -151,7 +151,7 @@ impl FileSink {
         let Place::Named { path, rotation, captures } = &self.place else { return Ok(()) };
         let start_s = rotation.period_start(self.second);
         let path = free_path(&rotation.path(path, self.second), *rotation)?;
-        let file = files::open(&path, captures)?;
+        let file = identity::open(&path, captures)?;
         let about = file.metadata()?;
         let length = about.is_file().then_some(about.len());
         let mut front = Vec::new();

@@ -1,6 +1,6 @@
 //! Opening of output files, which never overwrite the capture or each other.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use super::collector::Collector;
 use super::destination::Destination;
 use super::export::Sink;
 use super::file_sink::{FileSink, Format, Place};
+use super::identity::{self, Identity};
 use super::lines::Lines;
 use super::messages::Messages;
 use super::options::{Ipfix, Options};
 use super::rows::Rows;
-use crate::input::Input;
 use crate::program::Console;
 
 /// Opens all outputs that the options name.
@@ -25,7 +25,8 @@ pub(crate) fn open_outputs(
     options: &Options,
     console: &Console,
 ) -> Result<Vec<Box<dyn Sink>>, String> {
-    let captures: Vec<Identity> = options.captures.iter().filter_map(of_capture).collect();
+    let captures: Vec<Identity> =
+        options.captures.iter().filter_map(identity::of_capture).collect();
     let mut opening = Opening {
         options,
         console,
@@ -97,7 +98,7 @@ impl Opening<'_> {
         if !rotation.is_on() {
             sink.open_first(self.options.overwrites).map_err(refused)?;
         }
-        let identity = if rotation.is_on() { None } else { identity_of(path) };
+        let identity = if rotation.is_on() { None } else { identity::of_file(path) };
         self.outputs.push(Box::new(sink));
         self.taken.push(Taken { option, path: path.clone(), identity });
         Ok(())
@@ -108,66 +109,11 @@ impl Taken {
     /// Returns whether this is a name of the file.
     fn is(&self, path: &Path) -> bool {
         match &self.identity {
-            Some(identity) => identity_of(path).as_ref() == Some(identity),
+            Some(identity) => identity::of_file(path).as_ref() == Some(identity),
             // Only a pattern: pipes and devices can be given twice.
             None => self.path == path && path.metadata().map_or(true, |about| about.is_file()),
         }
     }
-}
-
-/// Opens a file to append to it; creates it if necessary.
-///
-/// # Errors
-///
-/// If it is a capture, or cannot be opened.
-pub(crate) fn open(path: &Path, captures: &[Identity]) -> io::Result<File> {
-    if identity_of(path).is_some_and(|before| captures.contains(&before)) {
-        return Err(io::Error::other("is the capture"));
-    }
-    OpenOptions::new().append(true).create(true).open(path)
-}
-
-/// The identity of a file, equal for all of its names.
-#[cfg(unix)]
-pub(crate) type Identity = (u64, u64);
-#[cfg(not(unix))]
-pub(crate) type Identity = PathBuf;
-
-/// Returns the identity of a regular file; nothing else is changed by opening it.
-#[cfg(unix)]
-fn identity(about: &Metadata, _: &Path) -> Option<Identity> {
-    use std::os::unix::fs::MetadataExt;
-    about.is_file().then(|| (about.dev(), about.ino()))
-}
-
-/// Returns the identity of a regular file. Hard links are not detected.
-#[cfg(not(unix))]
-fn identity(about: &Metadata, path: &Path) -> Option<Identity> {
-    about.is_file().then(|| fs::canonicalize(path).ok()).flatten()
-}
-
-fn identity_of(path: &Path) -> Option<Identity> {
-    identity(&fs::metadata(path).ok()?, path)
-}
-
-fn of_capture(capture: &Input) -> Option<Identity> {
-    match capture {
-        Input::File(path) => identity_of(path),
-        Input::Pipe => of_standard_input(),
-    }
-}
-
-#[cfg(unix)]
-fn of_standard_input() -> Option<Identity> {
-    use std::os::fd::AsFd;
-    let input = File::from(io::stdin().as_fd().try_clone_to_owned().ok()?);
-    identity(&input.metadata().ok()?, Path::new(""))
-}
-
-/// Standard input has no known identity.
-#[cfg(not(unix))]
-fn of_standard_input() -> Option<Identity> {
-    None
 }
 
 /// Returns standard output without the buffer of the standard library.

@@ -104,7 +104,7 @@ impl Inputs {
             later: Vec::new(),
             opening: None,
             files: OpenFiles::default(),
-            buffer: buffer_len(options),
+            buffer: options.demand().buffer_len(),
             is_single: inputs.len() < 2,
             is_live: false,
             bar: program.bar(bytes.filter(|_| !inputs.is_empty()), label),
@@ -338,18 +338,6 @@ impl Inputs {
         self.problems.dropped = self.interfaces.as_mut().map_or(0, Interfaces::count_dropped);
         self.problems
     }
-}
-
-/// Returns the length of the buffer of each capture: all of them have an eighth of the memory of
-/// the run at most, or 64 MiB, since all may be open at the same time.
-fn buffer_len(options: &Options) -> usize {
-    let all = options.max_memory.map_or(64 << 20, |most| most / 8);
-    (all / options.captures.len().max(1)).clamp(1 << 12, Opening::BUFFER)
-}
-
-/// Returns the memory for the buffers of all captures.
-pub(crate) fn buffers_len(options: &Options) -> usize {
-    options.captures.len() * (buffer_len(options) + Opening::DECODER)
 }
 
 /// Returns the size of a file, if the input is one.

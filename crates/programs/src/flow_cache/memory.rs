@@ -1,9 +1,7 @@
 //! The memory of a run: what can be had is found out before the first packet.
 
+use capture::Opening;
 use flowtable::flow_cache::{Config, ConfigError};
-
-use super::inputs::buffers_len;
-use super::options::Options;
 
 /// Memory that a flow needs at most in the cache, of IPv4 or IPv6, without large slack: measured
 /// with some millions of flows, 190 to 230 bytes.
@@ -18,39 +16,63 @@ const BUFFERS: usize = 8 << 20;
 /// Memory of each of several workers: its queues, and its part of the others.
 const WORKER: usize = 1 << 20;
 
-/// Returns the configuration of the cache with a memory limit that can be kept.
-///
-/// # Errors
-///
-/// A line with numbers, if the limit is too low, or if the memory for a capacity that was requested
-/// cannot be had.
-pub(crate) fn limited(config: Config, options: &Options) -> Result<Config, String> {
-    let invalid = |error: ConfigError| format!("memory: {error}");
-    let workers = options.workers;
-    let buffers = BUFFERS + buffers_len(options) + if workers > 1 { workers * WORKER } else { 0 };
-    let wanted = buffers.saturating_add(config.flows().saturating_mul(FLOW + SORTED));
-    if let Some(most) = options.max_memory {
-        let least = buffers + workers * Config::MIN_BYTES;
-        if most <= least {
-            return Err(format!("--max-memory {most}: must be more than {least} bytes"));
-        }
-        can_be_had(wanted.min(most)).map_err(|available| {
-            format!("--max-memory {most}: only about {available} bytes are available")
-        })?;
-        return config.with_max_bytes(for_cache(most - buffers, workers)).map_err(invalid);
+/// The memory that a run asks for.
+pub(crate) struct Demand {
+    /// Number of captures that may be open.
+    pub(crate) captures: usize,
+    pub(crate) workers: usize,
+    pub(crate) max_memory: Option<usize>,
+    /// Whether the number of flows is a request, and not the default.
+    pub(crate) is_capacity_given: bool,
+}
+
+impl Demand {
+    /// Returns the length of the buffer of each capture: all of them have an eighth of the memory
+    /// of the run at most, or 64 MiB, since all may be open at the same time.
+    pub(crate) fn buffer_len(&self) -> usize {
+        let all = self.max_memory.map_or(64 << 20, |most| most / 8);
+        (all / self.captures.max(1)).clamp(1 << 12, Opening::BUFFER)
     }
-    match can_be_had(wanted) {
-        Ok(()) => Ok(config),
-        Err(available) if options.is_capacity_given => {
-            let flows = config.flows();
-            Err(format!(
-                "--capacity {flows}: needs about {wanted} bytes, and about {available} are \
-                 available (--max-memory limits the use of memory)"
-            ))
+
+    /// Returns the memory for the buffers of all captures.
+    fn buffers_len(&self) -> usize {
+        self.captures * (self.buffer_len() + Opening::DECODER)
+    }
+
+    /// Returns the configuration of the cache with a memory limit that can be kept.
+    ///
+    /// # Errors
+    ///
+    /// A line with numbers, if the limit is too low, or if the memory for a capacity that was requested
+    /// cannot be had.
+    pub(crate) fn limited(&self, config: Config) -> Result<Config, String> {
+        let invalid = |error: ConfigError| format!("memory: {error}");
+        let workers = self.workers;
+        let buffers = BUFFERS + self.buffers_len() + if workers > 1 { workers * WORKER } else { 0 };
+        let wanted = buffers.saturating_add(config.flows().saturating_mul(FLOW + SORTED));
+        if let Some(most) = self.max_memory {
+            let least = buffers + workers * Config::MIN_BYTES;
+            if most <= least {
+                return Err(format!("--max-memory {most}: must be more than {least} bytes"));
+            }
+            can_be_had(wanted.min(most)).map_err(|available| {
+                format!("--max-memory {most}: only about {available} bytes are available")
+            })?;
+            return config.with_max_bytes(for_cache(most - buffers, workers)).map_err(invalid);
         }
-        Err(available) => {
-            let available = available.saturating_sub(buffers);
-            config.with_max_bytes(for_cache(available, workers)).map_err(invalid)
+        match can_be_had(wanted) {
+            Ok(()) => Ok(config),
+            Err(available) if self.is_capacity_given => {
+                let flows = config.flows();
+                Err(format!(
+                    "--capacity {flows}: needs about {wanted} bytes, and about {available} are \
+                     available (--max-memory limits the use of memory)"
+                ))
+            }
+            Err(available) => {
+                let available = available.saturating_sub(buffers);
+                config.with_max_bytes(for_cache(available, workers)).map_err(invalid)
+            }
         }
     }
 }

@@ -13,6 +13,7 @@
 //! packet, so that no record spans a silence that is longer than the timeout by more than two
 //! ticks. The records of a flow add up to it. Several meters have a thread each: see `workers.rs`.
 
+mod arrival;
 mod biflow;
 mod collector;
 mod community_id;
@@ -24,6 +25,7 @@ mod file_sink;
 mod files;
 #[cfg(libpcap)]
 mod filter;
+mod identity;
 mod inputs;
 mod intake;
 #[cfg(libpcap)]

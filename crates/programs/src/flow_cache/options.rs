@@ -11,7 +11,7 @@ use lexopt::Parser;
 use super::destination::{Destination, Rotation};
 use super::ending::{Ending, Linger};
 use super::ipfix::Message;
-use super::memory;
+use super::memory::Demand;
 use super::messages::MessageOptions;
 use super::text::Columns;
 use super::usage;
@@ -165,7 +165,17 @@ impl Options {
         let config = config("capacity", self.capacity, &self.capacity.to_string())?;
         let config = config.with_timeouts(timeouts);
         let config = config.with_socket_reuse(self.ending.detects_reuse());
-        Ok(memory::limited(config, self)?)
+        Ok(self.demand().limited(config)?)
+    }
+
+    /// Returns the memory that the run asks for.
+    pub(crate) fn demand(&self) -> Demand {
+        Demand {
+            captures: self.captures.len(),
+            workers: self.workers,
+            max_memory: self.max_memory,
+            is_capacity_given: self.is_capacity_given,
+        }
     }
 }
 

@@ -4,8 +4,8 @@ use capture::Vlans;
 use flowtable::flow_cache::{Class, EndReason, Event, RemovedFlow, Resident};
 use flowtable::{FlowKey, Timestamp};
 
+use super::arrival::Key;
 use super::biflow::{Biflow, Counters};
-use super::meter::Key;
 
 /// The packets of a flow from one report to the next or to its end.
 #[derive(Clone, Copy, Debug)]

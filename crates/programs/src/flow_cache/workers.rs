@@ -31,8 +31,8 @@ use flowtable::hash::source_index::Toeplitz;
 use flowtable::{FlowKey, Timestamp};
 
 use super::Meter;
+use super::arrival::Arrival;
 use super::export::Export;
-use super::meter::Arrival;
 use super::record::Record;
 
 /// Steps or records that are sent together: a wake-up of a thread costs as much as many of them.

@@ -3,7 +3,7 @@
 use flowtable::{BoundedCache, FlowKey};
 
 use super::checksum;
-use super::{Datagram, Function, Port, Refusal, Routes, Traffic};
+use super::{Datagram, Function, Port, Refusal, Routes};
 
 /// The identity of a path: there is one for each function and port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,14 +35,14 @@ pub struct Classifier {
 
 impl Default for Classifier {
     fn default() -> Self {
-        let flows = BoundedCache::new(Self::MAX_FLOWS).expect("some megabytes are there");
+        let flows = BoundedCache::new(Self::FLOWS).expect("some megabytes are there");
         Self { flows, routes: Routes::default() }
     }
 }
 
 impl Classifier {
-    /// All packets of a capture may be of different flows.
-    const MAX_FLOWS: usize = Traffic::MOST;
+    /// Maximum number of cached flows.
+    pub const FLOWS: usize = 1 << 17;
 
     /// Returns the path of a packet with a valid header.
     pub fn classify(&mut self, packet: &Datagram) -> Result<PathId, Refusal> {

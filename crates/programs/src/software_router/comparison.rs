@@ -37,7 +37,7 @@ impl<'a> Comparison<'a> {
     /// after each run.
     pub fn new(traffic: &'a Traffic, costs: &'a Costs, load: u32, on_run_end: impl Fn()) -> Self {
         let mut agreement = Agreement::new(traffic.packets.len());
-        let capacity = traffic.capacity(costs);
+        let capacity = costs.capacity(traffic);
         let rate = |load: u32| (capacity * u64::from(load) / 100).max(1);
         let mut run = |plan, load| {
             let router = Router::new(plan, costs, traffic, rate(load));

@@ -66,6 +66,17 @@ impl Costs {
         Self { input, functions, output, switch, kilobyte: 80 }.map(|cost| cost.max(1))
     }
 
+    /// Returns the packets of this traffic per second that a router without switches could forward.
+    pub fn capacity(&self, traffic: &Traffic) -> u64 {
+        let functions = self.functions.iter().zip(traffic.by_function);
+        let packets = traffic.packets.len();
+        let forwarded: u64 = traffic.by_function.iter().sum();
+        let busy_ns = self.input * packets as u64
+            + functions.map(|(cost, packets)| cost * packets).sum::<u64>()
+            + self.output * forwarded;
+        (1_000_000_000 * packets as u128 / u128::from(busy_ns.max(1))).max(1) as u64
+    }
+
     fn map(self, each: impl Fn(u64) -> u64) -> Self {
         Self {
             input: each(self.input),

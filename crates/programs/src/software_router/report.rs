@@ -20,7 +20,7 @@ impl fmt::Display for Report<'_> {
         writeln!(f, "{unclassified:>10} of them without a path, and {others} other frames")?;
         costs_table(f, costs)?;
         let seconds = traffic.duration_ns(*rate) as f64 / 1e9;
-        let [capacity, rate] = [traffic.capacity(costs), *rate].map(kpps);
+        let [capacity, rate] = [costs.capacity(traffic), *rate].map(kpps);
         writeln!(
             f,
             "capacity without switches: {capacity} kpps; offered: {rate} kpps for {seconds:.4} s"

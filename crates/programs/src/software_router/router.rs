@@ -42,7 +42,7 @@ impl<'a> Router<'a> {
             pipeline.add_path(path).expect("shares are below the whole");
         }
         // At four times its capacity, it sleeps no longer than a ring takes to fill.
-        let sleep = longest_sleep(RING, 4 * traffic.capacity(costs)).max(switch);
+        let sleep = longest_sleep(RING, 4 * costs.capacity(traffic)).max(switch);
         let polling = match plan {
             Plan::Interrupts | Plan::Throttle(_) => Polling::Notified,
             // Polls of single packets are too small for an estimate.

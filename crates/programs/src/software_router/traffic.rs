@@ -4,7 +4,7 @@ use capture::{Capture, Packet};
 
 use crate::packet_counts::PacketCounts;
 
-use super::{Classifier, Costs, Datagram, Function, PathId, Port, Routes};
+use super::{Classifier, Datagram, Function, PathId, Port, Routes};
 
 /// The IP packets of a capture, in the order of their times.
 #[derive(Debug)]
@@ -30,8 +30,8 @@ pub struct Arrival {
 }
 
 impl Traffic {
-    /// Maximum index of packets: 200 MB if they are long.
-    pub const MOST: usize = 1 << 17;
+    /// Maximum number of packets: 200 MB if they are long. Each may be of a flow of its own.
+    pub const MOST: usize = Classifier::FLOWS;
 
     /// Reads a capture; `None` if there are no IP packets.
     pub fn read(capture: &mut Capture, counts: &mut PacketCounts) -> Option<Self> {
@@ -63,16 +63,6 @@ impl Traffic {
             }
         }
         Some(Self { packets, others, by_function, unclassified, flows: classifier.flows() })
-    }
-
-    /// Returns the packets per second that a router without switches could forward.
-    pub fn capacity(&self, costs: &Costs) -> u64 {
-        let functions = costs.functions.iter().zip(self.by_function);
-        let forwarded: u64 = self.by_function.iter().sum();
-        let busy_ns = costs.input * self.packets.len() as u64
-            + functions.map(|(cost, packets)| cost * packets).sum::<u64>()
-            + costs.output * forwarded;
-        (1_000_000_000 * self.packets.len() as u128 / u128::from(busy_ns.max(1))).max(1) as u64
     }
 
     /// Returns the duration of the traffic at this rate, in nanoseconds.

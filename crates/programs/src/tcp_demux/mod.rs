@@ -24,6 +24,7 @@ mod segment;
 mod subject;
 mod tally;
 mod tellers;
+mod watch;
 
 pub use comparison::{Comparison, Score};
 pub use examined::Examined;
@@ -31,8 +32,8 @@ pub use host::{Host, Seen};
 pub use options::Options;
 pub use recorded::Recorded;
 pub use report::Report;
-pub use script::{Draft, Event, Script};
+pub use script::{Draft, Event, Pcb, Script};
 pub use segment::Segment;
-pub use subject::{Pcb, Subject};
+pub use subject::Subject;
 pub use tally::Tally;
 pub use tellers::Tellers;

@@ -5,7 +5,14 @@ use std::collections::HashSet;
 use flowtable::FlowKey;
 use flowtable::demux::Arrival;
 
-use super::Pcb;
+/// A PCB.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pcb {
+    /// The ID of its connection.
+    pub id: u32,
+    /// Segments for which it was found.
+    pub segments: u64,
+}
 
 /// An event at the host. Connections have IDs, which index their keys in [`Script::keys`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

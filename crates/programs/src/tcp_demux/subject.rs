@@ -6,16 +6,8 @@ use flowtable::demux::{
 };
 use flowtable::{DefaultHashBuilder, FlowKey};
 
-use super::{Event, Examined, Script, Tally};
-
-/// A PCB.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pcb {
-    /// The ID of its connection.
-    pub id: u32,
-    /// Segments for which it was found.
-    pub segments: u64,
-}
+use super::watch::Watch;
+use super::{Event, Examined, Pcb, Script, Tally};
 
 /// A demultiplexer with its current PCBs.
 pub struct Subject {
@@ -170,18 +162,6 @@ impl<K: Copy, D: Demux<Pcb, K>> Play for Player<K, D> {
         }
         self.insert_all(script, &script.to_open);
     }
-}
-
-/// An observer of a replay.
-pub(crate) trait Watch {
-    /// Called with the result of the lookup of a segment.
-    fn arrived(&mut self, event: &Event, found: Found<'_, Pcb>);
-
-    /// Called after the insertion of a PCB, with its success.
-    fn opened(&mut self, id: u32, is_inserted: bool);
-
-    /// Called with a removed PCB; `right` is the expected one.
-    fn closed(&mut self, right: Pcb, pcb: Option<Pcb>);
 }
 
 /// The observer of timed replays: only adds up the PCBs found.

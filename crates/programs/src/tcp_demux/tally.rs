@@ -2,7 +2,7 @@
 
 use flowtable::demux::Found;
 
-use super::subject::Watch;
+use super::watch::Watch;
 use super::{Event, Examined, Pcb};
 
 /// Counts and deviations of one subject.

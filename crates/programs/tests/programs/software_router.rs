@@ -46,7 +46,7 @@ fn traffic(frames: &[Vec<u8>]) -> Traffic {
 }
 
 fn run(plan: Plan, traffic: &Traffic, percent: u64) -> (Outcome, Vec<Frame>) {
-    let rate = traffic.capacity(&Costs::PAPER) * percent / 100;
+    let rate = Costs::PAPER.capacity(traffic) * percent / 100;
     let mut frames = vec![];
     let outcome = Router::new(plan, &Costs::PAPER, traffic, rate).run(|frame| frames.push(frame));
     (outcome, frames)
