@@ -43,7 +43,7 @@
 //! | state by keys that are random already: connection IDs that this host has drawn | [`TrashMap`] with [`IdHasher`](hash::IdHasher) | the key is its hash |
 //! | state that can be recomputed, by an index that the packet carries: an RSS hash, a flow label | [`SourceHashCache`] | no hash is computed; a wrong index costs time only |
 //! | a bounded cache by key | [`BoundedCache`] | an eviction policy; two cache lines for a lookup |
-//! | duplicates of calls | [`DuplicateFilter`] | the last call of each sender, for the lifetime of a packet |
+//! | duplicates of calls | [`DuplicateFilter`](cache::DuplicateFilter) | the last call of each sender, for the lifetime of a packet |
 //! | state that lives one lifetime: SYNs, requests, nonces | [`EphemeralStore`] | a list in the order of expiry: no search |
 //! | keys in order, ranges of keys | [`LcTrieMap`] | a level-compressed trie is ordered and shallow |
 //! | keys for these | [`FlowKey`], [`FiveTuple`], [`FourTuple`], [`Prefix`] | packed words with a reverse direction |
@@ -105,8 +105,8 @@
 //!   and metrics.
 //! - `ipnet`: conversions between [`Prefix`], [`AnyPrefix`] and the types of the crate `ipnet`.
 //! - `concurrent`: [`ConcurrentMap`], [`ConcurrentTable`], [`ConcurrentRoutes`],
-//!   [`ConcurrentStampedRoutes`](concurrent::ConcurrentStampedRoutes) and [`ConcurrentLcTrie`].
-//!   Implies `std`.
+//!   [`ConcurrentStampedRoutes`](concurrent::ConcurrentStampedRoutes) and
+//!   [`ConcurrentLcTrie`](concurrent::ConcurrentLcTrie). Implies `std`.
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -141,12 +141,10 @@ pub mod trash;
 pub mod trie;
 
 #[doc(inline)]
-pub use cache::{BoundedCache, ChainedCache, DuplicateFilter, SourceHashCache};
+pub use cache::{BoundedCache, SourceHashCache};
 #[cfg(feature = "concurrent")]
 #[doc(inline)]
-pub use concurrent::{
-    ConcurrentLcTrie, ConcurrentMap, ConcurrentRoutes, ConcurrentSet, ConcurrentTable,
-};
+pub use concurrent::{ConcurrentMap, ConcurrentRoutes, ConcurrentSet, ConcurrentTable};
 #[doc(inline)]
 pub use ephemeral::EphemeralStore;
 #[doc(inline)]
@@ -171,8 +169,6 @@ pub use timestamp::Timestamp;
 pub use trash::{TrashMap, TrashSet, TrashTable};
 #[doc(inline)]
 pub use trie::map::LcTrieMap;
-#[doc(inline)]
-pub use trie::routes::LcRouteTable;
 
 /// The examples of the README are tests like all others; one of them needs the feature.
 #[cfg(all(doctest, feature = "concurrent"))]

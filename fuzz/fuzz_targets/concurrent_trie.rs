@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use arbitrary::Arbitrary;
-use flowtable::ConcurrentLcTrie;
+use flowtable::concurrent::ConcurrentLcTrie;
 use flowtable::concurrent::PinnedTrie;
 use flowtable_fuzz::{Dials, Edge, Key, KeyType, Seed, Seeds, with_keys};
 use libfuzzer_sys::fuzz_target;

@@ -9,7 +9,8 @@ use std::ops::Bound;
 
 use arbitrary::Arbitrary;
 use flowtable::key::bits::{Address, BitString};
-use flowtable::{LcRouteTable, Prefix, RouteTable};
+use flowtable::trie::routes::LcRouteTable;
+use flowtable::{Prefix, RouteTable};
 use libfuzzer_sys::fuzz_target;
 use model::routes::by_length::RoutesByLength;
 

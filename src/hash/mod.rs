@@ -48,9 +48,9 @@
 //! [`FlowCache`]: crate::FlowCache
 //! [`TrashDemux`]: crate::demux::TrashDemux
 //! [`SocketTable`]: crate::SocketTable
-//! [`ChainedCache`]: crate::ChainedCache
+//! [`ChainedCache`]: crate::cache::ChainedCache
 //! [`BoundedCache`]: crate::BoundedCache
-//! [`DuplicateFilter`]: crate::DuplicateFilter
+//! [`DuplicateFilter`]: crate::cache::DuplicateFilter
 //! [`EphemeralStore`]: crate::EphemeralStore
 //! [`Sequent`]: crate::demux::Sequent
 //! [`concurrent`]: crate::concurrent

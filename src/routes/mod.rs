@@ -93,7 +93,7 @@
 //! routing lookups* (1997); levels by hash of Waldvogel and others, *Scalable high speed IP routing
 //! lookups* (1997); the routes as a bitmap of a heap of Eatherton and others, *Tree bitmap*
 //! (2004); the stride of a word and the direct table of Asai and Ohara, *Poptrie* (2015).
-//! [`LcRouteTable`](crate::LcRouteTable) is the trie of the papers itself.
+//! [`LcRouteTable`](crate::trie::routes::LcRouteTable) is the trie of the papers itself.
 
 // First, so that the documentation of the type begins with its methods.
 mod methods;

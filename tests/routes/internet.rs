@@ -10,7 +10,8 @@ use core::str::FromStr;
 
 use flowtable::key::bits::Address;
 use flowtable::routes::RouteShape;
-use flowtable::{LcRouteTable, Prefix, RouteTable};
+use flowtable::trie::routes::LcRouteTable;
+use flowtable::{Prefix, RouteTable};
 use model::routes::by_length::RoutesByLength;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;

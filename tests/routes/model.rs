@@ -7,7 +7,8 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use core::ops::Bound;
 
 use flowtable::key::bits::Address;
-use flowtable::{LcRouteTable, Prefix, RouteTable};
+use flowtable::trie::routes::LcRouteTable;
+use flowtable::{Prefix, RouteTable};
 use model::prefixes::{flipped, prefix_of};
 use model::prefixes::{last_address, spliced};
 use model::routes::list::RouteList;

@@ -7,10 +7,11 @@ use std::panic::catch_unwind;
 use std::rc::Rc;
 
 use capture::data;
+use flowtable::Prefix;
 use flowtable::key::bits::Address;
 use flowtable::probes::Probes;
+use flowtable::trie::routes::LcRouteTable;
 use flowtable::trie::{RebalanceFrom, Thresholds, Tuning};
-use flowtable::{LcRouteTable, Prefix};
 use model::bit_strings::Inconsistent;
 use model::routes::list::RouteList;
 use proptest::collection::vec;

@@ -5,7 +5,8 @@ use std::net::Ipv4Addr;
 
 use flowtable::hash::source_index::SourceIndex;
 use flowtable::papers::source_index::analysis::Transfer;
-use flowtable::{LcRouteTable, Prefix, RouteTable};
+use flowtable::trie::routes::LcRouteTable;
+use flowtable::{Prefix, RouteTable};
 use model::papers::source_hash_1995::SEED;
 use model::papers::source_hash_1995::fids::Fid;
 use model::papers::source_hash_1995::indices::SLOTS;

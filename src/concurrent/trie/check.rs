@@ -18,7 +18,9 @@ impl<K: BitString, V> ConcurrentLcTrie<K, V> {
     /// # Example
     ///
     /// ```
-    /// let trie = flowtable::ConcurrentLcTrie::<u8, char>::new();
+    /// use flowtable::concurrent::ConcurrentLcTrie;
+    ///
+    /// let trie = ConcurrentLcTrie::<u8, char>::new();
     /// assert_eq!(trie.validate(), Ok(()));
     /// ```
     #[doc(hidden)]
@@ -34,7 +36,9 @@ impl<K: BitString, V> ConcurrentLcTrie<K, V> {
     /// # Example
     ///
     /// ```
-    /// let trie = flowtable::ConcurrentLcTrie::<u32, ()>::new();
+    /// use flowtable::concurrent::ConcurrentLcTrie;
+    ///
+    /// let trie = ConcurrentLcTrie::<u32, ()>::new();
     /// (0..99).for_each(|key| assert!(trie.pin().insert(key, ()).is_ok()));
     /// assert_eq!(trie.depths().iter().sum::<usize>(), 99);
     /// ```

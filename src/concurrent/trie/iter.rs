@@ -20,7 +20,9 @@ impl<K: BitString, V, G: Borrow<Guard>> PinnedTrie<'_, K, V, G> {
     /// # Example
     ///
     /// ```
-    /// let trie = flowtable::ConcurrentLcTrie::<u32, ()>::new();
+    /// use flowtable::concurrent::ConcurrentLcTrie;
+    ///
+    /// let trie = ConcurrentLcTrie::<u32, ()>::new();
     /// let pinned = trie.pin();
     /// [3, 1, 2].into_iter().for_each(|key| assert!(pinned.insert(key, ()).is_ok()));
     /// assert!(pinned.iter().map(|(key, ())| key).eq([1, 2, 3]));
@@ -36,7 +38,9 @@ impl<K: BitString, V, G: Borrow<Guard>> PinnedTrie<'_, K, V, G> {
     /// ```
     /// use std::ops::Bound;
     ///
-    /// let trie = flowtable::ConcurrentLcTrie::<u32, ()>::new();
+    /// use flowtable::concurrent::ConcurrentLcTrie;
+    ///
+    /// let trie = ConcurrentLcTrie::<u32, ()>::new();
     /// let pinned = trie.pin();
     /// (0..9).for_each(|key| assert!(pinned.insert(key, ()).is_ok()));
     /// assert_eq!(pinned.iter_from(Bound::Included(7)).count(), 2);

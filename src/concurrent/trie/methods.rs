@@ -18,7 +18,9 @@ impl<K: BitString, V> ConcurrentLcTrie<K, V> {
     /// # Example
     ///
     /// ```
-    /// assert!(flowtable::ConcurrentLcTrie::<u32, ()>::new().is_empty());
+    /// use flowtable::concurrent::ConcurrentLcTrie;
+    ///
+    /// assert!(ConcurrentLcTrie::<u32, ()>::new().is_empty());
     /// ```
     #[must_use]
     pub fn new() -> Self {
@@ -30,7 +32,8 @@ impl<K: BitString, V> ConcurrentLcTrie<K, V> {
     /// # Example
     ///
     /// ```
-    /// use flowtable::{ConcurrentLcTrie, trie::Tuning};
+    /// use flowtable::concurrent::ConcurrentLcTrie;
+    /// use flowtable::trie::Tuning;
     ///
     /// let trie = ConcurrentLcTrie::<u32, ()>::with_tuning(Tuning::TRASH_2006);
     /// assert_eq!(trie.tuning(), Tuning::TRASH_2006);
@@ -60,7 +63,9 @@ impl<K: BitString, V> ConcurrentLcTrie<K, V> {
     /// ```
     /// use flowtable::concurrent::Refused;
     ///
-    /// let trie = flowtable::ConcurrentLcTrie::<u8, u64>::new().with_garbage_limit(5000, 0);
+    /// use flowtable::concurrent::ConcurrentLcTrie;
+    ///
+    /// let trie = ConcurrentLcTrie::<u8, u64>::new().with_garbage_limit(5000, 0);
     /// let reader = trie.pin();
     /// let refused = (0..).find_map(|now| trie.pin().insert(1, now).err()).unwrap();
     /// assert!(matches!(refused.reason, Refused::Garbage { limit: 5000, .. }));
@@ -102,7 +107,9 @@ impl<K: BitString, V> ConcurrentLcTrie<K, V> {
     /// # Example
     ///
     /// ```
-    /// let trie = flowtable::ConcurrentLcTrie::<u32, char>::new();
+    /// use flowtable::concurrent::ConcurrentLcTrie;
+    ///
+    /// let trie = ConcurrentLcTrie::<u32, char>::new();
     /// let pinned = trie.pin();
     /// assert_eq!(pinned.insert(7, 'a')?, None);
     /// assert_eq!(pinned.insert(7, 'b')?, Some(&'a'));
@@ -120,7 +127,8 @@ impl<K: BitString, V> ConcurrentLcTrie<K, V> {
     /// # Example
     ///
     /// ```
-    /// use flowtable::{ConcurrentLcTrie, concurrent::pin};
+    /// use flowtable::concurrent::ConcurrentLcTrie;
+    /// use flowtable::concurrent::pin;
     ///
     /// let (here, there) = (ConcurrentLcTrie::new(), ConcurrentLcTrie::new());
     /// let guard = pin();

@@ -90,7 +90,7 @@ pub use pinned::PinnedTrie;
 /// # Example
 ///
 /// ```
-/// use flowtable::ConcurrentLcTrie;
+/// use flowtable::concurrent::ConcurrentLcTrie;
 ///
 /// let trie = ConcurrentLcTrie::<u32, &str>::new();
 /// trie.pin().insert(80, "http")?;

@@ -120,7 +120,9 @@ impl<K, V> Child<K, V> {
 /// that take any reference is not one of functions that take `'static` ones.
 ///
 /// ```compile_fail,E0308
-/// type Trie<F> = flowtable::ConcurrentLcTrie<u8, F>;
+/// use flowtable::concurrent::ConcurrentLcTrie;
+///
+/// type Trie<F> = ConcurrentLcTrie<u8, F>;
 /// fn narrow(trie: &Trie<for<'a> fn(&'a str)>) -> &Trie<fn(&'static str)> {
 ///     trie
 /// }

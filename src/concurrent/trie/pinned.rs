@@ -30,7 +30,9 @@ const REMOVED_AT_ONCE: usize = 64;
 /// A reference must not be used after [`repin`](Self::repin):
 ///
 /// ```compile_fail,E0502
-/// let trie = flowtable::ConcurrentLcTrie::<u8, char>::new();
+/// use flowtable::concurrent::ConcurrentLcTrie;
+///
+/// let trie = ConcurrentLcTrie::<u8, char>::new();
 /// let mut pinned = trie.pin();
 /// let value = pinned.get(&7);
 /// pinned.repin();
@@ -52,7 +54,9 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
     /// # Example
     ///
     /// ```
-    /// let trie = flowtable::ConcurrentLcTrie::<u32, char>::new();
+    /// use flowtable::concurrent::ConcurrentLcTrie;
+    ///
+    /// let trie = ConcurrentLcTrie::<u32, char>::new();
     /// let pinned = trie.pin();
     /// pinned.insert(7, 'a')?;
     /// assert_eq!((pinned.get(&7), pinned.get(&8)), (Some(&'a'), None));
@@ -69,7 +73,9 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
     /// # Example
     ///
     /// ```
-    /// let trie = flowtable::ConcurrentLcTrie::<u32, char>::new();
+    /// use flowtable::concurrent::ConcurrentLcTrie;
+    ///
+    /// let trie = ConcurrentLcTrie::<u32, char>::new();
     /// let pinned = trie.pin();
     /// pinned.insert(7, 'a')?;
     /// assert_eq!(pinned.find(&7), (Some(&'a'), 0));
@@ -97,7 +103,9 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
     /// # Example
     ///
     /// ```
-    /// let trie = flowtable::ConcurrentLcTrie::<u32, ()>::new();
+    /// use flowtable::concurrent::ConcurrentLcTrie;
+    ///
+    /// let trie = ConcurrentLcTrie::<u32, ()>::new();
     /// trie.pin().insert(7, ())?;
     /// assert!(trie.pin().contains_key(&7) && !trie.pin().contains_key(&8));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -131,7 +139,9 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
     /// # Example
     ///
     /// ```
-    /// let trie = flowtable::ConcurrentLcTrie::<u32, char>::new();
+    /// use flowtable::concurrent::ConcurrentLcTrie;
+    ///
+    /// let trie = ConcurrentLcTrie::<u32, char>::new();
     /// let pinned = trie.pin();
     /// pinned.insert(7, 'a')?;
     /// assert_eq!((pinned.after(&6), pinned.after(&7)), (Some((7, &'a')), None));
@@ -157,7 +167,9 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
     /// # Example
     ///
     /// ```
-    /// let trie = flowtable::ConcurrentLcTrie::<u32, char>::new();
+    /// use flowtable::concurrent::ConcurrentLcTrie;
+    ///
+    /// let trie = ConcurrentLcTrie::<u32, char>::new();
     /// let pinned = trie.pin();
     /// assert_eq!(pinned.insert(7, 'a')?, None);
     /// assert_eq!(pinned.insert(7, 'b')?, Some(&'a'));
@@ -187,7 +199,9 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
     /// # Example
     ///
     /// ```
-    /// let trie = flowtable::ConcurrentLcTrie::<u32, char>::new();
+    /// use flowtable::concurrent::ConcurrentLcTrie;
+    ///
+    /// let trie = ConcurrentLcTrie::<u32, char>::new();
     /// let pinned = trie.pin();
     /// pinned.insert(7, 'a')?;
     /// assert_eq!((pinned.remove(&7), pinned.remove(&7)), (Some(&'a'), None));
@@ -210,7 +224,9 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
     /// # Example
     ///
     /// ```
-    /// let trie: flowtable::ConcurrentLcTrie<u32, u32> = (0..100).map(|key| (key, key)).collect();
+    /// use flowtable::concurrent::ConcurrentLcTrie;
+    ///
+    /// let trie: ConcurrentLcTrie<u32, u32> = (0..100).map(|key| (key, key)).collect();
     /// let pinned = trie.pin();
     /// pinned.retain(|key, _| key % 10 == 0);
     /// assert_eq!(pinned.len(), 10);
@@ -248,7 +264,9 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
     /// # Example
     ///
     /// ```
-    /// let trie = flowtable::ConcurrentLcTrie::<u32, char>::new();
+    /// use flowtable::concurrent::ConcurrentLcTrie;
+    ///
+    /// let trie = ConcurrentLcTrie::<u32, char>::new();
     /// trie.pin().insert(7, 'a')?;
     /// trie.pin().clear();
     /// assert!(trie.is_empty());
@@ -267,7 +285,9 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
     /// # Example
     ///
     /// ```
-    /// let trie = flowtable::ConcurrentLcTrie::<u32, char>::new();
+    /// use flowtable::concurrent::ConcurrentLcTrie;
+    ///
+    /// let trie = ConcurrentLcTrie::<u32, char>::new();
     /// trie.pin().flush();
     /// ```
     pub fn flush(&self) {
@@ -314,7 +334,9 @@ impl<K: BitString, V> PinnedTrie<'_, K, V> {
     /// # Example
     ///
     /// ```
-    /// let trie = flowtable::ConcurrentLcTrie::<u32, u32>::new();
+    /// use flowtable::concurrent::ConcurrentLcTrie;
+    ///
+    /// let trie = ConcurrentLcTrie::<u32, u32>::new();
     /// let mut pinned = trie.pin();
     /// for now in 0..3 {
     ///     assert!(pinned.insert(7, now).is_ok());

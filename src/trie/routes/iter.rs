@@ -1,4 +1,4 @@
-//! The iterator over an [`LcRouteTable`](crate::LcRouteTable).
+//! The iterator over an [`LcRouteTable`](crate::trie::routes::LcRouteTable).
 
 use core::fmt;
 use core::iter::FusedIterator;
@@ -15,7 +15,8 @@ use crate::trie::{Trie, Walk};
 /// # Example
 ///
 /// ```
-/// use flowtable::{LcRouteTable, Prefix};
+/// use flowtable::trie::routes::LcRouteTable;
+/// use flowtable::Prefix;
 ///
 /// let all = Prefix::default_route();
 /// let routes = LcRouteTable::from([(Prefix::host(0_u8), 'h'), (all, 'a')]);

@@ -84,7 +84,8 @@ impl<V> Suffixes<Aliases<V>> for Slen {
 /// # Example
 ///
 /// ```
-/// use flowtable::{LcRouteTable, Prefix};
+/// use flowtable::trie::routes::LcRouteTable;
+/// use flowtable::Prefix;
 /// use std::net::Ipv4Addr;
 ///
 /// let mut routes = LcRouteTable::new();
@@ -111,7 +112,7 @@ impl<A: Address, V> LcRouteTable<A, V> {
     /// # Example
     ///
     /// ```
-    /// let routes: flowtable::LcRouteTable<u32, ()> = flowtable::LcRouteTable::new();
+    /// let routes = flowtable::trie::routes::LcRouteTable::<u32, ()>::new();
     /// assert_eq!((routes.len(), routes.allocation_size()), (0, 0));
     /// ```
     #[must_use]
@@ -124,7 +125,7 @@ impl<A: Address, V> LcRouteTable<A, V> {
     /// # Example
     ///
     /// ```
-    /// use flowtable::LcRouteTable;
+    /// use flowtable::trie::routes::LcRouteTable;
     /// use flowtable::trie::Tuning;
     ///
     /// let routes: LcRouteTable<u32, ()> = LcRouteTable::with_tuning(Tuning::TRASH_2006);
@@ -140,7 +141,7 @@ impl<A: Address, V> LcRouteTable<A, V> {
     /// # Example
     ///
     /// ```
-    /// use flowtable::LcRouteTable;
+    /// use flowtable::trie::routes::LcRouteTable;
     /// use flowtable::trie::Tuning;
     ///
     /// let routes: LcRouteTable<u32, ()> = LcRouteTable::new();
@@ -156,7 +157,8 @@ impl<A: Address, V> LcRouteTable<A, V> {
     /// # Example
     ///
     /// ```
-    /// use flowtable::{LcRouteTable, Prefix};
+    /// use flowtable::trie::routes::LcRouteTable;
+    /// use flowtable::Prefix;
     ///
     /// let all = Prefix::default_route();
     /// let routes = LcRouteTable::from([(all, 'a'), (Prefix::new(0_u8, 4)?, 'b'), (all, 'c')]);
@@ -173,7 +175,8 @@ impl<A: Address, V> LcRouteTable<A, V> {
     /// # Example
     ///
     /// ```
-    /// use flowtable::{LcRouteTable, Prefix};
+    /// use flowtable::trie::routes::LcRouteTable;
+    /// use flowtable::Prefix;
     ///
     /// let mut routes = LcRouteTable::new();
     /// routes.insert(Prefix::host(7_u16), 'a');
@@ -193,7 +196,8 @@ impl<A: Address, V> LcRouteTable<A, V> {
     /// # Example
     ///
     /// ```
-    /// use flowtable::{LcRouteTable, Prefix};
+    /// use flowtable::trie::routes::LcRouteTable;
+    /// use flowtable::Prefix;
     ///
     /// let mut routes = LcRouteTable::new();
     /// assert_eq!(routes.insert(Prefix::host(7_u16), 'a'), None);
@@ -219,7 +223,8 @@ impl<A: Address, V> LcRouteTable<A, V> {
     /// # Example
     ///
     /// ```
-    /// use flowtable::{LcRouteTable, Prefix};
+    /// use flowtable::trie::routes::LcRouteTable;
+    /// use flowtable::Prefix;
     ///
     /// let prefix = Prefix::new(0b1010_0000_u8, 3)?;
     /// let mut routes = LcRouteTable::from([(prefix, 'a')]);
@@ -248,7 +253,8 @@ impl<A: Address, V> LcRouteTable<A, V> {
     /// # Example
     ///
     /// ```
-    /// use flowtable::{LcRouteTable, Prefix};
+    /// use flowtable::trie::routes::LcRouteTable;
+    /// use flowtable::Prefix;
     ///
     /// let routes = LcRouteTable::from([(Prefix::new(0x0a00_0000_u32, 8)?, "ten")]);
     /// assert_eq!(routes.get(&Prefix::new(0x0a00_0000, 8)?), Some(&"ten"));
@@ -272,7 +278,8 @@ impl<A: Address, V> LcRouteTable<A, V> {
     /// # Example
     ///
     /// ```
-    /// use flowtable::{LcRouteTable, Prefix};
+    /// use flowtable::trie::routes::LcRouteTable;
+    /// use flowtable::Prefix;
     ///
     /// let prefix = Prefix::new(0x0a00_0000_u32, 8)?;
     /// let mut routes = LcRouteTable::from([(prefix, 1)]);
@@ -291,7 +298,8 @@ impl<A: Address, V> LcRouteTable<A, V> {
     /// # Example
     ///
     /// ```
-    /// use flowtable::{LcRouteTable, Prefix};
+    /// use flowtable::trie::routes::LcRouteTable;
+    /// use flowtable::Prefix;
     ///
     /// let routes = [(0x40_u8, 2), (0x40, 3), (0x80, 1)];
     /// let routes = routes.map(|(address, len)| (Prefix::new(address, len).unwrap(), len));
@@ -319,7 +327,8 @@ impl<A: Address, V> LcRouteTable<A, V> {
     /// # Example
     ///
     /// ```
-    /// use flowtable::{LcRouteTable, Prefix};
+    /// use flowtable::trie::routes::LcRouteTable;
+    /// use flowtable::Prefix;
     ///
     /// let mut routes = LcRouteTable::from([(Prefix::host(7_u16), 'a')]);
     /// assert!(routes.contains(&Prefix::host(7)));
@@ -336,7 +345,8 @@ impl<A: Address, V> LcRouteTable<A, V> {
     /// # Example
     ///
     /// ```
-    /// use flowtable::{LcRouteTable, Prefix};
+    /// use flowtable::trie::routes::LcRouteTable;
+    /// use flowtable::Prefix;
     ///
     /// let (short, long) = (Prefix::new(0b1000_0000_u8, 1)?, Prefix::new(0b1010_0000_u8, 3)?);
     /// let routes = LcRouteTable::from([(short, 'a'), (long, 'b')]);
@@ -356,7 +366,8 @@ impl<A: Address, V> LcRouteTable<A, V> {
     /// # Example
     ///
     /// ```
-    /// use flowtable::{LcRouteTable, Prefix};
+    /// use flowtable::trie::routes::LcRouteTable;
+    /// use flowtable::Prefix;
     /// use flowtable::probes::Probes;
     ///
     /// let (zero, ones) = (Prefix::new(0_u8, 1)?, Prefix::new(0b1110_0000, 3)?);
@@ -383,7 +394,8 @@ impl<A: Address, V> LcRouteTable<A, V> {
     /// # Example
     ///
     /// ```
-    /// use flowtable::{LcRouteTable, Prefix};
+    /// use flowtable::trie::routes::LcRouteTable;
+    /// use flowtable::Prefix;
     ///
     /// let mut prefixes =
     ///     [(0b1000_0000_u8, 1), (0, 4), (0, 2)].map(|(a, l)| Prefix::new(a, l).unwrap());
@@ -402,7 +414,8 @@ impl<A: Address, V> LcRouteTable<A, V> {
     /// # Example
     ///
     /// ```
-    /// use flowtable::{LcRouteTable, Prefix};
+    /// use flowtable::trie::routes::LcRouteTable;
+    /// use flowtable::Prefix;
     ///
     /// let routes = LcRouteTable::from([(Prefix::host(7_u16), 'a')]);
     /// assert!(routes.allocation_size() >= size_of::<u16>() + size_of::<char>());
@@ -418,7 +431,8 @@ impl<A: Address, V> LcRouteTable<A, V> {
     /// # Example
     ///
     /// ```
-    /// use flowtable::{LcRouteTable, Prefix};
+    /// use flowtable::trie::routes::LcRouteTable;
+    /// use flowtable::Prefix;
     ///
     /// let routes: LcRouteTable<u8, ()> =
     ///     (0..=8).map(|len| (Prefix::new(0, len).unwrap(), ())).collect();
@@ -439,7 +453,7 @@ impl<A: Address, V> LcRouteTable<A, V> {
     /// # Example
     ///
     /// ```
-    /// let mut routes = flowtable::LcRouteTable::new();
+    /// let mut routes = flowtable::trie::routes::LcRouteTable::new();
     /// routes.insert("10.0.0.0/8".parse::<flowtable::Prefix<std::net::Ipv4Addr>>()?, 1);
     /// assert_eq!(routes.validate(), Ok(()));
     /// # Ok::<(), flowtable::PrefixError>(())

@@ -1,6 +1,6 @@
 //! `ConcurrentLcTrie` under interleavings that shuttle chooses.
 
-use flowtable::ConcurrentLcTrie;
+use flowtable::concurrent::ConcurrentLcTrie;
 use model::histories::{Call, Clock, is_linearizable, random_op};
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::sync::Arc;

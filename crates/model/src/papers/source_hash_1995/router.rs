@@ -14,8 +14,9 @@ use std::net::Ipv4Addr;
 
 use flowtable::hash::source_index::SourceIndex;
 use flowtable::papers::hash::{Crc8Pair, XorFold16};
+use flowtable::trie::routes::LcRouteTable;
 use flowtable::trie::{Thresholds, Tuning};
-use flowtable::{LcRouteTable, Prefix, SourceHashCache};
+use flowtable::{Prefix, SourceHashCache};
 
 use super::fids::Fid;
 
