@@ -1,4 +1,4 @@
-//! A packet as meters count it: its key, what the cache is told, and what the record adds up.
+//! A packet as meters count it: its key, its properties for the cache, and its part of the record.
 
 use capture::{Icmp, Packet, Vlans};
 use flowtable::flow_cache::{Packet as Shown, Protocol};

@@ -43,7 +43,7 @@ impl Demand {
     ///
     /// # Errors
     ///
-    /// A line with numbers, if the limit is too low, or if the memory for a capacity that was requested
+    /// A line with numbers, if the limit is too low, or if the memory for a requested capacity
     /// cannot be had.
     pub(crate) fn limited(&self, config: Config) -> Result<Config, String> {
         let invalid = |error: ConfigError| format!("memory: {error}");
