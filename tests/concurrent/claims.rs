@@ -3,7 +3,10 @@
 use core::hash::BuildHasher;
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use flowtable::hash::IdHasher;
 use flowtable::{ConcurrentMap, DefaultHashBuilder};
+use model::alloc::with_allocations;
+use model::hashers::mix;
 
 type Flows = ConcurrentMap<[u64; 2], u64>;
 
@@ -53,6 +56,29 @@ fn the_index_does_not_grow_within_the_reserved_capacity() {
         let chunks =
             entries as usize * 24 + 64 * (64 * 24 + 2 * 8 * entries.div_ceil(1024) as usize + 64);
         assert!(map.allocation_size() <= before + chunks, "{entries}");
+    }
+}
+
+#[test]
+fn the_index_does_not_shrink_below_the_reserved_capacity() {
+    // Keys of one shard: the others, and the store, have more memory than they need.
+    let is_of_shard = |hash: &u64| {
+        let product = u128::from(*hash) * 0x9e37_79b9_7f4a_7c15;
+        (product as u64 ^ (product >> 64) as u64) % 64 == 0
+    };
+    let keys: Vec<u64> = (0..).map(mix).filter(is_of_shard).take(4000).collect();
+    for count in (1000..4000).step_by(500) {
+        let map = ConcurrentMap::with_capacity_and_hasher(3200, IdHasher);
+        let (before, pin) = (map.allocation_size(), map.pin());
+        keys[..count].iter().for_each(|&key| _ = pin.insert(key, ()).unwrap());
+        assert!(map.allocation_size() > before, "the shard has grown");
+        // Without memory no segment shrinks: then large ones are merged into small ones.
+        let (last, others) = keys[..count].split_at(60);
+        with_allocations(0, || others.iter().for_each(|key| _ = pin.remove(key)));
+        for key in last {
+            pin.remove(key);
+            assert!(map.allocation_size() >= before, "{count} keys");
+        }
     }
 }
 

@@ -205,17 +205,17 @@ impl<C: Storage> Writer<'_, C> {
             return None;
         }
         let size = segment.load().merged(sibling.load())?;
-        if !self.may_shrink_by(segment.ptr().allocation_size::<C>()) {
+        let old = [segment.ptr(), sibling.ptr()];
+        let before: usize = old.map(SegmentPtr::allocation_size::<C>).iter().sum();
+        if !self.may_shrink_by(before.saturating_sub(SegmentPtr::bytes::<C>(size as usize))) {
             return None;
         }
         let (hashes, others) = (Hashes::of(segment, &hash_of), Hashes::of(sibling, &hash_of));
         let new = self.allocate(size, mixed, depth).ok()?;
         hashes.copy(segment, &new, 0, false);
         others.copy(sibling, &new, 0, false);
-        let old = [segment.ptr(), sibling.ptr()];
         self.set(mixed, depth, new);
-        let bytes = old.map(SegmentPtr::allocation_size::<C>);
-        self.add_to_bytes(0, bytes[0] + bytes[1]);
+        self.add_to_bytes(0, before);
         Some(Retired::of(old[0], Some(old[1])))
     }
 }
