@@ -1,6 +1,7 @@
 //! Misuse of `ConcurrentMap`: panics, inconsistent keys, reentrant drops; and types of unusual
 //! layouts.
 
+use core::borrow::Borrow;
 use core::fmt::Debug;
 use core::hash::{Hash, Hasher};
 use flowtable::Prehashed;
@@ -200,6 +201,59 @@ fn inconsistent_keys_cause_neither_leaks_nor_hangs() {
     eventually("all are dropped", || {
         other.pin().flush();
         DROPS.alive() == 0
+    });
+}
+
+/// A key that no other key equals, but the number that it contains.
+struct Unequal {
+    number: Number,
+    serial: u64,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+struct Number(u64);
+
+impl PartialEq for Unequal {
+    fn eq(&self, other: &Self) -> bool {
+        self.serial == other.serial
+    }
+}
+
+impl Eq for Unequal {}
+
+impl Hash for Unequal {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.number.hash(state);
+    }
+}
+
+impl Borrow<Number> for Unequal {
+    fn borrow(&self) -> &Number {
+        &self.number
+    }
+}
+
+impl ToOwned for Number {
+    type Owned = Unequal;
+
+    fn to_owned(&self) -> Unequal {
+        Unequal { number: Self(self.0), serial: NOISE.fetch_add(1, Ordering::Relaxed) }
+    }
+}
+
+/// A borrowed key is compared as it is, not as the key that is made of it.
+#[test]
+fn owned_keys_that_differ_from_their_queries_cause_no_hangs() {
+    without_hanging(|| {
+        let map: Map<Unequal, u64> = map(Weak::Mixed);
+        let pin = map.pin();
+        for round in 0..50 {
+            let key = &Number(round % 5);
+            let new = pin.update_or_insert_with(key, |value| value + 1, || 0).unwrap();
+            assert_eq!(*new, round / 5);
+            assert_eq!(pin.get_or_insert_with(key, || 100).unwrap(), &(round / 5));
+        }
+        assert_eq!(map.len(), 5);
     });
 }
 

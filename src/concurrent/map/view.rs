@@ -119,8 +119,14 @@ where
     V: Send + 'static,
     S: BuildHasher,
 {
-    pub(super) fn insert_if_absent(self, hash: u64, entry: (K, V)) -> Tried<'p, K, V> {
-        Ok(match self.insert(hash, entry, Expected::Nothing)? {
+    /// Inserts an entry if no key is the same.
+    pub(super) fn insert_if_absent(
+        self,
+        hash: u64,
+        entry: (K, V),
+        is: impl Fn(&K, &K) -> bool,
+    ) -> Tried<'p, K, V> {
+        Ok(match self.insert(hash, entry, is, Expected::Nothing)? {
             Insertion::Done { new, .. } => TryInsert::Inserted(new.value()),
             Insertion::Unexpected(Some(current), refused) => {
                 TryInsert::Occupied { current: current.value(), refused }
@@ -129,18 +135,20 @@ where
         })
     }
 
-    /// Inserts an entry, if the present one is as expected.
+    /// Inserts an entry, if the present one is as expected. `is` compares the new key with present
+    /// ones: as the lookup did that has found the expected one, or that would never be found.
     pub(super) fn insert(
         self,
         hash: u64,
         entry: (K, V),
+        is: impl Fn(&K, &K) -> bool,
         expected: Expected<u32>,
     ) -> Result<Insertion<'p, K, V>, Refusal<(K, V)>> {
         if let Err(reason) = self.admit(hash) {
             return Err(Refusal { refused: entry, reason });
         }
         let (map, mixed) = (self.map, mix(hash));
-        let is = self.is(|own| entry.0 == *own);
+        let is = self.is(|own| is(&entry.0, own));
         let placed = match map.engine.place(mixed, is, expected, hash_of, self.pin) {
             Ok(placed) => placed,
             Err(reason) => return Err(Refusal { refused: entry, reason }),

@@ -6,6 +6,8 @@
 use alloc::borrow::ToOwned;
 use core::hash::{BuildHasher, Hash};
 
+use equivalent::Equivalent;
+
 use super::ConcurrentMap;
 use super::garbage::Batch;
 use super::outcome::{Compute, Computed, TryInsert};
@@ -51,7 +53,7 @@ where
         't: 'r,
     {
         let hash = self.of.hasher.hash_one(&key);
-        match self.view().insert(hash, (key, value), Expected::Anything)? {
+        match self.view().insert(hash, (key, value), K::eq, Expected::Anything)? {
             Insertion::Done { old, .. } => Ok(old.map(Entry::value)),
             Insertion::Unexpected(..) => unreachable!("anything was expected"),
         }
@@ -85,7 +87,7 @@ where
         if let Some(found) = view.find(hash, &key) {
             return Ok(TryInsert::Occupied { current: found.value(), refused: (key, value) });
         }
-        view.insert_if_absent(hash, (key, value))
+        view.insert_if_absent(hash, (key, value), K::eq)
     }
 
     /// Inserts a key with the result of `make` if it is absent; the key is cloned then. Returns the
@@ -120,12 +122,13 @@ where
         G: Protect<'p, 'r>,
         't: 'r,
     {
-        let (view, hash) = (self.view(), key.hash_with(&self.of.hasher));
-        if let Some(found) = view.find(hash, key.key()) {
+        let (view, hash, key) = (self.view(), key.hash_with(&self.of.hasher), key.key());
+        if let Some(found) = view.find(hash, key) {
             return Ok(TryInsert::Occupied { current: found.value(), refused: None });
         }
         view.admit(hash)?;
-        Ok(match view.insert_if_absent(hash, (key.key().to_owned(), make())) {
+        let is = |_: &K, own: &K| key.equivalent(own);
+        Ok(match view.insert_if_absent(hash, (key.to_owned(), make()), is) {
             Ok(TryInsert::Inserted(new)) => TryInsert::Inserted(new),
             Ok(TryInsert::Occupied { current, refused: (_, made) }) => {
                 TryInsert::Occupied { current, refused: Some(made) }
@@ -374,6 +377,7 @@ where
         't: 'r,
     {
         let (view, hash, key) = (self.view(), key.hash_with(&self.of.hasher), key.key());
+        let is = |_: &K, own: &K| key.equivalent(own);
         loop {
             let found = view.find(hash, key);
             let expected = found.map_or(Expected::Nothing, |found| Expected::Value(found.id));
@@ -382,7 +386,7 @@ where
                     return Ok(Computed::Kept(found.map(Entry::value)));
                 }
                 (Compute::Insert(new), _) => {
-                    let inserted = view.insert(hash, (key.to_owned(), new), expected);
+                    let inserted = view.insert(hash, (key.to_owned(), new), is, expected);
                     if let Insertion::Done { old, new } = inserted.map_err(|error| error.reason)? {
                         let new = new.value();
                         return Ok(match old {
