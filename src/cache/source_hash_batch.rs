@@ -7,7 +7,7 @@ use super::source_hash::{Sets, SourceHashCache};
 use super::tag::Generation;
 use crate::hash::source_index::SourceIndex;
 use crate::memory::Allocator;
-use crate::table::records::SMALL;
+use crate::raw::prefetch::SMALL;
 
 /// The distance in keys between the prefetch of a set and its lookup: enough to hide the latency of
 /// memory, and few enough that sets are not evicted from L1 before their lookup.

@@ -67,6 +67,9 @@ pub struct ByClass<A: Allocator + Clone = Global> {
 }
 
 impl ByClass {
+    /// Bytes allocated for a slot, at most. [`SecondChance`](super::SecondChance) has fewer.
+    pub(super) const BYTES_PER_SLOT: usize = Clocks::<RANKS>::BYTES_PER_SLOT;
+
     /// Creates a policy without entries.
     ///
     /// # Example

@@ -50,6 +50,12 @@ pub(super) struct Clocks<const N: usize, A: Allocator + Clone = Global> {
 }
 
 impl<const N: usize> Clocks<N> {
+    /// Bytes allocated for a slot, at most: no level has more chunks than the first.
+    pub(super) const BYTES_PER_SLOT: usize = {
+        type Words<const N: usize> = ChunkedVec<[u64; N], WORDS>;
+        (LEVELS * (Words::<N>::GROWTH + Words::<N>::HEADER)).div_ceil(1 << (WORDS + BITS))
+    };
+
     pub(super) const fn new() -> Self {
         Self { levels: [const { ChunkedVec::new() }; LEVELS], counts: [0; N], hands: [0; N] }
     }

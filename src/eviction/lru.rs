@@ -34,6 +34,9 @@ pub struct Lru<A: Allocator + Clone = Global> {
 }
 
 impl Lru {
+    /// Bytes allocated for a slot, at most.
+    pub(super) const BYTES_PER_SLOT: usize = IntrusiveLists::<Global>::BYTES_PER_SLOT;
+
     /// Creates a policy without entries.
     ///
     /// # Example

@@ -51,6 +51,14 @@ pub use passive::{GcError, Passive, PassiveGc};
 pub use random::Random;
 pub use second_chance::SecondChance;
 
+/// Bytes that a policy of this crate allocates for a slot, at most.
+pub(crate) const BYTES_PER_SLOT: usize =
+    max(max(Lru::BYTES_PER_SLOT, Random::BYTES_PER_SLOT), ByClass::BYTES_PER_SLOT);
+
+const fn max(a: usize, b: usize) -> usize {
+    if a > b { a } else { b }
+}
+
 /// Usage statistics of an entry, which a policy reads to select a victim.
 ///
 /// # Example
@@ -202,4 +210,26 @@ where
 {
     let first = slots.iter_mut().zip(lists.iter(list));
     first.map(|(slot, first)| *slot = first).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policies_allocate_no_more_than_their_bytes_for_each_slot() {
+        fn check(mut policy: impl Eviction, bytes: usize) {
+            for slots in [1024, 2048, 5 * 1024, 65 * 1024] {
+                (0..slots).for_each(|slot| policy.insert(slot, (slot % 5) as u8));
+                let allocated = policy.allocation_size();
+                assert!(allocated > 0 && allocated <= bytes * slots as usize, "{slots} slots");
+                (0..slots).for_each(|slot| policy.remove(slot));
+            }
+        }
+        check(Lru::new(), Lru::BYTES_PER_SLOT);
+        check(Random::with_seed(1), Random::BYTES_PER_SLOT);
+        check(ByClass::new(), ByClass::BYTES_PER_SLOT);
+        check(SecondChance::new(), ByClass::BYTES_PER_SLOT);
+        assert_eq!(BYTES_PER_SLOT, Lru::BYTES_PER_SLOT.max(Random::BYTES_PER_SLOT));
+    }
 }

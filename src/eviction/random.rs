@@ -55,6 +55,9 @@ impl Cell {
 }
 
 impl Random {
+    /// Bytes allocated for a slot, at most.
+    pub(super) const BYTES_PER_SLOT: usize = <ChunkedVec<Cell>>::BYTES_PER_ELEMENT;
+
     /// Creates a policy without entries. Its victims are determined by the seed.
     ///
     /// # Example

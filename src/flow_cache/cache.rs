@@ -144,7 +144,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         Self {
             index: Index::new_in(hasher, memory.clone()),
             store: Store::new_in(config.flows, steady, memory.clone()),
-            accounting: Accounting::new_in(policy, tick, &config, memory),
+            accounting: Accounting::new_in(policy, tick, &config, Store::<K, V, A>::RECORD, memory),
             clock,
             version: 1,
             is_emergency: false,

@@ -61,6 +61,8 @@ impl<T> Drop for BurstVec<T> {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
+
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::rc::Rc;
 

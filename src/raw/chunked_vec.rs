@@ -84,6 +84,12 @@ impl<T, const BITS: u32, A: Allocator + Clone> ChunkedVec<T, BITS, A> {
     /// Bytes of a chunk of [`Self::CHUNK`] elements.
     pub(crate) const GROWTH: usize = Self::CHUNK * size_of::<T>();
 
+    /// Bytes of the list of chunks for a chunk, at most: the list grows by doubling.
+    pub(crate) const HEADER: usize = 2 * size_of::<usize>();
+
+    /// Bytes for an element, at most, with its part of the list of chunks.
+    pub(crate) const BYTES_PER_ELEMENT: usize = (Self::GROWTH + Self::HEADER).div_ceil(Self::CHUNK);
+
     /// The number of elements of a chunk, unless fewer are enough.
     pub(crate) const CHUNK: usize = 1 << BITS;
 

@@ -86,8 +86,8 @@ impl IntrusiveLists {
 }
 
 impl<A: Allocator + Clone> IntrusiveLists<A> {
-    /// Bytes allocated for the links of 1024 slots.
-    pub(crate) const GROWTH: usize = <ChunkedVec<Link>>::GROWTH;
+    /// Bytes allocated for the links of a slot, at most.
+    pub(crate) const BYTES_PER_SLOT: usize = <ChunkedVec<Link>>::BYTES_PER_ELEMENT;
 
     /// Creates no lists of at most `limit` slots, whose memory will be from `memory`, without
     /// allocating.

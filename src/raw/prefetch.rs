@@ -9,6 +9,10 @@
 /// keeps it busy while the first ones are being compared.
 pub(crate) const BURST: usize = 32;
 
+/// The bytes of records up to which these are not prefetched: the L2 cache of most CPUs has them,
+/// and the instructions cost more than the misses.
+pub(crate) const SMALL: usize = 2 << 20;
+
 /// Prefetches the cache line of `address` for reading. Any address is allowed: it is not accessed.
 #[inline]
 pub(crate) fn prefetch<T>(address: *const T) {

@@ -22,11 +22,8 @@ use super::error::TryReserveError;
 use super::lines::FixedLines;
 use crate::invariant::{InvariantError, ensure};
 use crate::memory::{Allocator, LineAligned};
+use crate::raw::prefetch::SMALL;
 use crate::raw::slab::{Contiguous, Slab, Slot};
-
-/// The bytes of records up to which these are not prefetched: the CPU has them in its caches, and
-/// the instructions cost more than the misses.
-pub(crate) const SMALL: usize = 1 << 20;
 
 /// The maximum capacity: all slots that eviction policies support.
 pub(crate) const MAX_CAPACITY: usize = (1 << 30) - 1;

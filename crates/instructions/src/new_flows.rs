@@ -36,6 +36,12 @@ fn count_conntrack_new(cache: &mut Cache<Name>, packets: &[(Name, Packet)]) -> u
     one_by_one(cache, packets, 4, 41)
 }
 
+/// New flows in a cache that the CPU has in its L2 cache: without prefetches.
+#[inline(never)]
+fn count_small_new(cache: &mut Cache<Name>, packets: &[(Name, Packet)]) -> u64 {
+    one_by_one(cache, packets, 4, 47)
+}
+
 #[inline(never)]
 fn count_v6_new(cache: &mut Cache<FlowKey>, packets: &[(FlowKey, Packet)]) -> u64 {
     one_by_one(cache, packets, 4, 42)
@@ -125,6 +131,12 @@ pub(crate) fn count() {
     let mut conntrack = cache(conntrack, ByClass::new());
     establish(&mut conntrack, &known);
     assert_eq!(black_box(count_conntrack_new(&mut conntrack, &new)), COUNT);
+
+    let few = COUNT as usize / 4;
+    let small = Config::new(few).expect("not zero").with_timeouts(*config().timeouts());
+    let mut small = cache(small, ByClass::new());
+    establish(&mut small, &known[..few]);
+    assert_eq!(black_box(count_small_new(&mut small, &new)), COUNT);
 
     let mut v6 = cache(config(), ByClass::new());
     establish(&mut v6, &v6_packets(0));

@@ -348,11 +348,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         victim.map_or(Room::None(why), |slot| Room::Of(slot, EndReason::Resources))
     }
 
-    /// Prefetches for the next evictions, once for some of them.
+    /// Prefetches for the next evictions, with each eighth new flow, unless the flows are few.
     #[inline]
     fn prefetch_next(&mut self) {
-        // With each eighth new flow.
-        if !self.store.last_id() % AT_ONCE as u64 == 0 {
+        if !self.store.last_id() % AT_ONCE as u64 == 0 && self.accounting.prefetches {
             self.prefetch_victims();
         }
     }

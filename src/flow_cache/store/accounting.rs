@@ -11,6 +11,7 @@ use crate::flow_cache::report::metrics::Metrics;
 use crate::flow_cache::time::timeouts::NEVER;
 use crate::flow_cache::time::wheel::Wheel;
 use crate::memory::{AllocError, Allocator};
+use crate::raw::prefetch::SMALL;
 
 /// The accounts of a cache.
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub(crate) struct Accounting<P, A: Allocator + Clone> {
     pub(crate) slow_changes: u64,
     /// The number of quick hits when a flow was last removed for a packet.
     pub(crate) removed_at: u64,
+    /// Whether later victims are prefetched: the CPU's caches are too small for all flows.
+    pub(crate) prefetches: bool,
     /// Flows that were examined for evictions since some were prefetched.
     pub(crate) examined: u32,
     /// With this number of flows, each new flow evicts a flow, and no other limit has to be
@@ -39,8 +42,9 @@ pub(crate) struct Accounting<P, A: Allocator + Clone> {
 }
 
 impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
-    /// Accounts without flows. They allocate from `memory`; the policy has its own allocator.
-    pub(crate) fn new_in(policy: P, tick: u64, config: &Config, memory: A) -> Self {
+    /// Accounts without flows, each of which has a record of `record` bytes. They allocate from
+    /// `memory`; the policy has its own allocator.
+    pub(crate) fn new_in(policy: P, tick: u64, config: &Config, record: usize, memory: A) -> Self {
         let emergency = config.emergency.map_or(NEVER, |emergency| emergency.idle);
         Self {
             wheel: Wheel::new_in(tick, config.flows, memory.clone()),
@@ -49,6 +53,7 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
             metrics: Metrics::default(),
             slow_changes: 1,
             removed_at: 0,
+            prefetches: config.flows > SMALL / record,
             examined: 0,
             full_at: match (config.max_bytes, config.emergency) {
                 (usize::MAX, None) => config.flows,

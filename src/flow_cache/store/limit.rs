@@ -9,26 +9,20 @@
 use core::hash::BuildHasher;
 
 use super::accounting::Accounting;
-use crate::eviction::Eviction;
+use super::tenants::Tenants;
+use crate::eviction::{BYTES_PER_SLOT, Eviction};
 use crate::flow_cache::FlowCache;
 use crate::flow_cache::packet::state::Tenant;
 use crate::flow_cache::time::wheel::Wheel;
 use crate::key::flow::FlowName;
 use crate::memory::{AllocError, Allocator};
 use crate::raw::chunked_vec::ChunkedVec;
-use crate::raw::intrusive_list::IntrusiveLists;
 
 /// Slots whose memory is allocated together, unless the cache has fewer.
 const CHUNK: usize = <ChunkedVec<u8>>::CHUNK;
 
-/// Bytes that a policy of this crate may allocate for a slot, with lists of chunks.
-const POLICY: usize = 9;
-
-/// Bytes of the queues of tenants for a slot.
-const TENANTS: usize = 9;
-
-/// Bytes per chunk of a list of chunks: the list grows by doubling.
-const HEADER: usize = 2 * size_of::<usize>();
+/// Bytes of a list of chunks for a chunk.
+const HEADER: usize = <ChunkedVec<u8>>::HEADER;
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCache<K, V, P, S, A> {
     /// Whether there is a memory limit.
@@ -54,7 +48,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         let chunk = CHUNK.min(self.config.flows);
         let entries = Wheel::entry_bytes(slots + chunk) - Wheel::entry_bytes(slots);
         let wheel = self.accounting.wheel.first_growth() + Wheel::GROWTH / CHUNK * chunk + entries;
-        store + wheel + lists + CHUNK * (POLICY + self.bytes_for_tenants())
+        store + wheel + lists + CHUNK * (BYTES_PER_SLOT + self.bytes_for_tenants())
     }
 
     /// Allocates memory for another flow without an eviction, whose key has this hash.
@@ -81,7 +75,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             return 0;
         }
         let slots = (self.store.flows.slot_count() as usize).next_multiple_of(CHUNK);
-        let queues = slots * TENANTS + HEADER * (slots / CHUNK + 4);
+        let queues = slots * Tenants::<A>::BYTES_PER_SLOT + HEADER * (slots / CHUNK + 4);
         tenants.growth() + if tenants.has_queues() { 0 } else { queues }
     }
 
@@ -93,7 +87,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// Returns the bytes that are allocated or reserved for all but the index.
     pub(crate) fn reserved_without_index(&self) -> usize {
         let slots = (self.store.flows.slot_count() as usize).next_multiple_of(CHUNK);
-        let policy = self.accounting.policy.allocation_size().max(slots * POLICY);
+        let policy = self.accounting.policy.allocation_size().max(slots * BYTES_PER_SLOT);
         let tenants =
             self.accounting.tenants.allocation_size().max(slots * self.bytes_for_tenants());
         let wheel = self.accounting.wheel.reserved(slots.min(self.config.flows));
@@ -101,9 +95,6 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     }
 
     fn bytes_for_tenants(&self) -> usize {
-        if self.accounting.tenants.has_queues() { TENANTS } else { 0 }
+        if self.accounting.tenants.has_queues() { Tenants::<A>::BYTES_PER_SLOT } else { 0 }
     }
 }
-
-/// Links of tenants' queues, and places in a wheel, for each chunk of slots.
-const _: () = assert!(<IntrusiveLists>::GROWTH == 8 * CHUNK && <Wheel>::GROWTH == 6 * CHUNK);

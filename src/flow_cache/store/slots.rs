@@ -18,7 +18,7 @@ use crate::key::flow::Direction;
 use crate::memory::{AllocError, Allocator};
 use crate::raw::chunked_vec::{ChunkedVec, DEFAULT_BITS};
 use crate::raw::index::OptIndex;
-use crate::raw::slab::ChunkedSlab;
+use crate::raw::slab::{ChunkedSlab, Slot};
 use crate::trash::TrashMap;
 
 /// log2 of the aliases that are allocated together.
@@ -194,6 +194,9 @@ impl<K, V, A: Allocator + Clone> Rest<K, V, A> {
 }
 
 impl<K, V, A: Allocator + Clone> Store<K, V, A> {
+    /// Bytes of the record of a flow.
+    pub(crate) const RECORD: usize = size_of::<Slot<Flow<K, V>>>() + size_of::<Cold>();
+
     /// Creates an empty store of at most `limit` flows, whose memory will be from `memory`, given
     /// the mask of bits of steady connections.
     pub(crate) fn new_in(limit: usize, steady: u16, memory: A) -> Self {

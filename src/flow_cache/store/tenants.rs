@@ -162,6 +162,9 @@ pub(crate) struct Tenants<A: Allocator + Clone> {
 }
 
 impl<A: Allocator + Clone> Tenants<A> {
+    /// Bytes of the queues for a slot, at most.
+    pub(crate) const BYTES_PER_SLOT: usize = IntrusiveLists::<A>::BYTES_PER_SLOT;
+
     /// No tenants of at most `limit` flows, whose memory will be from `memory`.
     pub(crate) fn new_in(limit: usize, memory: A) -> Self {
         Self {
