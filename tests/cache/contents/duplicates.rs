@@ -96,6 +96,18 @@ fn expired_senders_are_replaced() {
     filter.validate().unwrap();
 }
 
+/// The sender was accepted before zero, by the new time.
+#[test]
+fn a_clock_that_is_set_back_to_zero_does_not_forget_senders() {
+    let mut filter = DuplicateFilter::new(10, Duration::from_secs(60)).unwrap();
+    let mut accept = |seconds| filter.accept(&'a', 5, Timestamp::from_secs(seconds));
+    use CallVerdict::{Accept, Duplicate};
+    assert_eq!(
+        [100, 130, 1, 2, 31, 32].map(&mut accept),
+        [Accept, Duplicate, Duplicate, Duplicate, Duplicate, Accept]
+    );
+}
+
 /// A caller retransmits a call every 20 seconds: a lifetime of a minute covers one minute of that.
 #[test]
 fn a_retransmission_after_the_lifetime_is_accepted() {

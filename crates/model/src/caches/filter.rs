@@ -13,7 +13,8 @@ use crate::set_back::SetBack;
 struct Accepted {
     sender: u32,
     sequence: u64,
-    at: Timestamp,
+    /// Nanoseconds, negative if the clock was set back to a time near zero.
+    at: i128,
 }
 
 /// A filter and its reference model.
@@ -41,7 +42,8 @@ impl<S: BuildHasher> CheckedFilter<S> {
 
     /// Accepted packets whose duplicates may still arrive.
     fn young(&self) -> impl Iterator<Item = &Accepted> {
-        self.accepted.iter().filter(|accepted| self.now.since(accepted.at) < self.lifetime)
+        let (now, lifetime) = (i128::from(self.now.as_nanos()), self.lifetime.as_nanos() as i128);
+        self.accepted.iter().filter(move |accepted| now - accepted.at < lifetime)
     }
 
     fn verdict(&self, sender: u32, sequence: u64) -> CallVerdict {
@@ -62,7 +64,7 @@ impl<S: BuildHasher> CheckedFilter<S> {
         let ours = self.ours.accept(&sender, sequence, now);
         assert_eq!(ours, theirs, "{sender} {sequence} {now:?}");
         if ours == CallVerdict::Accept {
-            self.accepted.push(Accepted { sender, sequence, at: self.now });
+            self.accepted.push(Accepted { sender, sequence, at: self.now.as_nanos().into() });
             self.known.retain(|&known| known != sender);
             self.known.push(sender);
         }
@@ -79,13 +81,8 @@ impl<S: BuildHasher> CheckedFilter<S> {
         let [time, latest] = [now, self.now].map(Timestamp::as_nanos);
         let lifetime = self.lifetime.as_nanos() as u64;
         if self.set_back.is_confirmed(time, latest, lifetime) {
-            // Packets of the time before zero have expired.
-            let back = |at: Timestamp| at.as_nanos().checked_sub(latest - time);
-            self.accepted.retain_mut(|accepted| {
-                let is_young = latest - accepted.at.as_nanos() < lifetime;
-                let at = back(accepted.at).filter(|_| is_young);
-                at.inspect(|at| accepted.at = Timestamp::from_nanos(*at)).is_some()
-            });
+            let by = i128::from(latest - time);
+            self.accepted.iter_mut().for_each(|accepted| accepted.at -= by);
             self.now = now;
         }
         self.now = self.now.max(now);
