@@ -87,7 +87,9 @@ fn simple_pcap(bytes: &[u8]) -> Option<Vec<Record<'_>>> {
             [word(at)?, word(at + 4)?, word(at + 8)?, word(at + 12)?];
         let is_zero = [seconds, fraction, captured, wire] == [0; 4];
         let end = at + 16 + usize::try_from(captured).ok()?;
-        if is_zero || captured > 262_144 || end > bytes.len() {
+        // Behind an unusual one, the record before it may be found to have a damaged length.
+        let is_usual = captured > 0 && (captured..=1 << 24).contains(&wire);
+        if is_zero || !is_usual || captured > 262_144 || end > bytes.len() {
             return None;
         }
         let time = u64::from(seconds) * 1_000_000_000 + u64::from(fraction) * unit;

@@ -123,9 +123,14 @@ impl Layout {
     /// Returns whether a record with a packet may have the lengths and the fraction of this header.
     #[inline]
     pub(crate) fn is_plausible(&self, header: Header) -> bool {
+        self.has_lengths(header) && self.has_fraction(header)
+    }
+
+    /// Returns whether a record with a packet may have these lengths.
+    #[inline]
+    pub(crate) fn has_lengths(&self, header: Header) -> bool {
         (1..=self.longest).contains(&header.captured)
             && (header.captured..=Window::MAX as u32).contains(&header.wire_len)
-            && self.has_fraction(header)
     }
 
     /// Returns whether the fraction of a second is below one.

@@ -26,6 +26,9 @@ const LONGEST_PACKET: usize = 1 << 16;
 
 /// The records of a file.
 enum Records {
+    /// All of them are plausible, and near in time.
+    Usual(Layout),
+    /// Unusual ones are near in time.
     Pcap(Layout),
     Pcapng(Order),
 }
@@ -44,15 +47,33 @@ enum Followed {
 /// records begins at `end`, counted from the first byte of the file, it is none: a record of the
 /// file around it begins there, too.
 pub(crate) fn is_file(window: &mut Window, back: usize, end: Option<usize>) -> io::Result<bool> {
+    Ok(proved(window, back, |bytes| follow_file(bytes, end))?.is_some())
+}
+
+/// Returns whether records of this layout begin `back` bytes before the window, which are retained,
+/// and go on behind its beginning: at least one is complete, and none begins there.
+pub(crate) fn are_records(window: &mut Window, back: usize, layout: Layout) -> io::Result<bool> {
+    let records = Records::Usual(layout);
+    let complete = proved(window, back, |bytes| follow(&records, bytes, 0, Some(back)))?;
+    Ok(complete.is_some_and(|complete| complete > 0))
+}
+
+/// Follows the records that begin `back` bytes before the window until they are proved, and returns
+/// the number of complete ones; `None` if they are refuted.
+fn proved(
+    window: &mut Window,
+    back: usize,
+    follow: impl Fn(&[u8]) -> Followed,
+) -> io::Result<Option<usize>> {
     loop {
-        match follow_file(window.from(back), end) {
-            Followed::Proved => return Ok(true),
-            Followed::Refuted => return Ok(false),
-            Followed::Missing { bytes, .. } => {
+        match follow(window.from(back)) {
+            Followed::Proved => return Ok(Some(PROOF)),
+            Followed::Refuted => return Ok(None),
+            Followed::Missing { bytes, complete } => {
                 let wanted = bytes.saturating_sub(back);
                 // At the end of the source, no record is missing.
                 if window.fill_to(wanted)?.len() < wanted {
-                    return Ok(true);
+                    return Ok(Some(complete));
                 }
             }
         }
@@ -99,7 +120,12 @@ fn follow(records: &Records, bytes: &[u8], first: usize, end: Option<usize>) -> 
             break;
         }
         let length = match records {
-            Records::Pcap(layout) => record(*layout, rest, &mut last),
+            Records::Usual(layout) => record(*layout, rest, &mut last, |plausible, near| {
+                plausible && (near || complete == 0)
+            }),
+            Records::Pcap(layout) => {
+                record(*layout, rest, &mut last, |plausible, near| plausible || near)
+            }
             Records::Pcapng(order) => block(*order, rest),
         };
         match length {
@@ -120,17 +146,21 @@ enum Length {
     Missing(usize),
 }
 
-/// Returns the length of the record at the beginning of these bytes; `None` if it is not plausible,
-/// nor near the `last` one in time.
-fn record(layout: Layout, bytes: &[u8], last: &mut Option<u32>) -> Option<Length> {
+/// Returns the length of the record at the beginning of these bytes; `None` if it is impossible, or
+/// not `accepted` by whether it is plausible, and near the `last` one in time.
+fn record(
+    layout: Layout,
+    bytes: &[u8],
+    last: &mut Option<u32>,
+    accepted: impl Fn(bool, bool) -> bool,
+) -> Option<Length> {
     let Some(header) = layout.header(bytes) else {
         return Some(Length::Missing(layout.record_header()));
     };
-    let is_near = last.is_some_and(|last| header.is_near(last));
+    let is_near = last.replace(header.seconds).is_some_and(|last| header.is_near(last));
     let is_possible = header.captured <= layout.longest && !header.is_zero();
-    *last = Some(header.seconds);
-    let is_record = layout.is_plausible(header) || is_near && is_possible;
-    is_record.then(|| Length::Known(layout.length(header)))
+    let is_accepted = is_possible && accepted(layout.is_plausible(header), is_near);
+    is_accepted.then(|| Length::Known(layout.length(header)))
 }
 
 /// Returns the length of the block at the beginning of these bytes; `None` if its two lengths

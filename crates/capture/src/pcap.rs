@@ -16,6 +16,9 @@
 //! capturing program was restarted. If the file before it was cut, its last record covers this
 //! header, which is found when no usual record follows.
 //!
+//! If no record of plausible lengths follows one that covers plausible ones, its length is damaged:
+//! reading continues with those.
+//!
 //! A record of an impossible length, or of zeros, is damaged. The next record is then searched for
 //! byte by byte: a header with plausible lengths, and a second header behind its packet. If its
 //! time is far from the times of the last records, three more headers have to follow that are near
@@ -29,7 +32,7 @@ use std::io;
 use super::damage::{Damage, DamageKind, Damages, Search};
 use super::layout::{Header, Layout};
 use super::magic::begins_file;
-use super::nested::is_file;
+use super::nested::{are_records, is_file};
 use super::record::{End, Frame, Located, Next};
 use super::window::Window;
 
@@ -88,6 +91,9 @@ impl Pcap {
             let is_usual = self.layout.is_record(bytes) && self.is_near(header);
             if !is_usual && self.return_to_file(window, damages)? {
                 return Ok(Next::File);
+            }
+            if !self.layout.has_lengths(header) && self.return_to_record(window, damages)? {
+                continue;
             }
             if header.is_zero() || header.captured > self.layout.longest {
                 if self.skip_to_file(window, damages)? {
@@ -164,6 +170,38 @@ impl Pcap {
             if is_file(window, back, goes_on.then_some(back))? {
                 window.rewind(back);
                 damages.add(Damage::before_file(window.offset(), at));
+                return Ok(true);
+            }
+            from = at + 1;
+        }
+    }
+
+    /// Moves the window back to a record that the last record covers: the length of the latter is
+    /// damaged. Returns whether there is one, from which records go on.
+    pub(crate) fn return_to_record(
+        &self,
+        window: &mut Window,
+        damages: &mut Damages,
+    ) -> io::Result<bool> {
+        let header = self.layout.record_header();
+        let high = self.layout.high_byte();
+        let mut from = header;
+        loop {
+            let (bytes, record) = window.behind();
+            let is_begin = |at: &usize| {
+                let bytes = &bytes[*at..];
+                let header = || self.layout.header(bytes);
+                bytes.get(high) == Some(&0)
+                    && header().is_some_and(|header| {
+                        self.layout.is_plausible(header) && self.is_recent(header)
+                    })
+            };
+            let Some(at) = (from..record).find(is_begin) else { return Ok(false) };
+            if are_records(window, record - at, self.layout)? {
+                let (offset, length) = (window.offset() - record as u64, record - header);
+                window.rewind(record - at);
+                let (kind, resumed) = (DamageKind::Length(length as u64), Some(window.offset()));
+                damages.add(Damage { offset, kind, resumed });
                 return Ok(true);
             }
             from = at + 1;

@@ -265,10 +265,15 @@ impl Capture {
             let is_whole = window.settle()?;
             self.whole += u64::from(mem::take(&mut self.is_held) && is_whole);
             let next = match &mut self.format {
-                Format::Pcap(pcap) if !is_whole => match pcap.return_to_file(window, damages)? {
-                    true => Next::File,
-                    false => return Err(End::Cut),
-                },
+                Format::Pcap(pcap) if !is_whole => {
+                    if pcap.return_to_file(window, damages)? {
+                        Next::File
+                    } else if pcap.return_to_record(window, damages)? {
+                        continue;
+                    } else {
+                        return Err(End::Cut);
+                    }
+                }
                 Format::Pcapng(_) if !is_whole => return Err(End::Cut),
                 Format::Pcap(pcap) => pcap.next(window, damages)?,
                 Format::Pcapng(pcapng) => pcapng.next(window, damages)?,

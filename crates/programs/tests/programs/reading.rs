@@ -175,6 +175,23 @@ fn a_length_beyond_the_end_is_a_damage() {
     }
 }
 
+/// A record claims a possible length that is not its own: it covers others, some or all.
+#[test]
+fn records_that_another_one_covers_are_read() {
+    let all: Vec<u16> = (1..=60).collect();
+    for endian in [LITTLE, BIG] {
+        for length in [100, 1000, 2000, 5000, 60_000, 200_000] {
+            let mut bytes = file(endian, MICROSECONDS, 1_700_000_000, &all);
+            let record = (bytes.len() - 24) / all.len();
+            let damaged = 24 + 9 * record;
+            bytes[damaged + 8..damaged + 16].copy_from_slice(&endian.words(&[length, length]));
+            let (packets, damages) = read(&bytes);
+            let ports: Vec<u16> = packets.iter().map(|packet| packet.1).collect();
+            assert_eq!((&ports, damages), (&all, 1), "{length}");
+        }
+    }
+}
+
 #[test]
 fn lengths_of_old_versions_are_exchanged() {
     for endian in [LITTLE, BIG] {
