@@ -84,7 +84,10 @@ use crossbeam_epoch::Guard;
 use super::error::Refused;
 use super::garbage::{Garbage, forget_panic};
 use super::policy::{SHARDS, shard_of};
+use super::sync::IS_CHECKED;
+use crate::raw::prefetch::SMALL;
 use crate::table::error::TryReserveError;
+
 use directory::{Directory, Root};
 use retired::Retired;
 use shard::{Room, Shard};
@@ -183,6 +186,17 @@ impl<C: Storage> Engine<C> {
     #[inline(always)]
     pub(super) fn segment<'p>(&'p self, mixed: u64, pin: &'p Guard) -> Segment<'p, C> {
         self.directory(shard_of(mixed), pin).segment(mixed)
+    }
+
+    /// Returns whether bursts do not prefetch, as the table is small: see [`SMALL`]. Of the first
+    /// shard, as the others are alike: half as many segments as its directory has entries. Checkers
+    /// run the bursts of all tables.
+    #[inline(always)]
+    pub(super) fn is_small(&self, pin: &Guard) -> bool {
+        let segments = (SHARDS << self.directory(0, pin).depth()) / 2;
+        let is_checked = IS_CHECKED || cfg!(any(miri, fuzzing));
+        !is_checked
+            && segments <= SMALL / segment::SegmentPtr::bytes::<C>(C::SIZES.whole() as usize)
     }
 
     /// Locks the shard of a hash. Prefetches its segment before.

@@ -1,6 +1,6 @@
 //! A: reads.
 
-use flowtable::{Prehashed, write_to};
+use flowtable::{ConcurrentMap, ConcurrentTable, Prehashed, write_to};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{BURST, Map, ROUNDS, churn_others, map};
@@ -174,6 +174,27 @@ fn a4_reads_that_happen_after_a_read_see_the_same_or_a_later_value() {
     let pin = map.pin();
     let sum: u64 = (0..KEYS as u64).map(|key| pin.get(&key).unwrap().version_of(key)).sum();
     assert_eq!(sum, 2 * ROUNDS);
+}
+
+/// Small ones are not prefetched.
+#[test]
+#[cfg_attr(miri, ignore = "slow; others do as much")]
+fn a5_a_batch_of_a_small_or_large_map_finds_what_single_reads_find() {
+    for len in [0, 10, 1000, 200_000_u64] {
+        let map: ConcurrentMap<u64, u64> = (0..len).map(|key| (key, !key)).collect();
+        let table: ConcurrentTable<u64, u64> = (0..len).map(|key| (key, !key)).collect();
+        let (map, table) = (map.pin(), table.pin());
+        for count in [0, 1, 31, 32, 33, 1000] {
+            let keys: Vec<u64> = (0..count).map(|at| mix(at) % (2 * len + 1)).collect();
+            let expected: Vec<Option<u64>> =
+                keys.iter().map(|&key| (key < len).then_some(!key)).collect();
+            let mut found = vec![];
+            map.get_batch(&keys, |at, value| found.push((at, value.copied())));
+            table.get_batch(&keys, |at, value| assert_eq!(found[at], (at, value)));
+            assert!(found.iter().map(|(_, value)| value).eq(&expected), "{len}, {count}");
+            assert!(found.iter().map(|(at, _)| *at).eq(0..keys.len()));
+        }
+    }
 }
 
 #[test]
