@@ -188,15 +188,17 @@ impl<C: Storage> Engine<C> {
         self.directory(shard_of(mixed), pin).segment(mixed)
     }
 
-    /// Returns whether bursts do not prefetch, as the table is small: see [`SMALL`]. Of the first
-    /// shard, as the others are alike: half as many segments as its directory has entries. Checkers
-    /// run the bursts of all tables.
+    /// Returns whether bursts do not prefetch, as the table is small: see [`SMALL`]. `entry` is the
+    /// number of bytes of an entry outside of the segments. Of the first shard, as the others are
+    /// alike: half as many segments as its directory has entries. Checkers run the bursts of all
+    /// tables.
     #[inline(always)]
-    pub(super) fn is_small(&self, pin: &Guard) -> bool {
+    pub(super) fn is_small(&self, entry: usize, pin: &Guard) -> bool {
         let segments = (SHARDS << self.directory(0, pin).depth()) / 2;
         let is_checked = IS_CHECKED || cfg!(any(miri, fuzzing));
-        !is_checked
-            && segments <= SMALL / segment::SegmentPtr::bytes::<C>(C::SIZES.whole() as usize)
+        let whole = C::SIZES.whole() as usize;
+        let bytes = segment::SegmentPtr::bytes::<C>(whole) + whole * C::SLOTS * entry / 2;
+        !is_checked && segments <= SMALL / bytes
     }
 
     /// Locks the shard of a hash. Prefetches its segment before.

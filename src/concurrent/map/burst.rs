@@ -1,7 +1,8 @@
 //! Bursts: lookups in stages, so that the cache misses of all keys overlap.
 //!
 //! As in [`TrashMap`](crate::TrashMap): all groups are prefetched, then all candidates, and then
-//! keys are compared. Keys that are not the first candidate of their home are looked up singly.
+//! keys are compared. Keys that are not the first candidate of their home are looked up singly, as
+//! are all keys in a map that the CPU has in its caches.
 
 use core::hash::{BuildHasher, Hash};
 
@@ -21,9 +22,9 @@ impl<'t, K: Eq + Hash, V, S: BuildHasher, G> Pinned<'t, ConcurrentMap<K, V, S>, 
     /// Calls `each` with the index of each key and its value, in the order of the keys. Each lookup
     /// is a read of its own; together they are not a snapshot.
     ///
-    /// The cache misses of 32 lookups overlap. The iterator is cloned, and yields each key three
-    /// times, to hash and to compare them. For results in a slice or array, pass
-    /// [`write_to`](crate::write_to).
+    /// The cache misses of 32 lookups overlap, in a map of more than 2 MiB. The iterator is cloned,
+    /// and yields each key three times, to hash and to compare them. For results in a slice or
+    /// array, pass [`write_to`](crate::write_to).
     ///
     /// # Example
     ///
@@ -40,9 +41,36 @@ impl<'t, K: Eq + Hash, V, S: BuildHasher, G> Pinned<'t, ConcurrentMap<K, V, S>, 
     /// let hashed = hashed.iter().map(Prehashed::as_ref);
     /// pin.get_batch(hashed, |at, value| assert_eq!(value, found[at]));
     /// ```
-    pub fn get_batch<'p, 'r, I>(&'p self, keys: I, mut each: impl FnMut(usize, Option<&'r V>))
+    pub fn get_batch<'p, 'r, I>(&'p self, keys: I, each: impl FnMut(usize, Option<&'r V>))
     where
         I: IntoIterator<Item: Query<K>, IntoIter: Clone>,
+        G: Protect<'p, 'r>,
+        't: 'r,
+    {
+        let keys = keys.into_iter();
+        if self.of.engine.is_small(size_of::<(K, V)>(), self.view().pin) {
+            self.get_each(keys, each);
+        } else {
+            self.get_bursts(keys, each);
+        }
+    }
+
+    /// Looks the keys up singly. A function of its own, so that the other one is not longer.
+    #[inline(never)]
+    fn get_each<'p, 'r, I>(&'p self, keys: I, mut each: impl FnMut(usize, Option<&'r V>))
+    where
+        I: Iterator<Item: Query<K>>,
+        G: Protect<'p, 'r>,
+        't: 'r,
+    {
+        keys.enumerate().for_each(|(at, key)| each(at, self.get(key)));
+    }
+
+    /// Looks the keys up in bursts.
+    #[inline(always)]
+    fn get_bursts<'p, 'r, I>(&'p self, mut keys: I, mut each: impl FnMut(usize, Option<&'r V>))
+    where
+        I: Iterator<Item: Query<K>> + Clone,
         G: Protect<'p, 'r>,
         't: 'r,
     {
@@ -51,7 +79,7 @@ impl<'t, K: Eq + Hash, V, S: BuildHasher, G> Pinned<'t, ConcurrentMap<K, V, S>, 
         let mut hashes = [0; BURST];
         let mut homes: [Group<'_, Ids>; BURST] = [home(0); BURST];
         let mut candidates: [Option<&'r (K, V)>; BURST] = [None; BURST];
-        let (mut keys, mut first) = (keys.into_iter(), 0);
+        let mut first = 0;
         loop {
             // Clones of an iterator over a slice make counted loops.
             let mut count = 0;

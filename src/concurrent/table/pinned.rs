@@ -93,7 +93,7 @@ where
     where
         I: IntoIterator<Item: Query<K, Key = K>, IntoIter: Clone>,
     {
-        if self.of.engine.is_small(self.epoch()) {
+        if self.of.engine.is_small(0, self.epoch()) {
             return keys.into_iter().enumerate().for_each(|(at, key)| each(at, self.get(key)));
         }
         let mut hashes = [0; BURST];
