@@ -148,6 +148,7 @@ pub struct Related {
 /// let ended = cache.remove(control).expect("the flow exists");
 /// for child in expectations.end(ended.handle) {
 ///     cache.remove(child);
+///     expectations.end(child);
 /// }
 /// assert!(cache.is_empty() && expectations.is_empty());
 /// # Ok::<(), Box<dyn core::error::Error>>(())

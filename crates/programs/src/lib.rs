@@ -10,6 +10,7 @@
 pub mod counts;
 pub mod ephemeral_services;
 pub mod flow_cache;
+pub mod ftp;
 pub mod input;
 pub mod packet_counts;
 pub mod program;

@@ -23,7 +23,7 @@ struct Example {
     wrong: Option<[&'static str; 2]>,
 }
 
-const EXAMPLES: [Example; 6] = [
+const EXAMPLES: [Example; 7] = [
     Example {
         name: "flow_cache",
         reads_capture: true,
@@ -55,6 +55,7 @@ const EXAMPLES: [Example; 6] = [
         options: &["--rounds", "2"],
         wrong: Some(["--receivers", "0"]),
     },
+    Example { name: "ftp", reads_capture: false, options: &[], wrong: None },
 ];
 
 /// Iterates over the examples that exist with the features of this test.
@@ -172,7 +173,8 @@ fn what_cannot_be_read_is_refused_in_one_line() {
     File::create(&empty).expect("the folder can be written");
     fs::write(&text, "this is no capture").expect("the folder can be written");
     let (directory, empty, text) = (name(&folder), name(&empty), name(&text));
-    for example in examples().filter(|example| example.name != "ephemeral_services") {
+    let has_no_input = |example: &Example| ["ephemeral_services", "ftp"].contains(&example.name);
+    for example in examples().filter(|example| !has_no_input(example)) {
         example.is_refused(&["there/is/none"], "there/is/none cannot be read: ");
         if cfg!(unix) {
             example.is_refused(&[&directory], &format!("{directory} cannot be read: "));
@@ -292,7 +294,8 @@ fn without_a_terminal_there_is_no_bar() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_terminal_shows_a_bar_and_keeps_the_results() {
-    for example in examples().filter(|example| example.name != "route_lookup") {
+    let has_no_bar = |example: &Example| ["ftp", "route_lookup"].contains(&example.name);
+    for example in examples().filter(|example| !has_no_bar(example)) {
         let binary = binary::of_example(example.name).unwrap_or_else(|why| panic!("{why}"));
         let called = format!("'{}' '{}'", binary.display(), example.arguments().join("' '"));
         for (quiet, has_bar) in [("", true), (" --quiet", false)] {

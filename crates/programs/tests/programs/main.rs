@@ -12,6 +12,7 @@ mod ephemeral_services;
 mod examples;
 mod flow_cache;
 mod frames;
+mod ftp;
 mod headers;
 mod limits;
 mod meter;
