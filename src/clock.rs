@@ -36,7 +36,7 @@ impl Clock {
     }
 
     /// Returns the time of the clock.
-    #[inline(always)]
+    #[inline]
     pub(crate) const fn now(&self) -> u64 {
         self.now
     }
@@ -47,7 +47,7 @@ impl Clock {
     }
 
     /// Returns when state expires that is written now; 1 stands for 0, too.
-    #[inline(always)]
+    #[inline]
     pub(crate) const fn expiry(&self) -> NonZeroU64 {
         match NonZeroU64::new(self.now.wrapping_add(self.lifetime)) {
             Some(time) => time,
@@ -56,14 +56,14 @@ impl Clock {
     }
 
     /// Returns the ticks from the time of the clock to a time of the caller; 0 if that is earlier.
-    #[inline(always)]
+    #[inline]
     pub(crate) const fn elapsed(&self, time: u64) -> u64 {
         time.saturating_sub(self.now.wrapping_sub(self.offset))
     }
 
     /// Returns the ticks by which the clock is to [advance](Self::advance) for a time of the
     /// caller, and follows a change of the caller's clock.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn follow(&mut self, time: u64) -> u64 {
         match time.checked_sub(self.now.wrapping_sub(self.offset)) {
             Some(elapsed) if elapsed < 2 * self.lifetime => elapsed,
@@ -94,7 +94,7 @@ impl Clock {
     }
 
     /// Advances, after [`follow`](Self::follow).
-    #[inline(always)]
+    #[inline]
     pub(crate) fn advance(&mut self, elapsed: u64) {
         self.now = self.now.wrapping_add(elapsed);
     }

@@ -245,13 +245,13 @@ where
     }
 
     /// Returns the value of `key`.
-    #[inline(always)]
+    #[inline]
     pub fn get<Q: Query<K>>(&mut self, key: Q) -> Option<&V> {
         self.get_mut(key).map(|value| &*value)
     }
 
     /// Returns a mutable reference to the value of `key`.
-    #[inline(always)]
+    #[inline]
     pub fn get_mut<Q: Query<K>>(&mut self, key: Q) -> Option<&mut V> {
         let (hash, key) = (fold(key.hash_with(&self.hasher)), key.key());
         let used = self.entries.use_entry(hash, move |stored| key.equivalent(stored));

@@ -19,7 +19,7 @@ use crate::timestamp::Timestamp;
 pub(super) struct LastUse(NonZeroU64);
 
 impl LastUse {
-    #[inline(always)]
+    #[inline]
     fn new(uses: u64, is_used: bool) -> Self {
         // 2^63 uses take centuries.
         Self(NonZeroU64::new(uses << 1 | u64::from(is_used)).unwrap_or(NonZeroU64::MAX))
@@ -45,25 +45,25 @@ impl<K, V, A: Allocator + Clone> Entries<K, V, A> {
         Ok(Self { records, uses: 0 })
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) const fn records(&self) -> &Records<LastUse, K, V, A> {
         &self.records
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) const fn records_mut(&mut self) -> &mut Records<LastUse, K, V, A> {
         &mut self.records
     }
 
     /// Returns the slot of the entry of a key.
-    #[inline(always)]
+    #[inline]
     pub(super) fn find(&self, hash: u32, eq: impl Fn(&K) -> bool) -> Option<u32> {
         self.records.find(hash, move |record| eq(&record.key)).map(|(slot, _)| slot)
     }
 
     /// Returns the slots of up to [`BURST`] entries. Their uses are recorded after this: a store to
     /// an entry that is still looked up would delay the loads of the next lookups.
-    #[inline(always)]
+    #[inline]
     pub(super) fn find_burst<Q: Query<K>>(
         &self,
         hashes: &[u32],
@@ -78,7 +78,7 @@ impl<K, V, A: Allocator + Clone> Entries<K, V, A> {
 
     /// Records a use of the entry with this hash for whose key `eq` returns true, and returns its
     /// slot and a mutable reference to its value.
-    #[inline(always)]
+    #[inline]
     pub(super) fn use_entry(
         &mut self,
         hash: u32,
@@ -142,7 +142,7 @@ pub(super) const fn check_capacity(capacity: usize) -> Result<(), CacheError> {
 }
 
 /// Records a use, which is counted in `uses`, and returns a mutable reference to the value.
-#[inline(always)]
+#[inline]
 fn record_use<'a, K, V>(record: &'a mut Record<LastUse, K, V>, uses: &mut u64) -> &'a mut V {
     *uses += 1;
     record.meta = LastUse::new(*uses, true);

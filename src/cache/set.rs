@@ -73,7 +73,7 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
     }
 
     /// Whether a way has an entry with the index and generation of `tag`.
-    #[inline(always)]
+    #[inline]
     fn matches(&self, way: usize, tag: Tag) -> bool {
         match WAYS {
             // The only way is never marked, and its rank is 0.
@@ -83,7 +83,7 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
     }
 
     /// Returns the last way that matches `tag`.
-    #[inline(always)]
+    #[inline]
     fn last_match(&self, tag: Tag) -> Option<usize> {
         // Conditional moves instead of a loop with an exit, which would be mispredicted.
         let way = (1..WAYS).fold(0, |last, way| if self.matches(way, tag) { way } else { last });
@@ -113,7 +113,7 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
 
     /// Returns a mutable reference to the value of a key, and records the hit as the replacement
     /// requires.
-    #[inline(always)]
+    #[inline]
     pub(super) fn get_mut(
         &mut self,
         tag: Tag,
@@ -161,7 +161,7 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
 
     /// Returns the value of a key. Marks the entry for [`Replacement::SecondChance`] if
     /// `marks_reference`.
-    #[inline(always)]
+    #[inline]
     pub(super) fn get(
         &self,
         tag: Tag,

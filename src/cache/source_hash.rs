@@ -345,7 +345,7 @@ impl<K: Eq, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WA
     }
 
     /// Returns the value of `key`.
-    #[inline(always)]
+    #[inline]
     pub fn get<Q>(&mut self, index: SourceIndex, key: &Q) -> Option<&V>
     where
         Q: Equivalent<K> + ?Sized,
@@ -354,7 +354,7 @@ impl<K: Eq, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WA
     }
 
     /// Returns a mutable reference to the value of `key`.
-    #[inline(always)]
+    #[inline]
     pub fn get_mut<Q>(&mut self, index: SourceIndex, key: &Q) -> Option<&mut V>
     where
         Q: Equivalent<K> + ?Sized,

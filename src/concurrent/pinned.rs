@@ -106,14 +106,14 @@ pub trait Protect<'p, 'r>: Borrow<Guard> + sealed::Sealed {
 }
 
 impl<'p: 'r, 'r> Protect<'p, 'r> for Guard {
-    #[inline(always)]
+    #[inline]
     fn protect(&'p self) -> &'r Guard {
         self
     }
 }
 
 impl<'p, 'g: 'r, 'r> Protect<'p, 'r> for &'g Guard {
-    #[inline(always)]
+    #[inline]
     fn protect(&'p self) -> &'r Guard {
         self
     }

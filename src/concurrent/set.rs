@@ -137,7 +137,7 @@ impl<'t, K: Eq + Hash + Send + 'static, S: BuildHasher, G: Borrow<Guard>>
     Pinned<'t, ConcurrentSet<K, S>, G>
 {
     /// Returns the view of the map.
-    #[inline(always)]
+    #[inline]
     fn map<'p, 'r>(&'p self) -> Pinned<'r, ConcurrentMap<K, (), S>, &'r Guard>
     where
         G: Protect<'p, 'r>,

@@ -84,7 +84,7 @@ where
         self.find(fold(tag.hash_with(&self.hasher)), tag.key(), now, observer)
     }
 
-    #[inline(always)]
+    #[inline]
     fn find<Q: Equivalent<T> + ?Sized>(
         &self,
         hash: u32,
@@ -192,7 +192,7 @@ where
 
     /// Returns the value of a tag, after creating its binding if there is none, at the time of the
     /// store.
-    #[inline(always)]
+    #[inline]
     fn find_or_create<Q>(
         &mut self,
         hash: u32,
@@ -335,7 +335,7 @@ where
 }
 
 /// Returns whether a live binding has this tag, and reports it as examined.
-#[inline(always)]
+#[inline]
 fn is_it<T, Q: Equivalent<T> + ?Sized>(tag: &Q, stored: &T, observer: &mut impl Observer) -> bool {
     observer.entry();
     observer.words(words::<T>());

@@ -106,7 +106,7 @@ impl<A: Allocator + Clone> ByClass<A> {
 
 impl<A: Allocator + Clone> ByClass<A> {
     /// Returns the rank whose entries are examined first.
-    #[inline(always)]
+    #[inline]
     fn first_rank(&self) -> Option<usize> {
         let counts = self.clocks.counts();
         if has_few_newcomers(counts) { Some(TOP) } else { lowest_rank(counts) }
@@ -183,7 +183,7 @@ impl<A: Allocator + Clone> Eviction for ByClass<A> {
         self.clocks.allocation_size()
     }
 
-    #[inline(always)]
+    #[inline]
     fn own(&mut self) -> Option<&mut impl OwnPolicy> {
         Some(self)
     }
@@ -197,12 +197,12 @@ impl<A: Allocator + Clone> OwnPolicy for ByClass<A> {
         self.clocks.change_from(slot, set_of(before), set_of(rank));
     }
 
-    #[inline(always)]
+    #[inline]
     fn replace_from(&mut self, slot: u32, before: u8, rank: u8) {
         self.clocks.change_from(slot, set_of(before), set_of(rank));
     }
 
-    #[inline(always)]
+    #[inline]
     fn candidate(&mut self) -> Option<u32> {
         let rank = self.first_rank()?;
         self.clocks.advance(rank)

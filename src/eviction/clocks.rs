@@ -128,7 +128,7 @@ impl<const N: usize, A: Allocator + Clone> Clocks<N, A> {
     }
 
     /// Moves a slot from the set `before` to another set, if it is in `before`.
-    #[inline(always)]
+    #[inline]
     pub(super) fn change_from(&mut self, slot: u32, before: usize, set: usize) {
         if before == set {
             return;
@@ -206,7 +206,7 @@ impl<const N: usize, A: Allocator + Clone> Clocks<N, A> {
     }
 
     /// Returns the first slot of a set from `from` on, and around the end.
-    #[inline(always)]
+    #[inline]
     fn next(&self, set: usize, from: u32) -> Option<u32> {
         let words = self.levels[0].get(from >> BITS);
         match words.map_or(0, |words| words[set] >> (from % 64)) {
@@ -241,7 +241,7 @@ impl<const N: usize, A: Allocator + Clone> Clocks<N, A> {
     }
 
     /// Returns the next slot under the hand of a set, and moves the hand past it.
-    #[inline(always)]
+    #[inline]
     pub(super) fn advance(&mut self, set: usize) -> Option<u32> {
         let slot = self.next(set, self.hands[set])?;
         self.hands[set] = slot + 1;
@@ -310,7 +310,7 @@ impl<const N: usize, A: Allocator + Clone> Clocks<N, A> {
 
     /// Calls `each` with the numbers from 0 on of the next slots under the hand of a set, up to
     /// `most`, and with these slots.
-    #[inline(always)]
+    #[inline]
     pub(super) fn for_upcoming(&self, set: usize, most: usize, mut each: impl FnMut(usize, u32)) {
         let most = most.min(self.counts[set]);
         let (mut from, mut count) = (self.hands[set], 0);

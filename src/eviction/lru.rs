@@ -126,7 +126,7 @@ impl<A: Allocator + Clone> Eviction for Lru<A> {
         self.order.allocation_size()
     }
 
-    #[inline(always)]
+    #[inline]
     fn own(&mut self) -> Option<&mut impl OwnPolicy> {
         Some(self)
     }
@@ -135,7 +135,7 @@ impl<A: Allocator + Clone> Eviction for Lru<A> {
 impl<A: Allocator + Clone> OwnPolicy for Lru<A> {
     const READS_STATS: bool = false;
 
-    #[inline(always)]
+    #[inline]
     fn rerank_from(&mut self, _slot: u32, _before: u8, _rank: u8) {}
 
     #[inline]

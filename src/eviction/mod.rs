@@ -197,7 +197,7 @@ pub trait Eviction {
 
     /// Returns the policy if it is one of this crate, whose victims need no checks.
     #[doc(hidden)]
-    #[inline(always)]
+    #[inline]
     fn own(&mut self) -> Option<&mut impl own::OwnPolicy> {
         None::<&mut own::Foreign>
     }

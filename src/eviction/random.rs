@@ -136,7 +136,7 @@ impl<A: Allocator + Clone> Eviction for Random<A> {
         self.cells.allocation_size()
     }
 
-    #[inline(always)]
+    #[inline]
     fn own(&mut self) -> Option<&mut impl OwnPolicy> {
         Some(self)
     }
@@ -145,10 +145,10 @@ impl<A: Allocator + Clone> Eviction for Random<A> {
 impl<A: Allocator + Clone> OwnPolicy for Random<A> {
     const READS_STATS: bool = false;
 
-    #[inline(always)]
+    #[inline]
     fn rerank_from(&mut self, _slot: u32, _before: u8, _rank: u8) {}
 
-    #[inline(always)]
+    #[inline]
     fn replace_from(&mut self, _slot: u32, _before: u8, _rank: u8) {}
 
     #[inline]

@@ -108,7 +108,7 @@ impl<A: Allocator + Clone> Eviction for SecondChance<A> {
         self.clock.allocation_size()
     }
 
-    #[inline(always)]
+    #[inline]
     fn own(&mut self) -> Option<&mut impl OwnPolicy> {
         Some(self)
     }
@@ -117,13 +117,13 @@ impl<A: Allocator + Clone> Eviction for SecondChance<A> {
 impl<A: Allocator + Clone> OwnPolicy for SecondChance<A> {
     const READS_STATS: bool = true;
 
-    #[inline(always)]
+    #[inline]
     fn rerank_from(&mut self, _slot: u32, _before: u8, _rank: u8) {}
 
-    #[inline(always)]
+    #[inline]
     fn replace_from(&mut self, _slot: u32, _before: u8, _rank: u8) {}
 
-    #[inline(always)]
+    #[inline]
     fn candidate(&mut self) -> Option<u32> {
         self.clock.advance(0)
     }

@@ -103,7 +103,7 @@ impl<T, A: Allocator, const PADDED: bool> Array<T, A, PADDED> {
     };
 
     /// Returns the distance in bytes of an element from the first one.
-    #[inline(always)]
+    #[inline]
     const fn offset(index: usize) -> usize {
         index * Self::STRIDE + Self::rests(index + 1)
     }
@@ -169,7 +169,7 @@ impl<T, A: Allocator, const PADDED: bool> Array<T, A, PADDED> {
     }
 
     /// Returns the address of the element at `index` modulo the length.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn pointer(&self, index: usize) -> NonNull<T> {
         // SAFETY: the allocation has a slot for each index up to the mask; `offset` keeps it
         // aligned.
@@ -177,14 +177,14 @@ impl<T, A: Allocator, const PADDED: bool> Array<T, A, PADDED> {
     }
 
     /// Returns the element at `index` modulo the length.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn get(&self, index: usize) -> &T {
         // SAFETY: it is initialized, and not mutably borrowed while `self` is borrowed.
         unsafe { self.pointer(index).as_ref() }
     }
 
     /// Returns a mutable reference to the element at `index` modulo the length.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn get_mut(&mut self, index: usize) -> &mut T {
         // SAFETY: it is initialized, and not borrowed otherwise while `self` is mutably borrowed.
         unsafe { self.pointer(index).as_mut() }

@@ -138,7 +138,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
 
     /// Inserts the route of `len` bits of `key` into its node, which has these routes, but does not
     /// update the shortcuts. `index` is the index of the route.
-    #[inline(always)]
+    #[inline]
     pub(super) fn insert_in_node(
         &mut self,
         (key, len): (&Key<A>, u32),
@@ -209,7 +209,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     }
 
     /// Removes the route of `len` bits of `key` from the node with these routes. Returns its value.
-    #[inline(always)]
+    #[inline]
     pub(super) fn remove_from(
         &mut self,
         key: &Key<A>,
@@ -302,7 +302,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// assert_eq!(routes.lookup(&0x80), None);
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
-    #[inline(always)] // Not a call: fewer lookups would overlap.
+    #[inline] // Not a call: fewer lookups would overlap.
     #[must_use]
     pub fn lookup(&self, address: &A) -> Option<(Prefix<A>, &V)> {
         Some(self.route(address, self.longest(address).exists()?))

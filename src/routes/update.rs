@@ -95,7 +95,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// Returns the node for routes of `len` bits of `key` and its routes, if a slot of a direct
     /// table or an entry of the levels has them: then an update does not descend the trie.
     /// Prefetches the values.
-    #[inline(always)]
+    #[inline]
     pub(super) fn node_by_copy(&self, key: &Key<A>, len: u32) -> Option<(u32, RouteBits)> {
         let Store { values, nodes, .. } = &self.store;
         // Its blocks are found by these routes, so a copy is not relied on.
@@ -143,7 +143,7 @@ impl<M: Allocator + Clone> Shortcuts<M> {
 
     /// Updates the shortcuts after the insertion of a route of `len` bits into a node, given
     /// whether that has been found by its copy. There are `routes` now.
-    #[inline(always)]
+    #[inline]
     pub(super) fn after_insert<A: Address>(
         &mut self,
         nodes: &Nodes<M>,
@@ -180,7 +180,7 @@ impl<M: Allocator + Clone> Shortcuts<M> {
 
     /// Updates the shortcuts after the removal of a route of `len` bits from a node. There are
     /// `routes` now.
-    #[inline(always)]
+    #[inline]
     pub(super) fn after_remove<A: Address>(
         &mut self,
         nodes: &Nodes<M>,

@@ -49,13 +49,13 @@ impl<T> Directory<T> {
     }
 
     /// The index of a hash.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn index(&self, hash: u64) -> usize {
         hash as usize & self.mask
     }
 
     /// The segment of a hash.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn segment(&self, hash: u64) -> Segment<T> {
         // SAFETY: D1; the index is masked.
         let place = unsafe { self.segments.add(self.index(hash)) };

@@ -41,12 +41,12 @@ impl Plan {
         Self { homes: [0; policy::SLOTS], moves: [0; policy::SLOTS / GROUP] }
     }
 
-    #[inline(always)]
+    #[inline]
     fn home(&self, slot: usize) -> usize {
         usize::from(self.homes[slot]) * GROUP
     }
 
-    #[inline(always)]
+    #[inline]
     fn moves(&self, slot: usize) -> bool {
         self.moves[slot / GROUP] >> (slot % GROUP) & 1 == 1
     }
@@ -305,13 +305,13 @@ impl<T, A: Allocator + Clone> Table<T, A> {
 
     /// Makes the table smaller after a removal from the segment of a hash, if it is due. Without
     /// memory for a smaller segment, the larger one stays.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn shrink_around(&mut self, hash: u64, hasher: &impl Fn(&T) -> u64) {
         self.shrink_around_in(self.directory.segment(hash), hash, hasher);
     }
 
     /// [`Self::shrink_around`], given the segment of the hash.
-    #[inline(always)]
+    #[inline]
     pub(super) fn shrink_around_in(
         &mut self,
         segment: Segment<T>,

@@ -66,7 +66,7 @@ impl<T, A: Allocator + Clone> Table<T, A> {
     ///
     /// If memory is needed and cannot be allocated, the entry. While there is a free slot, entries
     /// of up to 64 bytes need none.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn insert<R>(
         &mut self,
         hash: u64,
@@ -115,7 +115,7 @@ impl<T, A: Allocator + Clone> Table<T, A> {
     }
 
     /// Writes an entry to a free slot, the first that a search finds.
-    #[inline(always)]
+    #[inline]
     fn write_entry(
         &mut self,
         segment: Segment<T>,

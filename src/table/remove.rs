@@ -22,7 +22,7 @@ use crate::memory::{Allocator, Vec};
 impl<T, A: Allocator + Clone> Table<T, A> {
     /// Removes the entry of this hash for which `eq` returns true, and makes the table smaller if
     /// that is due. `hasher` returns the hashes of entries that have to move.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn remove(
         &mut self,
         hash: u64,
@@ -72,7 +72,7 @@ impl<T, A: Allocator + Clone> Table<T, A> {
     }
 
     /// Removes the entry from an occupied slot, and returns it.
-    #[inline(always)]
+    #[inline]
     fn vacate(
         &mut self,
         segment: Segment<T>,

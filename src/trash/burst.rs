@@ -199,7 +199,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
     /// Takes at most [`BURST`] keys through the first two stages, and returns their number. The
     /// hashes are those in the current table, which are of the map's seed if it has reseeded. There
     /// are no candidates while entries are moved from an old table.
-    #[inline(always)]
+    #[inline]
     fn stages<'a>(
         &'a self,
         keys: impl Iterator<Item: Query<K>>,

@@ -76,7 +76,7 @@ pub(super) fn hash<Q: Hash + ?Sized>(
 
 /// Returns the function that hashes entries: by the seed, if there is one. All callers receive a
 /// function of one type, as the growth of a table is compiled for each type of function.
-#[inline(always)]
+#[inline]
 pub(super) fn entry_hasher<'m, K: Hash, V, S: BuildHasher>(
     hasher: &'m S,
     seed: Option<&'m Reseed>,
@@ -85,7 +85,7 @@ pub(super) fn entry_hasher<'m, K: Hash, V, S: BuildHasher>(
 }
 
 /// Inserts an entry, or replaces the value of its key.
-#[inline(always)]
+#[inline]
 pub(super) fn insert<K: Eq, V, A: Allocator + Clone>(
     table: &mut Table<(K, V), A>,
     hash: u64,
@@ -118,7 +118,7 @@ impl<K, V, S, A: Allocator + Clone> TrashMap<K, V, S, A> {
     }
 
     /// Whether there is more to a mutation than the segments of the map's own table.
-    #[inline(always)]
+    #[inline]
     pub(super) fn is_unusual(&self) -> bool {
         self.table.has_extras()
     }

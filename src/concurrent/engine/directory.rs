@@ -54,13 +54,13 @@ impl DirectoryPtr {
     const SHIFT: usize = 63;
 
     /// Returns the index of the entry of a mixed hash.
-    #[inline(always)]
+    #[inline]
     fn index(self, mixed: u64) -> usize {
         // The remaining bits of the address are ignored: the shift is taken modulo 64.
         mixed.wrapping_shr(self.0.addr() as u32) as usize
     }
 
-    #[inline(always)]
+    #[inline]
     fn first(self) -> *mut Entry {
         self.0.map_addr(|address| address & !Self::SHIFT)
     }
@@ -141,7 +141,7 @@ impl<C: Storage> Root<C> {
     ///
     /// During `'p` the calling thread is pinned, or has the lock of the shard, or an exclusive
     /// reference to the table.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn directory<'p>(&self) -> Directory<'p, C> {
         // Acquire: pairs with the Release in `publish`: the entries of the directory are visible.
         Directory { at: DirectoryPtr(self.0.load(Ordering::Acquire)), pin: PhantomData }
@@ -194,7 +194,7 @@ impl<'p, C: Storage> Directory<'p, C> {
         self.at.depth()
     }
 
-    #[inline(always)]
+    #[inline]
     fn entry(self, index: usize) -> &'p Entry {
         debug_assert!(index >> self.depth() == 0);
         // SAFETY: the index has as many bits as the directory has, so it is in bounds.
@@ -204,7 +204,7 @@ impl<'p, C: Storage> Directory<'p, C> {
     }
 
     /// Returns the segment of an entry, whose index is less than the length.
-    #[inline(always)]
+    #[inline]
     fn at(self, index: usize) -> Segment<'p, C> {
         // Acquire: pairs with the Release in `set`: the segment is visible.
         let segment = SegmentPtr(self.entry(index).load(Ordering::Acquire));
@@ -214,7 +214,7 @@ impl<'p, C: Storage> Directory<'p, C> {
     }
 
     /// Returns the segment of a mixed hash.
-    #[inline(always)]
+    #[inline]
     pub(super) fn segment(self, mixed: u64) -> Segment<'p, C> {
         self.at(self.at.index(mixed))
     }

@@ -175,7 +175,7 @@ impl<C: Storage> Engine<C> {
         Ok(())
     }
 
-    #[inline(always)]
+    #[inline]
     #[allow(unsafe_code)]
     fn directory<'p>(&'p self, shard: usize, _pin: &'p Guard) -> Directory<'p, C> {
         // SAFETY: the pin lasts for 'p.
@@ -183,7 +183,7 @@ impl<C: Storage> Engine<C> {
     }
 
     /// Returns the segment of a mixed hash.
-    #[inline(always)]
+    #[inline]
     pub(super) fn segment<'p>(&'p self, mixed: u64, pin: &'p Guard) -> Segment<'p, C> {
         self.directory(shard_of(mixed), pin).segment(mixed)
     }
@@ -192,7 +192,7 @@ impl<C: Storage> Engine<C> {
     /// number of bytes of an entry outside of the segments. Of the first shard, as the others are
     /// alike: half as many segments as its directory has entries. Checkers run the bursts of all
     /// tables.
-    #[inline(always)]
+    #[inline]
     pub(super) fn is_small(&self, entry: usize, pin: &Guard) -> bool {
         let segments = (SHARDS << self.directory(0, pin).depth()) / 2;
         let is_checked = IS_CHECKED || cfg!(any(miri, fuzzing));

@@ -18,7 +18,7 @@ pub(in crate::concurrent) const fn words<T>() -> usize {
 }
 
 /// Returns a word of a value.
-#[inline(always)]
+#[inline]
 pub(in crate::concurrent) fn word<T: NoUninit>(value: &T, index: usize) -> u64 {
     let bytes = &bytes_of(value)[WORD * index..];
     let mut word = [0; WORD];
@@ -34,7 +34,7 @@ pub(in crate::concurrent) fn word<T: NoUninit>(value: &T, index: usize) -> u64 {
 /// # Safety
 ///
 /// `load` returns the words of one value of this type, as [`word`] does.
-#[inline(always)]
+#[inline]
 pub(in crate::concurrent) unsafe fn assemble<T: NoUninit>(load: impl Fn(usize) -> u64) -> T {
     let mut value = MaybeUninit::<T>::uninit();
     let first = value.as_mut_ptr().cast::<u8>();

@@ -61,7 +61,7 @@ impl SegmentPtr {
     /// The bits of the pointer that store the code.
     const CODE: usize = ALIGN - 1;
 
-    #[inline(always)]
+    #[inline]
     fn first(self) -> *mut u8 {
         self.0.map_addr(|address| address & !Self::CODE)
     }
@@ -71,7 +71,7 @@ impl SegmentPtr {
     /// # Safety
     ///
     /// The pointer refers to a segment of this storage, which is not freed during `'p`.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn segment<'p, C>(self) -> Segment<'p, C> {
         Segment { ptr: self, shape: PhantomData }
     }
@@ -263,7 +263,7 @@ impl<'p, C: Storage> Segment<'p, C> {
         self.ptr
     }
 
-    #[inline(always)]
+    #[inline]
     fn code(self) -> usize {
         self.ptr.0.addr() & SegmentPtr::CODE
     }
@@ -274,13 +274,13 @@ impl<'p, C: Storage> Segment<'p, C> {
     }
 
     /// Returns the index of the group in which a search for this mixed hash begins.
-    #[inline(always)]
+    #[inline]
     fn home_index(self, mixed: u64) -> usize {
         C::home(mixed, self.code())
     }
 
     /// Returns a group.
-    #[inline(always)]
+    #[inline]
     fn group(self, index: usize) -> Group<'p, C> {
         debug_assert!(index < self.len());
         // SAFETY: a segment has `len` groups.
@@ -290,7 +290,7 @@ impl<'p, C: Storage> Segment<'p, C> {
     }
 
     /// Returns the group in which a search for this mixed hash begins.
-    #[inline(always)]
+    #[inline]
     pub(in crate::concurrent) fn home(self, mixed: u64) -> Group<'p, C> {
         self.group(self.home_index(mixed))
     }
@@ -418,7 +418,7 @@ impl<'p, C: Storage> Segment<'p, C> {
     }
 
     /// Returns the first result of `is` for the candidates for a hash.
-    #[inline(always)]
+    #[inline]
     pub(in crate::concurrent) fn find<R>(
         self,
         hash: u64,

@@ -74,7 +74,7 @@ impl Atom for AtomicU64 {
         Self::new(0)
     }
 
-    #[inline(always)]
+    #[inline]
     fn load(&self, order: Ordering) -> u64 {
         self.load(order)
     }
@@ -89,7 +89,7 @@ impl Atom for AtomicU32 {
         Self::new(0)
     }
 
-    #[inline(always)]
+    #[inline]
     fn load(&self, order: Ordering) -> u64 {
         self.load(order).into()
     }

@@ -467,7 +467,7 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
     }
 
     /// Returns the entry with an id that was loaded under this pin.
-    #[inline(always)]
+    #[inline]
     #[allow(unsafe_code)]
     fn entry<'p>(&'p self, id: u32, _pin: &'p crossbeam_epoch::Guard) -> Entry<'p, K, V> {
         // SAFETY: the pin lasts for 'p.

@@ -8,7 +8,7 @@ use crate::concurrent::pinned::{Pinned, Protect};
 use crate::hash::Query;
 
 impl<'t, K, V, S, G> Pinned<'t, ConcurrentMap<K, V, S>, G> {
-    #[inline(always)]
+    #[inline]
     pub(super) fn view<'p, 'r>(&'p self) -> View<'r, K, V, S>
     where
         G: Protect<'p, 'r>,

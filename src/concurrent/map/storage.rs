@@ -30,7 +30,7 @@ pub(in crate::concurrent) struct State {
 }
 
 /// Puts the bits of the tag in the highest byte.
-#[inline(always)]
+#[inline]
 fn tag_first(mixed: u64) -> u64 {
     mixed << 16
 }
@@ -47,7 +47,7 @@ impl Storage for Ids {
     const VALUE: usize = 1;
     const REUSES: bool = true;
 
-    #[inline(always)]
+    #[inline]
     fn mix(mixed: u64) -> u64 {
         mixed
     }
@@ -61,7 +61,7 @@ impl Storage for Ids {
         1 << (32 - code)
     }
 
-    #[inline(always)]
+    #[inline]
     fn home(mixed: u64, code: usize) -> usize {
         // All but the lowest bit of the tag, which is set if the tag would be zero.
         let spread = ((mixed >> 41) as u32).wrapping_mul(0x9e37_79b9);
@@ -72,7 +72,7 @@ impl Storage for Ids {
         tag(tag_first(mixed))
     }
 
-    #[inline(always)]
+    #[inline]
     fn matches(header: [u64; 2], mixed: u64) -> Mask {
         Tags::of_words(header).matches_hash(tag_first(mixed))
     }
@@ -81,7 +81,7 @@ impl Storage for Ids {
 impl Entries for Ids {
     type Value = u32;
 
-    #[inline(always)]
+    #[inline]
     #[allow(unsafe_code)]
     unsafe fn value(load: impl Fn(usize) -> u64) -> u32 {
         load(0) as u32

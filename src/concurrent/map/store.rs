@@ -213,7 +213,7 @@ impl<T> Store<T> {
     ///
     /// The table is of a store. The id is or was allocated there, and this thread has loaded it
     /// from a segment, has allocated it, or has received it under a lock.
-    #[inline(always)]
+    #[inline]
     unsafe fn address(table: &AtomicPtr<Chunk<T>>, id: u32) -> *mut Element<T> {
         // Acquire: pairs with the Release in `add_table`: the table may be later than the table in
         // which the id was allocated.
@@ -234,7 +234,7 @@ impl<T> Store<T> {
     /// # Safety
     ///
     /// Its id was loaded from a line of this map under a pin that lasts for `'p`.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn get<'p>(&self, id: u32) -> &'p T {
         // SAFETY: it is allocated, as it was in a line.
         let entry = unsafe { Self::address(&self.table, id) }.cast::<T>();
@@ -247,7 +247,7 @@ impl<T> Store<T> {
     }
 
     /// Prefetches the cache lines of an entry.
-    #[inline(always)]
+    #[inline]
     pub(super) fn prefetch(entry: &T) {
         let entry = ptr::from_ref(entry);
         prefetch(entry);

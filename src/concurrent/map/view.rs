@@ -46,17 +46,17 @@ impl<K, V> Clone for Entry<'_, K, V> {
 impl<K, V> Copy for Entry<'_, K, V> {}
 
 impl<'p, K, V> Entry<'p, K, V> {
-    #[inline(always)]
+    #[inline]
     pub(super) fn key(self) -> &'p K {
         &self.entry.0
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn value(self) -> &'p V {
         &self.entry.1
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn pair(self) -> (&'p K, &'p V) {
         (self.key(), self.value())
     }
@@ -64,13 +64,13 @@ impl<'p, K, V> Entry<'p, K, V> {
 
 impl<'p, K, V, S> View<'p, K, V, S> {
     /// Returns the entry with an id that was loaded under this pin.
-    #[inline(always)]
+    #[inline]
     pub(super) fn entry(self, id: u32) -> Entry<'p, K, V> {
         self.map.entry(id, self.pin)
     }
 
     /// Returns the function that returns the entry in a slot if it has this key.
-    #[inline(always)]
+    #[inline]
     fn entry_of<Q: Equivalent<K> + ?Sized>(
         self,
         key: &Q,

@@ -16,14 +16,14 @@ use crate::raw::prefetch::BURST;
 
 impl<K, V, S, G: Borrow<Guard>> Pinned<'_, ConcurrentTable<K, V, S>, G> {
     /// Returns the segment of a mixed hash.
-    #[inline(always)]
+    #[inline]
     pub(super) fn segment(&self, mixed: u64) -> Segment<'_, Inline<K, V>> {
         self.of.engine.segment(mixed, self.epoch())
     }
 }
 
 /// Returns the value in a slot, if it has this key.
-#[inline(always)]
+#[inline]
 fn value_of<K: NoUninit, V: NoUninit>(
     key: &K,
 ) -> impl Fn(Group<'_, Inline<K, V>>, usize) -> Option<V> + Copy {

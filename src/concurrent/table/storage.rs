@@ -46,7 +46,7 @@ impl<K, V> Storage for Inline<K, V> {
     const VALUE: usize = words::<V>();
     const REUSES: bool = false;
 
-    #[inline(always)]
+    #[inline]
     fn mix(hash: u64) -> u64 {
         policy::mix(hash)
     }
@@ -55,12 +55,12 @@ impl<K, V> Storage for Inline<K, V> {
         groups
     }
 
-    #[inline(always)]
+    #[inline]
     fn groups(code: usize) -> usize {
         code
     }
 
-    #[inline(always)]
+    #[inline]
     fn home(mixed: u64, groups: usize) -> usize {
         policy::home(mixed, groups)
     }
@@ -70,7 +70,7 @@ impl<K, V> Storage for Inline<K, V> {
     }
 
     // A byte of the hash for each slot: the tag is not broadcast.
-    #[inline(always)]
+    #[inline]
     fn matches(header: [u64; 2], hash: u64) -> Mask {
         Tags::of_words(header).equal(Tags::of_words([hash | HIGHEST, 0]))
     }
@@ -79,7 +79,7 @@ impl<K, V> Storage for Inline<K, V> {
 impl<K, V: NoUninit> Entries for Inline<K, V> {
     type Value = V;
 
-    #[inline(always)]
+    #[inline]
     unsafe fn value(load: impl Fn(usize) -> u64) -> V {
         // SAFETY: by the contract.
         unsafe { assemble(load) }
@@ -88,7 +88,7 @@ impl<K, V: NoUninit> Entries for Inline<K, V> {
 
 impl<K: NoUninit, V> Group<'_, Inline<K, V>> {
     /// Returns whether the entry in a slot whose tag was loaded has this key.
-    #[inline(always)]
+    #[inline]
     pub(super) fn has_key(self, slot: usize, key: &K) -> bool {
         (0..words::<K>()).all(|index| self.key_word(slot, index) == word(key, index))
     }

@@ -138,7 +138,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
 
     /// Whether the flow of a packet only has to replace another flow: the cache is full, and has no
     /// tenants, no other limits, and a policy of this crate; the index neither grows nor moves.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn only_replaces(&mut self, packet: Packet) -> bool {
         self.store.len() >= self.accounting.full_at
             && packet.tenant() == Tenant::default()
@@ -149,7 +149,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
 
     /// Evicts a flow, and inserts a new flow in its slot. The packet requires
     /// [no other change](Self::only_replaces).
-    #[inline(always)]
+    #[inline]
     pub(crate) fn replace_victim(
         &mut self,
         arrival: Arrival<K>,
@@ -407,13 +407,13 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     }
 
     /// Returns the first candidate of a policy of this crate.
-    #[inline(always)]
+    #[inline]
     fn candidate(&mut self) -> Option<u32> {
         self.accounting.policy.own()?.candidate()
     }
 
     /// Whether a candidate of a policy of this crate is not evicted if it was used.
-    #[inline(always)]
+    #[inline]
     fn reads_stats(&mut self) -> bool {
         const fn reads_stats<P: OwnPolicy>(_: &P) -> bool {
             P::READS_STATS
@@ -474,7 +474,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
 
 /// Returns the statistics of the flow in a slot for an eviction policy, and counts the flow as
 /// examined.
-#[inline(always)]
+#[inline]
 fn stats_of<K, V, A: Allocator + Clone>(
     flows: &mut ChunkedSlab<Flow<K, V>, A>,
     examined: &mut u32,

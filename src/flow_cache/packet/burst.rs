@@ -121,7 +121,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     }
 
     /// Takes the next packets of a burst through stages 1 and 2.
-    #[inline(always)]
+    #[inline]
     fn prefetch_burst<'b, Q: Query<K, Key = K>>(
         &self,
         packets: &mut impl Iterator<Item = (Q, Packet, Timestamp)>,

@@ -141,7 +141,7 @@ impl ConnectionState {
     }
 
     /// Returns the protocol of the state with these [`bits`](Self::bits).
-    #[inline(always)]
+    #[inline]
     pub(crate) const fn protocol_of(bits: u16) -> Protocol {
         PROTOCOLS[(bits >> 2 & 31) as usize]
     }
@@ -163,7 +163,7 @@ impl ConnectionState {
     }
 
     /// Returns the [`bits`](Self::bits) of the state after the first packet of a flow.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn first_bits(packet: Packet, direction: Direction, config: &Config) -> u16 {
         if direction == Direction::Reverse {
             Self::begin(packet, direction, config).bits()
@@ -235,13 +235,13 @@ impl ConnectionState {
 
     /// Returns whether a packet is a segment as in a handshake, with an ACK and without a FIN or
     /// RST, of a connection that no side has closed.
-    #[inline(always)]
+    #[inline]
     pub(crate) const fn is_of_handshake(bits: u16, packet: Packet) -> bool {
         bits & (Self::NOT_TCP | Self::CLOSED) == 0 && packet.is_of_handshake()
     }
 
     /// Returns the bits after a segment [as in a handshake](Self::is_of_handshake).
-    #[inline(always)]
+    #[inline]
     pub(crate) const fn after_handshake(bits: u16, packet: Packet, direction: Direction) -> u16 {
         let number = bits & 3 | bits >> (Self::PROGRESS - 2) & 7 << 2;
         let syn = packet.has_syn() as usize;
@@ -256,7 +256,7 @@ impl ConnectionState {
     }
 
     /// Returns whether a packet and its flow are not of TCP.
-    #[inline(always)]
+    #[inline]
     pub(crate) const fn is_of_datagrams(bits: u16, packet: Packet) -> bool {
         bits & Self::NOT_TCP != 0 && !packet.is_tcp()
     }

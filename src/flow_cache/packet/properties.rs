@@ -234,7 +234,7 @@ impl Packet {
     }
 
     /// Returns 14 bits of a hash of the sequence number; 0 if that is not set.
-    #[inline(always)]
+    #[inline]
     pub(crate) const fn attempt(self) -> u16 {
         self.first.0 >> 2
     }
@@ -265,7 +265,7 @@ impl Packet {
     }
 
     /// Returns whether the protocol is TCP.
-    #[inline(always)]
+    #[inline]
     pub(crate) const fn is_tcp(self) -> bool {
         self.protocol == Protocol::Tcp as u8
     }
@@ -303,7 +303,7 @@ impl Packet {
     }
 
     /// Whether the SYN flag is set, of any protocol.
-    #[inline(always)]
+    #[inline]
     pub(crate) const fn has_syn(self) -> bool {
         self.flags.0 & TcpFlags::SYN.0 != 0
     }

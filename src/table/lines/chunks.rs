@@ -95,7 +95,7 @@ impl<A: Allocator> Chunks<A> {
 
     /// The pointer to a line for which there is memory. Without chunks, line 0 is an empty static
     /// one.
-    #[inline(always)]
+    #[inline]
     fn pointer(&self, line: usize) -> NonNull<Line> {
         debug_assert!(line < self.capacity().max(1), "L1");
         // SAFETY: C2 and L1: there is memory for all lines in use, and without chunks `NO_CHUNKS`
@@ -108,14 +108,14 @@ impl<A: Allocator> Chunks<A> {
     }
 
     /// A line that is in use. Without chunks, line 0 is an empty static one.
-    #[inline(always)]
+    #[inline]
     pub(super) fn line(&self, line: usize) -> &Line {
         // SAFETY: C1: initialised, and borrowed as `self` is.
         unsafe { self.pointer(line).as_ref() }
     }
 
     /// A line that is in use.
-    #[inline(always)]
+    #[inline]
     pub(super) fn line_mut(&mut self, line: usize) -> &mut Line {
         debug_assert!(line < self.capacity(), "L1");
         // SAFETY: C1: initialised, and borrowed as `self` is. It is in use, so it is not the static

@@ -140,7 +140,7 @@ impl<A: Allocator + Clone> Lines<A> {
     }
 
     /// Whether a [rehashed](Self::rehash) number needs no growth before, and none was stashed.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn has_room_for_rehash(&self) -> bool {
         self.stash.is_empty() && self.len <= self.places.limit()
     }
@@ -168,7 +168,7 @@ impl<A: Allocator + Clone> Lines<A> {
     }
 
     /// Whether an insertion grows the table after the removal of `removed` entries.
-    #[inline(always)]
+    #[inline]
     pub(super) fn is_growth_due(&self, removed: usize) -> bool {
         self.len.saturating_sub(removed) >= self.places.limit()
     }
