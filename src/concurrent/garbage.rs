@@ -38,8 +38,10 @@ pub(super) const OVERHEAD: usize = BATCH * 32 + 256;
 
 /// Tests that there is memory for what the collector allocates when memory is deferred.
 ///
-/// Crossbeam's allocations cannot fail: they end the program. So a writer tests first, and retires
-/// nothing if the test fails. Another thread may still take the memory in between.
+/// Crossbeam's allocations cannot fail: they end the program. So a writer tests first, while it
+/// holds all other memory of the write, and retires nothing if the test fails. Another thread may
+/// still take the memory in between. Nothing tests for what crossbeam itself allocates: for the
+/// first pin of a thread, when one pin in 128 helps it and fills a batch, and when a thread ends.
 pub(super) fn test_memory() -> Result<(), TryReserveError> {
     let mut test = Vec::<u8>::new();
     let reserved = test.try_reserve_exact(2 * OVERHEAD);

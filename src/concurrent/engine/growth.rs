@@ -6,9 +6,10 @@
 //! ```
 //!
 //! Readers access the old segment or the new one, and find their keys in both: see `segment.rs`.
-//! All memory is allocated and all keys are hashed before anything changes.
+//! All memory is allocated and all keys are hashed before anything changes. While it is held, there
+//! has to be memory for the collector, too: see [`test_memory`].
 
-use super::directory::{Directory, DirectoryPtr};
+use super::directory::{Directory, DirectoryBox, DirectoryPtr};
 use super::plan::{MOST, Plan, size_for};
 use super::retired::Retired;
 use super::segment::{Segment, SegmentBox, SegmentPtr, Slot};
@@ -57,7 +58,6 @@ impl<C: Storage> Writer<'_, C> {
         mixed: u64,
         depth: u32,
     ) -> Result<SegmentBox<C>, TryReserveError> {
-        test_memory()?;
         SegmentBox::new(size, depth, seed(mixed, depth, self.nth))
     }
 
@@ -68,14 +68,13 @@ impl<C: Storage> Writer<'_, C> {
         self.directory().set(mixed, depth, segment);
     }
 
-    /// Publishes a directory of this depth. Returns the former one.
-    fn resize(&self, depth: u32) -> Result<DirectoryPtr, TryReserveError> {
-        test_memory()?;
-        let directory = self.directory();
-        self.engine.roots[self.nth].publish(directory.resized(depth)?);
-        let (new, old) = (self.directory().ptr(), directory.ptr());
+    /// Publishes a directory. Returns the former one.
+    fn publish(&self, directory: DirectoryBox) -> DirectoryPtr {
+        let old = self.directory().ptr();
+        self.engine.roots[self.nth].publish(directory);
+        let new = self.directory().ptr();
         self.add_to_bytes(new.allocation_size(), old.allocation_size());
-        Ok(old)
+        old
     }
 
     /// Halves the directory as often as possible.
@@ -85,8 +84,9 @@ impl<C: Storage> Writer<'_, C> {
         if deepest == directory.depth() {
             return None;
         }
-        let directory = self.resize(deepest).ok()?;
-        Some(Retired::NOTHING.with(directory))
+        let fitted = directory.resized(deepest).ok()?;
+        test_memory().ok()?;
+        Some(Retired::NOTHING.with(self.publish(fitted)))
     }
 
     /// Makes the segment of a mixed hash large enough for its share of `entries` entries in this
@@ -137,6 +137,7 @@ impl<C: Storage> Writer<'_, C> {
         let (depth, old) = (segment.depth(), segment.ptr());
         let hashes = Hashes::of(segment, &hash_of);
         let new = self.allocate(size, mixed, depth)?;
+        test_memory()?;
         hashes.copy(segment, &new, 0, false);
         self.set(mixed, depth, new);
         self.add_to_bytes(0, old.allocation_size::<C>());
@@ -157,11 +158,15 @@ impl<C: Storage> Writer<'_, C> {
         let size = |entries| size_for(C::SIZES, entries, C::SLOTS);
         let low = self.allocate(size(hashes.len - high), mixed & !bit, depth + 1)?;
         let high = self.allocate(size(high), mixed | bit, depth + 1)?;
+        let directory = self.directory();
+        let is_deepest = depth == directory.depth();
+        let doubled = is_deepest.then(|| directory.resized(depth + 1)).transpose()?;
+        test_memory()?;
         hashes.copy(segment, &low, bit, false);
         hashes.copy(segment, &high, bit, true);
         let mut retired = Retired::of(old, None);
-        if depth == self.directory().depth() {
-            retired = retired.with(self.resize(depth + 1)?);
+        if let Some(doubled) = doubled {
+            retired = retired.with(self.publish(doubled));
         }
         self.set(mixed & !bit, depth + 1, low);
         self.set(mixed | bit, depth + 1, high);
@@ -212,6 +217,7 @@ impl<C: Storage> Writer<'_, C> {
         }
         let (hashes, others) = (Hashes::of(segment, &hash_of), Hashes::of(sibling, &hash_of));
         let new = self.allocate(size, mixed, depth).ok()?;
+        test_memory().ok()?;
         hashes.copy(segment, &new, 0, false);
         others.copy(sibling, &new, 0, false);
         self.set(mixed, depth, new);

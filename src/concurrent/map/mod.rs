@@ -87,7 +87,8 @@
 //!   panic is caught, as it has no caller; when the map is dropped it is resumed after all others
 //!   have run.
 //! - **D4** Without memory, only insertions are refused. An entry that is removed then is retired
-//!   by a later write or `flush`, or dropped with the map. The first pin of a thread needs memory.
+//!   by a later write or `flush`, or dropped with the map. But the collector aborts the program if
+//!   it has no memory for the first pin of a thread or its end, or for one of its pins in 128.
 //!
 //! Progress:
 //!
@@ -158,8 +159,7 @@
 //! up to 1024; 29 KiB for an empty map, and 25 more for the first hundred entries. For entries of
 //! 24 bytes that is 35 to 41 bytes each, from 100,000 on. The slots of freed entries are reused by
 //! their shard, but not released before the map is dropped. The index shrinks by removals, while
-//! there is less garbage than the limit. There are at most 2^31 slots: above that, insertions are
-//! refused.
+//! there is less garbage than the limit. Insertions above 2^31 slots are refused.
 //!
 //! A map that is dropped helps the collector to free its garbage. If other pins delay that, the
 //! chunks of its entries are freed after these pins have ended and a thread pins again.

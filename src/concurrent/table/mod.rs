@@ -79,7 +79,7 @@
 //! # Guarantees
 //!
 //! A table gives these guarantees of a [`ConcurrentMap`](super::map#guarantees): A1 to A5, B1 and
-//! B2, C1 to C3, D1, D2, E1 to E4. Where map and table differ, the guarantee states both.
+//! B2, C1 to C3, D1, D2, D4, E1 to E4. Where map and table differ, the guarantee states both.
 //!
 //! An addition that ran on the word itself could be lost if a copy of the segment has passed it.
 //! Under the lock of the shard none can; that costs two atomic operations on the line of the lock.
