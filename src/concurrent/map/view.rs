@@ -193,21 +193,27 @@ where
         move |group, slot| is(self.entry(group.value(slot)).key())
     }
 
+    /// Ends a write: defers a batch of its shard, and some of the entries that wait for memory.
+    #[inline]
     pub(super) fn defer(self, shard: usize, batch: Option<Batch>) {
-        let Some(batch) = batch else { return };
-        // SAFETY: it is of this shard, and its entries cannot be reached by later pins; all guards
-        // are of one collector. `K` and `V` are `Send` and 'static.
-        unsafe { batch.defer(&self.map.engine.garbage, &self.map.store, shard, self.pin) };
-        self.defer_waiting(shard);
-    }
-
-    /// Defers some of the entries that wait for memory. Their ids become those of a shard.
-    pub(super) fn defer_waiting(self, shard: usize) {
-        if self.map.store.has_waiting() {
-            let batch = Batch::of_waiting(&self.map.store);
-            // SAFETY: as above; they are in no other batch.
+        if let Some(batch) = batch {
+            // SAFETY: it is of this shard, and its entries cannot be reached by later pins; all
+            // guards are of one collector. `K` and `V` are `Send` and 'static.
             unsafe { batch.defer(&self.map.engine.garbage, &self.map.store, shard, self.pin) };
         }
+        if self.map.store.has_waiting() {
+            self.defer_waiting(shard);
+        }
+    }
+
+    /// Defers some of the entries that wait for memory. Their ids become those of a shard. Returns
+    /// whether there were any, and memory.
+    #[cold]
+    pub(super) fn defer_waiting(self, shard: usize) -> bool {
+        let Some(batch) = Batch::of_waiting(&self.map.store) else { return false };
+        // SAFETY: as above; they are in no other batch.
+        unsafe { batch.defer(&self.map.engine.garbage, &self.map.store, shard, self.pin) };
+        true
     }
 
     /// Admits an insertion under a hash, unless there is too much garbage.

@@ -506,7 +506,12 @@ where
         for shard in 0..SHARDS {
             let batch = Writer::new(&self.of.engine, shard, view.pin).state.batch.flush();
             view.defer(shard, batch);
-            view.defer_waiting(shard);
+        }
+        // Their ids are spread over the shards.
+        for shard in (0..SHARDS).cycle() {
+            if !self.of.store.has_waiting() || !view.defer_waiting(shard) {
+                break;
+            }
         }
         help(view.pin);
     }

@@ -278,3 +278,38 @@ fn d4_slots_of_entries_that_were_removed_without_memory_are_reused() {
     // Freed ids are of the shard that has deferred them, which may be another one.
     assert!(sizes[3] < sizes[0] + sizes[0] / 2, "{sizes:?}");
 }
+
+#[test]
+fn d4_entries_that_were_cleared_without_memory_are_dropped_after_insertions() {
+    static DROPS: DropRecord = DropRecord::new();
+    let map: Map<u64, Token> = map(Weak::Mixed);
+    fill(&map, &DROPS, MANY);
+    let pin = map.pin();
+    with_allocations(0, || pin.clear());
+    drop(pin);
+    assert_eq!((DROPS.alive() as u64, map.len()), (MANY, 0));
+    // New keys, which replace and retire nothing.
+    let mut key = MANY;
+    eventually("entries that waited are dropped", || {
+        map.pin().insert(key, DROPS.token()).unwrap();
+        key += 1;
+        DROPS.alive() == map.len()
+    });
+}
+
+#[test]
+fn d4_one_flush_retires_all_entries_that_were_removed_without_memory() {
+    static DROPS: DropRecord = DropRecord::new();
+    let map: Map<u64, Token> = map(Weak::Mixed);
+    fill(&map, &DROPS, MANY);
+    let pin = map.pin();
+    with_allocations(0, || pin.clear());
+    pin.flush();
+    assert_eq!(DROPS.alive() as u64, MANY, "dropped under a pin");
+    drop(pin);
+    // By the collector alone: flushes of another map.
+    eventually("entries that waited are dropped", || {
+        flush();
+        DROPS.alive() == 0
+    });
+}
