@@ -28,11 +28,12 @@
 //! `std` nor clones of values, the other one is read while it changes.
 //!
 //! Cost: the check of a flow is one load of a cell, which all flows of a route share. An update
-//! costs an update of a [`RouteTable`] and, for a new prefix, a walk along the routes that cover
-//! it. A route needs 20 bytes more. Cells are in blocks that double, so growth copies nothing.
+//! costs an update of a [`RouteTable`] and, for a new prefix, a lookup and a walk along the routes
+//! that cover it. A route needs 20 bytes more. Cells are in blocks that double, so growth copies
+//! nothing.
 
 use alloc::vec::Vec;
-use core::fmt;
+use core::{fmt, mem};
 
 use super::stamps::{
     BLOCKS, CellNumbers, Generations, Refreshed, RouteStamp, Stamped, UNCHANGED, cells_of, place,
@@ -205,19 +206,18 @@ impl<A: Address, V> StampedRoutes<A, V> {
     /// ```
     pub fn try_insert(&mut self, prefix: Prefix<A>, value: V) -> Result<Option<V>, NoMemory<V>> {
         let Self { table, cells, numbers } = self;
-        let (mut own, mut upper) = (None, RouteStamp::NO_ROUTE);
-        for (at, route) in table.covering(&prefix) {
-            match at == prefix {
-                true => own = Some(route.created),
-                false => upper = route.created,
-            }
+        if let Some(route) = table.get_mut(&prefix) {
+            let created = numbers.change(cells, route.created.cell());
+            let old = mem::replace(route, Stamped { created, value });
+            return Ok(Some(old.value));
         }
-        let Some(created) = numbers.insert(cells, own, upper) else {
+        let upper = table.covering(&prefix).last();
+        let upper = upper.map_or(RouteStamp::NO_ROUTE, |(_, route)| route.created);
+        let Some(created) = numbers.insert(cells, None, upper) else {
             return Err(NoMemory { refused: value });
         };
         match table.try_insert(prefix, Stamped { created, value }) {
             Ok(old) => Ok(old.map(|route| route.value)),
-            // Only a new route needs memory.
             Err(NoMemory { refused }) => {
                 numbers.release(cells, created.cell());
                 Err(NoMemory { refused: refused.value })
@@ -373,7 +373,7 @@ impl<A: Address, V> StampedRoutes<A, V> {
     #[must_use]
     pub fn refresh(&self, address: &A, stamp: &mut RouteStamp) -> Refreshed<'_, A, V> {
         let found = self.table.lookup(address);
-        let before = core::mem::replace(stamp, self.stamp(found));
+        let before = mem::replace(stamp, self.stamp(found));
         Refreshed::of(before, found)
     }
 
