@@ -56,6 +56,8 @@ pub(in crate::concurrent) struct Walk<'p, C: Storage> {
 }
 
 impl<'p, C: Storage> Walk<'p, C> {
+    /// Begins a traversal. Inlined, so that the numbers are not copied.
+    #[inline]
     pub(in crate::concurrent) fn new(engine: &'p Engine<C>, pin: &'p Guard) -> Self {
         const { assert!(C::SIZES.largest() as usize * C::SLOTS <= MOST) };
         let segment = engine.segment(0, pin);
@@ -96,7 +98,9 @@ impl<'p, C: Storage> Walk<'p, C> {
         }
     }
 
-    /// Returns the slot with a number, of the segment of the last entry.
+    /// Returns the slot with a number, of the segment of the last entry. Read without the lock:
+    /// the words of the entry were stored before the slot was noted under it, and the slot is not
+    /// reused.
     pub(in crate::concurrent) fn slot(&self, number: u32) -> Slot<'p, C> {
         self.segment.slot(number)
     }

@@ -35,9 +35,9 @@
 //! | root of a shard | Release, `Root::publish` | Acquire, `Root::directory` | the entries of the directory |
 //! | directory entry | Release, `Directory::set` | Acquire, `Directory::at` | the groups of the segment |
 //! | word of a header | Release, `Group::set` | Acquire, `Group::header` | the words of the entry, and the entries that the overflow count counts |
-//! | words of a key | Relaxed, `Group::write` | Relaxed, `Group::key_word` | nothing: ordered by the header |
+//! | words of a key | Relaxed, `Group::write` | Relaxed, `Group::key_word` | nothing: ordered by the header, or by the lock under which a traversal has noted the slot |
 //! | value of one word | Release in `Group::replace`, and in `Group::write` of an id; else Relaxed | Acquire, `Group::value` | the entry of an id; the target of the new value |
-//! | value of several words | Relaxed, `Group::write` | Relaxed, `Group::value` | nothing: ordered by the header |
+//! | value of several words | Relaxed, `Group::write` | Relaxed, `Group::value` | nothing: as for a key |
 //! | notes and counts | Relaxed | Relaxed | nothing: for lock holders, ordered by the lock |
 //! | statistics of a shard | Relaxed | Relaxed | nothing |
 //! | table of chunks of a map | Release, `Store::add_table` | Acquire, `Store::address` | the pointers to chunks |
@@ -190,15 +190,20 @@ impl<C: Storage> Engine<C> {
 
     /// Returns whether bursts do not prefetch, as the table is small: see [`SMALL`]. `entry` is the
     /// number of bytes of an entry outside of the segments. Of the first shard, as the others are
-    /// alike: half as many segments as its directory has entries. Checkers run the bursts of all
-    /// tables.
+    /// alike: half as many segments as its directory has entries. They are whole, unless entries
+    /// are so large that a whole segment of each shard is too much: then as large as its first one.
+    /// Checkers run the bursts of all tables.
     #[inline]
     pub(super) fn is_small(&self, entry: usize, pin: &Guard) -> bool {
-        let segments = (SHARDS << self.directory(0, pin).depth()) / 2;
+        let directory = self.directory(0, pin);
+        let segments = (SHARDS << directory.depth()) / 2;
         let is_checked = IS_CHECKED || cfg!(any(miri, fuzzing));
-        let whole = C::SIZES.whole() as usize;
-        let bytes = segment::SegmentPtr::bytes::<C>(whole) + whole * C::SLOTS * entry / 2;
-        !is_checked && segments <= SMALL / bytes
+        let most = |groups: usize| {
+            SMALL / (segment::SegmentPtr::bytes::<C>(groups) + groups * C::SLOTS * entry / 2)
+        };
+        let whole = most(C::SIZES.whole() as usize);
+        let most = if whole < SHARDS { most(directory.segment(0).len()) } else { whole };
+        !is_checked && segments <= most
     }
 
     /// Locks the shard of a hash. Prefetches its segment before.

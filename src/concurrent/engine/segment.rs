@@ -175,7 +175,8 @@ impl<C> Clone for Segment<'_, C> {
 
 impl<C> Copy for Segment<'_, C> {}
 
-/// A slot of a segment, for the lock holder.
+/// A slot of a segment, for the lock holder; or for a thread that has found it occupied under the
+/// lock and reads its entry later, if slots are not reused (S1).
 pub(in crate::concurrent) struct Slot<'p, C> {
     segment: Segment<'p, C>,
     /// The index of its group.
@@ -269,7 +270,8 @@ impl<'p, C: Storage> Segment<'p, C> {
     }
 
     /// Returns the number of groups.
-    fn len(self) -> usize {
+    #[inline]
+    pub(super) fn len(self) -> usize {
         C::groups(self.code())
     }
 
@@ -314,7 +316,7 @@ impl<'p, C: Storage> Segment<'p, C> {
         (0..self.len()).flat_map(slots)
     }
 
-    /// Returns the slot with a number.
+    /// Returns the slot with a number that [`Slot::number`] has returned under the lock.
     pub(super) fn slot(self, number: u32) -> Slot<'p, C> {
         let number = number as usize;
         Slot { segment: self, group: number / C::SLOTS, slot: number % C::SLOTS }

@@ -20,6 +20,7 @@ impl<'t, K, V, S, G> Pinned<'t, ConcurrentMap<K, V, S>, G> {
     /// let pin = map.pin();
     /// assert_eq!(pin.iter().map(|(_, value)| value).sum::<i32>(), 3);
     /// ```
+    #[inline]
     #[must_use]
     pub fn iter<'p, 'r>(&'p self) -> Iter<'r, K, V, S>
     where
@@ -71,6 +72,7 @@ pub struct Iter<'p, K, V, S> {
 }
 
 impl<'p, K, V, S> Iter<'p, K, V, S> {
+    #[inline]
     pub(super) fn new(view: View<'p, K, V, S>) -> Self {
         Self { view, walk: Walk::new(&view.map.engine, view.pin) }
     }

@@ -30,6 +30,7 @@ where
     /// let pin = table.pin();
     /// assert_eq!(pin.iter().map(|(_, value)| value).sum::<u32>(), 30);
     /// ```
+    #[inline]
     #[must_use]
     pub fn iter(&self) -> TableIter<'_, K, V, S> {
         TableIter { table: self.of, walk: Walk::new(&self.of.engine, self.epoch()) }
