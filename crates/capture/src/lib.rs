@@ -33,6 +33,7 @@ mod pcapng;
 mod reader;
 mod record;
 mod reject;
+mod scan;
 mod source;
 mod span;
 mod step;

@@ -19,10 +19,13 @@ use super::order::Order;
 use super::window::Window;
 
 /// The number of records that prove a file: more than packets of usual length hold.
-const PROOF: usize = 32;
+pub(crate) const PROOF: usize = 32;
 
-/// The length of records that proves a file: more than a packet holds.
+/// The length of [enough](ENOUGH) records that proves a file: more than a packet holds.
 const LONGEST_PACKET: usize = 1 << 16;
+
+/// The number of headers without which no records are proved, however long these are.
+const ENOUGH: usize = 2;
 
 /// The records of a file.
 enum Records {
@@ -39,8 +42,9 @@ enum Followed {
     Proved,
     /// Something else follows.
     Refuted,
-    /// This number of bytes is necessary, of which some are complete records.
-    Missing { bytes: usize, complete: usize },
+    /// This number of bytes is necessary. There are some headers; one more if the bytes end with a
+    /// record, which proves as much.
+    Missing { bytes: usize, headers: usize },
 }
 
 /// Returns whether a file begins `back` bytes before the window, which are retained. If one of its
@@ -51,15 +55,17 @@ pub(crate) fn is_file(window: &mut Window, back: usize, end: Option<usize>) -> i
 }
 
 /// Returns whether records of this layout begin `back` bytes before the window, which are retained,
-/// and go on behind its beginning: at least one is complete, and none begins there.
+/// and go on behind its beginning, where none begins, or up to it, if the source ends there: at
+/// least two, or one that ends with the source.
 pub(crate) fn are_records(window: &mut Window, back: usize, layout: Layout) -> io::Result<bool> {
     let records = Records::Usual(layout);
-    let complete = proved(window, back, |bytes| follow(&records, bytes, 0, Some(back)))?;
-    Ok(complete.is_some_and(|complete| complete > 0))
+    let end = (!window.data().is_empty()).then_some(back);
+    let headers = proved(window, back, |bytes| follow(&records, bytes, 0, end))?;
+    Ok(headers.is_some_and(|headers| headers >= ENOUGH))
 }
 
 /// Follows the records that begin `back` bytes before the window until they are proved, and returns
-/// the number of complete ones; `None` if they are refuted.
+/// the number of their headers; `None` if they are refuted.
 fn proved(
     window: &mut Window,
     back: usize,
@@ -69,11 +75,11 @@ fn proved(
         match follow(window.from(back)) {
             Followed::Proved => return Ok(Some(PROOF)),
             Followed::Refuted => return Ok(None),
-            Followed::Missing { bytes, complete } => {
+            Followed::Missing { bytes, headers } => {
                 let wanted = bytes.saturating_sub(back);
                 // At the end of the source, no record is missing.
                 if window.fill_to(wanted)?.len() < wanted {
-                    return Ok(Some(complete));
+                    return Ok(Some(headers));
                 }
             }
         }
@@ -91,7 +97,7 @@ pub(crate) fn are_blocks_to_end(order: Order, bytes: &[u8]) -> bool {
     match follow(&Records::Pcapng(order), bytes, 0, None) {
         Followed::Proved => true,
         Followed::Refuted => false,
-        Followed::Missing { complete, .. } => complete > 0,
+        Followed::Missing { headers, .. } => headers > 0,
     }
 }
 
@@ -101,7 +107,7 @@ fn follow_file(bytes: &[u8], end: Option<usize>) -> Followed {
         return follow(&Records::Pcapng(order), bytes, 0, end);
     }
     if bytes.len() < Layout::FILE_HEADER {
-        return Followed::Missing { bytes: Layout::FILE_HEADER, complete: 0 };
+        return Followed::Missing { bytes: Layout::FILE_HEADER, headers: 0 };
     }
     match Layout::of(bytes) {
         Some(layout) => follow(&Records::Pcap(layout), bytes, layout.file_header(), end),
@@ -116,7 +122,8 @@ fn follow(records: &Records, bytes: &[u8], first: usize, end: Option<usize>) -> 
             return Followed::Refuted;
         }
         let rest = bytes.get(at..).unwrap_or_default();
-        if at >= LONGEST_PACKET || at > 0 && begins_file(rest) {
+        let is_long = at >= LONGEST_PACKET && complete >= ENOUGH;
+        if is_long || at > 0 && begins_file(rest) {
             break;
         }
         let length = match records {
@@ -131,7 +138,8 @@ fn follow(records: &Records, bytes: &[u8], first: usize, end: Option<usize>) -> 
         match length {
             Some(Length::Known(length)) => at += length,
             Some(Length::Missing(length)) => {
-                return Followed::Missing { bytes: at + length, complete };
+                let headers = complete + usize::from(complete > 0 && at == bytes.len());
+                return Followed::Missing { bytes: at + length, headers };
             }
             None => return Followed::Refuted,
         }

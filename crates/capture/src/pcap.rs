@@ -17,7 +17,8 @@
 //! header, which is found when no usual record follows.
 //!
 //! If no record of plausible lengths follows one that covers plausible ones, its length is damaged:
-//! reading continues with those.
+//! reading continues with those. No bytes are returned to twice, so this is linear, too; a second
+//! damage among covered records ends in a search.
 //!
 //! A record of an impossible length, or of zeros, is damaged. The next record is then searched for
 //! byte by byte: a header with plausible lengths, and a second header behind its packet. If its
@@ -34,6 +35,7 @@ use super::layout::{Header, Layout};
 use super::magic::begins_file;
 use super::nested::{are_records, is_file};
 use super::record::{End, Frame, Located, Next};
+use super::scan::Scan;
 use super::window::Window;
 
 /// A pcap file after its header.
@@ -44,6 +46,15 @@ pub(crate) struct Pcap {
     /// Number of records, of which the last one has this number less one.
     records: usize,
     search: Option<Search>,
+    /// The scans for files and for records that other records cover.
+    files: Scan,
+    covered: Scan,
+}
+
+/// The beginning that a record with a damaged length covers.
+pub(crate) enum Covered {
+    File,
+    Record,
 }
 
 /// Usual records that were read together.
@@ -67,7 +78,14 @@ impl Pcap {
     /// Opens a file with this header, if it is a pcap. Returns it with the length of the header.
     pub(crate) fn open(header: &[u8]) -> Option<(Self, usize)> {
         let layout = Layout::of(header)?;
-        let pcap = Self { layout, recent: [None; 8], records: 0, search: None };
+        let pcap = Self {
+            layout,
+            recent: [None; 8],
+            records: 0,
+            search: None,
+            files: Scan::default(),
+            covered: Scan::default(),
+        };
         Some((pcap, layout.file_header()))
     }
 
@@ -87,8 +105,13 @@ impl Pcap {
             if begins_file(bytes) {
                 return Ok(Next::File);
             }
-            let header = self.layout.header(bytes).ok_or(End::Cut)?;
-            let is_usual = self.layout.is_record(bytes) && self.is_near(header);
+            let Some(header) = self.layout.header(bytes) else {
+                if self.return_to_record(window, damages)? {
+                    continue;
+                }
+                return Err(End::Cut);
+            };
+            let is_usual = self.layout.is_plausible(header) && self.is_near(header);
             if !is_usual && self.return_to_file(window, damages)? {
                 return Ok(Next::File);
             }
@@ -151,19 +174,24 @@ impl Pcap {
         usual
     }
 
-    /// Moves the window back to the header of a file that the last record covers: the file before
-    /// it was cut. Returns whether there is one.
-    pub(crate) fn return_to_file(
-        &self,
+    /// Returns from the end of the source, inside a record, to what this record covers.
+    pub(crate) fn return_from_end(
+        &mut self,
         window: &mut Window,
         damages: &mut Damages,
-    ) -> io::Result<bool> {
-        let mut from = 1;
-        loop {
-            let (bytes, record) = window.behind();
-            let Some(at) = (from..record).find(|at| begins_file(&bytes[*at..])) else {
-                return Ok(false);
-            };
+    ) -> Result<Covered, End> {
+        if self.return_to_file(window, damages)? {
+            return Ok(Covered::File);
+        }
+        let is_found = self.return_to_record(window, damages)?;
+        is_found.then_some(Covered::Record).ok_or(End::Cut)
+    }
+
+    /// Moves the window back to the header of a file that the last record covers: the file before
+    /// it was cut. Returns whether there is one.
+    fn return_to_file(&mut self, window: &mut Window, damages: &mut Damages) -> io::Result<bool> {
+        let record = window.behind();
+        while let Some(at) = self.files.find(window, record, 1..record, begins_file)? {
             let back = record - at;
             // A packet may have a part of a file: then the records go on behind it.
             let goes_on = self.layout.is_record(window.data()) && self.goes_on(window)?;
@@ -172,40 +200,35 @@ impl Pcap {
                 damages.add(Damage::before_file(window.offset(), at));
                 return Ok(true);
             }
-            from = at + 1;
+            self.files.reject(window)?;
         }
+        Ok(false)
     }
 
     /// Moves the window back to a record that the last record covers: the length of the latter is
     /// damaged. Returns whether there is one, from which records go on.
-    pub(crate) fn return_to_record(
-        &self,
-        window: &mut Window,
-        damages: &mut Damages,
-    ) -> io::Result<bool> {
-        let header = self.layout.record_header();
-        let high = self.layout.high_byte();
-        let mut from = header;
-        loop {
-            let (bytes, record) = window.behind();
-            let is_begin = |at: &usize| {
-                let bytes = &bytes[*at..];
-                let header = || self.layout.header(bytes);
-                bytes.get(high) == Some(&0)
-                    && header().is_some_and(|header| {
-                        self.layout.is_plausible(header) && self.is_recent(header)
-                    })
-            };
-            let Some(at) = (from..record).find(is_begin) else { return Ok(false) };
-            if are_records(window, record - at, self.layout)? {
-                let (offset, length) = (window.offset() - record as u64, record - header);
+    fn return_to_record(&mut self, window: &mut Window, damages: &mut Damages) -> io::Result<bool> {
+        let record = window.behind();
+        let covered = self.layout.record_header()..record;
+        let Some(damaged) = self.layout.header(window.from(record)) else { return Ok(false) };
+        let (layout, recent, high) = (self.layout, self.recent, self.layout.high_byte());
+        let is_begin = |bytes: &[u8]| {
+            bytes.get(high) == Some(&0)
+                && layout
+                    .header(bytes)
+                    .is_some_and(|header| layout.is_plausible(header) && is_recent(&recent, header))
+        };
+        while let Some(at) = self.covered.find(window, record, covered.clone(), is_begin)? {
+            if are_records(window, record - at, layout)? {
+                let offset = window.offset() - record as u64;
                 window.rewind(record - at);
-                let (kind, resumed) = (DamageKind::Length(length as u64), Some(window.offset()));
-                damages.add(Damage { offset, kind, resumed });
+                let kind = DamageKind::Length(u64::from(damaged.captured));
+                damages.add(Damage { offset, kind, resumed: Some(window.offset()) });
                 return Ok(true);
             }
-            from = at + 1;
+            self.covered.reject(window)?;
         }
+        Ok(false)
     }
 
     /// Moves the window to the header of a file that begins inside a record's header: the file
@@ -346,6 +369,10 @@ impl Pcap {
     }
 
     fn is_recent(&self, header: Header) -> bool {
-        self.recent.iter().flatten().any(|last| header.is_near(*last))
+        is_recent(&self.recent, header)
     }
+}
+
+fn is_recent(recent: &[Option<u32>], header: Header) -> bool {
+    recent.iter().flatten().any(|last| header.is_near(*last))
 }

@@ -35,6 +35,7 @@ use super::magic::{SECTION, begins_file, section_order};
 use super::nested::{are_blocks_to_end, is_file, is_file_to_end};
 use super::order::Order;
 use super::record::{End, Located, Next};
+use super::scan::Scan;
 use super::window::Window;
 
 /// The state of the current section.
@@ -44,6 +45,8 @@ pub(crate) struct Pcapng {
     /// By ID. `None` is one with a malformed description, which keeps its ID.
     interfaces: Vec<Option<Interface>>,
     search: Option<Search>,
+    /// The scan for what blocks cover that claim more bytes than the source has.
+    covered: Scan,
 }
 
 #[derive(Clone, Copy)]
@@ -70,7 +73,7 @@ impl Pcapng {
     /// Opens a capture that begins with a section header, if it is one.
     pub(crate) fn open(head: &[u8]) -> Option<Self> {
         let order = section_order(head)?;
-        Some(Self { order, interfaces: Vec::new(), search: None })
+        Some(Self { order, interfaces: Vec::new(), search: None, covered: Scan::default() })
     }
 
     /// Returns the next packet; the window then begins with its block.
@@ -151,22 +154,31 @@ impl Pcapng {
     /// Moves the window into a block that claims more bytes than the source has, if its file was
     /// cut there, and another one follows; or if its length is damaged, and other blocks follow.
     /// Returns whether that is so.
-    fn skip(&self, window: &mut Window, length: u32, damages: &mut Damages) -> io::Result<bool> {
-        let (bytes, offset) = (window.data(), window.offset());
-        let found = (1..bytes.len()).find_map(|at| {
-            let bytes = &bytes[at..];
-            let is_block = || self.is_head(bytes) && are_blocks_to_end(self.order, bytes);
-            match begins_file(bytes) {
-                true if is_file_to_end(bytes) => Some((at, DamageKind::Cut)),
-                false if is_block() => Some((at, DamageKind::Length(u64::from(length)))),
-                _ => None,
+    fn skip(
+        &mut self,
+        window: &mut Window,
+        length: u32,
+        damages: &mut Damages,
+    ) -> io::Result<bool> {
+        let (order, offset, rest) = (self.order, window.offset(), 1..window.data().len());
+        let is_begin = |bytes: &[u8]| begins_file(bytes) || is_head(order, bytes);
+        while let Some(at) = self.covered.find(window, 0, rest.clone(), is_begin)? {
+            let bytes = &window.data()[at..];
+            let kind = match begins_file(bytes) {
+                true => is_file_to_end(bytes).then_some(DamageKind::Cut),
+                false => {
+                    are_blocks_to_end(order, bytes).then_some(DamageKind::Length(u64::from(length)))
+                }
+            };
+            if let Some(kind) = kind {
+                damages.add(Damage { offset, kind, resumed: Some(offset + at as u64) });
+                window.consume(at as u64);
+                window.settle()?;
+                return Ok(true);
             }
-        });
-        let Some((at, kind)) = found else { return Ok(false) };
-        damages.add(Damage { offset, kind, resumed: Some(offset + at as u64) });
-        window.consume(at as u64);
-        window.settle()?;
-        Ok(true)
+            self.covered.reject(window)?;
+        }
+        Ok(false)
     }
 
     /// Advances the window to the next plausible block. Returns whether there is one.
@@ -189,7 +201,7 @@ impl Pcapng {
             };
             let is_begin = |at: &usize| {
                 let bytes = &bytes[*at..];
-                types.contains(&bytes[0]) && self.is_head(bytes) || begins_file(bytes)
+                types.contains(&bytes[0]) && is_head(self.order, bytes) || begins_file(bytes)
             };
             let Some(at) = (0..heads).find(is_begin) else {
                 window.consume(heads as u64);
@@ -208,18 +220,6 @@ impl Pcapng {
             }
             window.consume(1);
         }
-    }
-
-    /// Returns whether these bytes begin like a block of this section.
-    fn is_head(&self, bytes: &[u8]) -> bool {
-        let order = self.order;
-        let (Some(kind), Some(length)) = (order.u32(bytes, 0), order.u32(bytes, 4)) else {
-            return false;
-        };
-        let is_known = KNOWN.contains(&kind);
-        let has_packet = matches!(kind, OBSOLETE_PACKET | ENHANCED_PACKET);
-        let captured = if has_packet { order.u32(bytes, 20).unwrap_or(0) } else { 0 };
-        is_known && (12..=Window::MAX).contains(&(length as usize)) && captured <= length
     }
 
     /// Returns whether what begins like a block at the beginning of the window is one.
@@ -329,6 +329,17 @@ impl Pcapng {
     fn interface(&self, id: u32) -> Option<Interface> {
         *self.interfaces.get(id as usize)?
     }
+}
+
+/// Returns whether these bytes begin like a block of a section in this order.
+fn is_head(order: Order, bytes: &[u8]) -> bool {
+    let (Some(kind), Some(length)) = (order.u32(bytes, 0), order.u32(bytes, 4)) else {
+        return false;
+    };
+    let is_known = KNOWN.contains(&kind);
+    let has_packet = matches!(kind, OBSOLETE_PACKET | ENHANCED_PACKET);
+    let captured = if has_packet { order.u32(bytes, 20).unwrap_or(0) } else { 0 };
+    is_known && (12..=Window::MAX).contains(&(length as usize)) && captured <= length
 }
 
 /// A whole block.

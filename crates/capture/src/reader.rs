@@ -21,7 +21,7 @@ use std::path::Path;
 
 use super::damage::Damages;
 use super::layout::Layout;
-use super::pcap::Pcap;
+use super::pcap::{Covered, Pcap};
 use super::pcapng::Pcapng;
 use super::record::{End, Frame, Located, Next};
 use super::source::decompressed;
@@ -37,6 +37,7 @@ impl Format {
     fn open(window: &mut Window) -> io::Result<Option<Self>> {
         let head = window.fill_to(Layout::FILE_HEADER)?;
         if let Some((pcap, header)) = Pcap::open(head) {
+            window.retain(0);
             window.consume(header as u64);
             return Ok(Some(Self::Pcap(pcap)));
         }
@@ -265,15 +266,10 @@ impl Capture {
             let is_whole = window.settle()?;
             self.whole += u64::from(mem::take(&mut self.is_held) && is_whole);
             let next = match &mut self.format {
-                Format::Pcap(pcap) if !is_whole => {
-                    if pcap.return_to_file(window, damages)? {
-                        Next::File
-                    } else if pcap.return_to_record(window, damages)? {
-                        continue;
-                    } else {
-                        return Err(End::Cut);
-                    }
-                }
+                Format::Pcap(pcap) if !is_whole => match pcap.return_from_end(window, damages)? {
+                    Covered::File => Next::File,
+                    Covered::Record => continue,
+                },
                 Format::Pcapng(_) if !is_whole => return Err(End::Cut),
                 Format::Pcap(pcap) => pcap.next(window, damages)?,
                 Format::Pcapng(pcapng) => pcapng.next(window, damages)?,

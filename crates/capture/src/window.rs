@@ -27,6 +27,8 @@ pub(crate) struct Window {
     owed: u64,
     /// Number of consumed bytes that stay before `start`.
     retained: usize,
+    /// The offset up to which bytes were consumed before the last rewind.
+    rewound: u64,
     /// Units of work: bytes read, moved, cleared or examined, and steps.
     work: u64,
     /// The work after which the present call ends.
@@ -52,6 +54,7 @@ impl Window {
             offset: 0,
             owed: 0,
             retained: 0,
+            rewound: 0,
             work: 0,
             pause: Self::SLICE,
         }
@@ -154,11 +157,11 @@ impl Window {
         self.retained = count;
     }
 
-    /// Returns the bytes that are retained after they were consumed, with all after them; and the
-    /// number of the former.
-    pub(crate) fn behind(&self) -> (&[u8], usize) {
+    /// Returns the number of bytes that are retained after they were consumed; 0 if some of them
+    /// were consumed before a rewind, too, so that no byte is consumed more than twice.
+    pub(crate) fn behind(&self) -> usize {
         let count = self.start.min(self.retained);
-        (&self.bytes[self.start - count..self.end], count)
+        if self.offset - count as u64 >= self.rewound { count } else { 0 }
     }
 
     /// Returns the bytes from this number of retained ones on.
@@ -169,6 +172,7 @@ impl Window {
     /// Moves back by this number of retained bytes, which were consumed.
     pub(crate) fn rewind(&mut self, count: usize) {
         let count = count.min(self.start).min(self.retained);
+        self.rewound = self.offset;
         self.start -= count;
         self.offset -= count as u64;
         (self.owed, self.retained) = (0, 0);

@@ -8,6 +8,7 @@ mod binary;
 mod cases;
 mod clock;
 mod conversation;
+mod decompression;
 mod ephemeral_services;
 mod examples;
 mod flow_cache;

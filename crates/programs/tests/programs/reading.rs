@@ -1,14 +1,13 @@
 //! The reader of captures: files in files, old formats, packets without times, and the work of a
 //! search after a damage.
 
-use std::io::{self, Cursor, ErrorKind, Read};
 use std::task::Poll;
 
 use capture::data::{
-    BIG, ETHERNET, Endian, LITTLE, MICROSECONDS, MODIFIED, NANOSECONDS, compressed, enhanced,
-    interface, pcap, section, simple, udp,
+    BIG, ETHERNET, Endian, LITTLE, MICROSECONDS, MODIFIED, NANOSECONDS, enhanced, interface, pcap,
+    section, simple, udp,
 };
-use capture::{Capture, End, decompressed};
+use capture::{Capture, Damage, DamageKind, End};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -24,12 +23,12 @@ fn read(bytes: &[u8]) -> (Vec<(u64, u16)>, u64) {
     (packets, capture.damages().count())
 }
 
-fn ports(bytes: &[u8]) -> Vec<u16> {
+pub(crate) fn ports(bytes: &[u8]) -> Vec<u16> {
     read(bytes).0.into_iter().map(|(_, port)| port).collect()
 }
 
 /// A pcap with packets of these source ports, a second apart.
-fn file(endian: Endian, magic: u32, seconds: u32, ports: &[u16]) -> Vec<u8> {
+pub(crate) fn file(endian: Endian, magic: u32, seconds: u32, ports: &[u16]) -> Vec<u8> {
     let frames: Vec<_> = ports.iter().map(|port| udp(*port, 53, 8)).collect();
     let records: Vec<_> =
         (seconds..).zip(&frames).map(|(second, frame)| (second, 5, &frame[..])).collect();
@@ -175,21 +174,75 @@ fn a_length_beyond_the_end_is_a_damage() {
     }
 }
 
-/// A record claims a possible length that is not its own: it covers others, some or all.
+/// A record claims a possible length that is not its own: it covers others, some or all. The
+/// damage states this length.
 #[test]
 fn records_that_another_one_covers_are_read() {
     let all: Vec<u16> = (1..=60).collect();
     for endian in [LITTLE, BIG] {
-        for length in [100, 1000, 2000, 5000, 60_000, 200_000] {
-            let mut bytes = file(endian, MICROSECONDS, 1_700_000_000, &all);
-            let record = (bytes.len() - 24) / all.len();
-            let damaged = 24 + 9 * record;
-            bytes[damaged + 8..damaged + 16].copy_from_slice(&endian.words(&[length, length]));
-            let (packets, damages) = read(&bytes);
-            let ports: Vec<u16> = packets.iter().map(|packet| packet.1).collect();
-            assert_eq!((&ports, damages), (&all, 1), "{length}");
+        let whole = file(endian, MICROSECONDS, 1_700_000_000, &all);
+        let record = (whole.len() - 24) / all.len();
+        for length in [100, 1000, 2000, 3000, 5000, 60_000, 200_000] {
+            for place in 0..all.len() {
+                let mut bytes = whole.clone();
+                let damaged = 24 + place * record;
+                bytes[damaged + 8..damaged + 16].copy_from_slice(&endian.words(&[length, length]));
+                let (read, damages, is_cut) = read_with_damages(bytes);
+                assert_eq!(read, all, "{length} at {place}");
+                // What covers no record is cut.
+                let is_last = place == all.len() - 1;
+                assert_eq!(is_cut, is_last, "{length} at {place}");
+                let (offset, kind) = (damaged as u64, DamageKind::Length(u64::from(length)));
+                let damage = Damage { offset, kind, resumed: Some(offset + record as u64) };
+                assert_eq!(damages, Vec::from_iter((!is_last).then_some(damage)), "{place}");
+            }
         }
     }
+}
+
+/// The claimed length ends near the end of the last record, which it covers, or behind it.
+#[test]
+fn a_damaged_length_may_end_near_the_end() {
+    let all: Vec<u16> = (1..=60).collect();
+    for endian in [LITTLE, BIG] {
+        let whole = file(endian, MICROSECONDS, 1_700_000_000, &all);
+        let record = (whole.len() - 24) / all.len();
+        let damaged = whole.len() - 2 * record;
+        // What ends with the source is taken for whole.
+        for end in (2 * record - 15..2 * record + 40).filter(|end| *end != 2 * record) {
+            let (mut bytes, length) = (whole.clone(), end - 16);
+            let lengths = endian.words(&[length as u32; 2]);
+            bytes[damaged + 8..damaged + 16].copy_from_slice(&lengths);
+            let (read, damages, is_cut) = read_with_damages(bytes);
+            assert_eq!((&read, damages.len(), is_cut), (&all, 1, false), "{length}");
+        }
+    }
+}
+
+/// The source ends inside the header of a record behind a packet with a whole file.
+#[test]
+fn a_part_of_a_file_before_a_cut_header_is_no_file() {
+    let recent = [LITTLE, BIG].map(|endian| file(endian, MICROSECONDS, 1_700_000_000, &[1, 2, 3]));
+    for part in parts().into_iter().chain(recent) {
+        let packets = with_part(&part, 0);
+        for endian in [LITTLE, BIG] {
+            let bytes = pcap_of(endian, &packets[..2]);
+            for rest in 1..16 {
+                let third = &pcap_of(endian, &packets[2..3])[24..24 + rest];
+                let (read, damages, is_cut) = read_with_damages([&bytes[..], third].concat());
+                assert_eq!((read, damages, is_cut), (vec![1, 2], vec![], true), "{rest} {part:x?}");
+            }
+        }
+    }
+}
+
+/// Returns the source port of each packet, the damages, and whether the capture ends in a record.
+fn read_with_damages(bytes: Vec<u8>) -> (Vec<u16>, Vec<Damage>, bool) {
+    let ports = ports(&bytes);
+    let mut capture = Capture::memory(bytes).expect("it is a capture");
+    while capture.next_frame().is_some() {}
+    let is_cut = matches!(capture.end(), Some(End::Cut));
+    (ports, capture.damages().first().to_vec(), is_cut)
 }
 
 #[test]
@@ -304,7 +357,19 @@ fn decoys() -> Vec<(&'static str, Vec<u8>)> {
     nested.extend(le(&[9, 0, inner.len() as u32, inner.len() as u32]));
     nested.extend(inner);
     nested.extend(repeat(&[u32::MAX], SIZE));
+    // Their bytes 2 to 17 are headers of records of 128 bytes, if the fraction is 0.
+    let covers = [0x000a_0a0a, 0].map(|fraction| {
+        let records = repeat(&[9, fraction, 8 << 20, 8 << 20], 8 << 20);
+        [&header[..16], &le(&[8 << 20]), &header[20..], &records, &repeat(&[u32::MAX], 8 << 20)]
+            .concat()
+    });
+    let [covers, covers_shorter] = covers;
     vec![
+        ("records of 8 MiB that cover each other", covers),
+        ("a block that is cut", cut_block()),
+        ("records of 8 MiB that cover shorter ones", covers_shorter),
+        ("records that cover each other", covering(&header, 262_000, 262_000)),
+        ("records that cover shorter ones", covering(&header, 262_000, 80)),
         ("blocks of 16 MiB", [&blocks[..], &repeat(&[6, 1 << 24, 0], SIZE + (1 << 24))].concat()),
         ("blocks of 1 MiB", [&blocks[..], &repeat(&[6, 1 << 20, 0], SIZE)].concat()),
         ("unpadded blocks", [&blocks[..], &repeat(&[5, (1 << 18) + 1], SIZE)].concat()),
@@ -317,14 +382,44 @@ fn decoys() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
+/// Records of one length that cover records of another, which go on behind the former. An
+/// impossible header follows each of the former.
+fn covering(header: &[u8], outer: usize, inner: usize) -> Vec<u8> {
+    const SIZE: usize = 16 << 20;
+    let of = |length: usize| LITTLE.words(&[9, 0, length as u32, length as u32]);
+    let mut bytes = of(inner).repeat(SIZE / 16);
+    for at in (0..SIZE - 16).step_by(outer + 32) {
+        bytes[at..at + 16].copy_from_slice(&of(outer));
+        let behind = at + outer + 16;
+        if let Some(behind) = bytes.get_mut(behind..behind + 16) {
+            behind.fill(0xff);
+        }
+    }
+    [header, &bytes].concat()
+}
+
+/// A block that claims more than the source has, full of beginnings of blocks, each behind which
+/// many others begin.
+fn cut_block() -> Vec<u8> {
+    const SIZE: usize = 12 << 20;
+    let le = |words: &[u32]| LITTLE.words(words);
+    let blocks = le(&[5, 12, 12]).repeat(20).into_iter().chain(le(&[5, (1 << 21) + 8, 7]));
+    let blocks: Vec<u8> = blocks.collect();
+    let first = [sections(LITTLE, &[1]), le(&[6, 1 << 24])].concat();
+    [first, blocks.repeat(SIZE / blocks.len()), vec![0xff; 1 << 21]].concat()
+}
+
 #[test]
 fn the_work_of_a_search_is_linear() {
     for (name, bytes) in decoys() {
         let size = bytes.len() as u64;
         let mut capture = Capture::memory(bytes).expect("it is a capture");
-        let (mut frames, mut last) = (0, 0);
+        let (mut frames, mut last, mut returned) = (0, 0, 0);
         loop {
-            let polled = capture.poll_frame().map(|frame| frame.is_some());
+            let polled = capture.poll_frame().map(|frame| {
+                returned += frame.map_or(0, |frame| frame.data.len() as u64);
+                frame.is_some()
+            });
             // No call is long, but for one that reads a whole block.
             let work = capture.work();
             assert!(work - last <= 4 << 24, "{name}: {} at once", work - last);
@@ -336,6 +431,7 @@ fn the_work_of_a_search_is_linear() {
             }
         }
         assert!(capture.work() <= 10 * size + (1 << 20), "{name}: {} of {size}", capture.work());
+        assert!(returned <= 2 * size, "{name}: {returned} bytes in frames of {size}");
         assert!(frames > 0 && matches!(capture.end(), Some(End::Whole | End::Cut)), "{name}");
     }
 }
@@ -350,119 +446,17 @@ fn a_long_search_is_interrupted() {
     assert!(capture.next_frame().is_none());
 }
 
-/// Bytes that do not compress well.
-fn noise(len: usize) -> Vec<u8> {
-    let next = |state: &mut u64| {
-        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        Some((*state >> 56) as u8)
-    };
-    let mut state = 1;
-    std::iter::from_fn(|| next(&mut state)).take(len).collect()
-}
-
-/// A source that has no bytes for now before each of its pieces.
-struct Pieces<'a> {
-    bytes: &'a [u8],
-    piece: usize,
-    is_silent: bool,
-}
-
-impl Read for Pieces<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.is_silent = !self.is_silent;
-        if self.is_silent {
-            return Err(ErrorKind::WouldBlock.into());
-        }
-        let most = self.piece.min(buffer.len());
-        self.bytes.read(&mut buffer[..most])
-    }
-}
-
-/// Decompresses all bytes of a source that has them in pieces of this length.
-fn decompress(bytes: &[u8], piece: usize) -> io::Result<Vec<u8>> {
-    let mut reader = decompressed(Pieces { bytes, piece, is_silent: false });
-    let (mut out, mut buffer) = (vec![], vec![0; 70_000]);
-    loop {
-        match reader.read(&mut buffer) {
-            Ok(0) => return Ok(out),
-            Ok(count) => out.extend(&buffer[..count]),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error),
-        }
-    }
-}
-
+/// So it can while the bytes that a record or a block covers are examined.
 #[test]
-fn all_formats_are_decompressed_in_any_pieces() {
-    let noise = noise(2000);
-    for plain in [&noise[..], &[b'a'; 20_000], b"x", b""] {
-        for (name, bytes) in compressed(plain) {
-            for piece in [1, 1 << 20] {
-                let all =
-                    decompress(&bytes, piece).unwrap_or_else(|error| panic!("{name}: {error}"));
-                assert!(all == plain, "{name}: {} bytes in pieces of {piece}", all.len());
-            }
+fn a_scan_of_covered_bytes_is_interrupted() {
+    for (name, bytes) in decoys().into_iter().take(2) {
+        let mut capture = Capture::memory(bytes).expect("it is a capture");
+        let mut pauses = 0;
+        while capture.end().is_none() {
+            pauses += usize::from(capture.poll_frame().is_pending());
         }
+        assert!(pauses >= 12, "{name}: {pauses}");
     }
-}
-
-/// Parts of all formats, with zeros and frames without contents between them.
-#[test]
-fn parts_follow_each_other() {
-    let parts = compressed(b"part ");
-    let skipped = [&[0x51, 0x2a, 0x4d, 0x18, 9, 0, 0, 0][..], &[7; 9]].concat();
-    for (first, one) in &parts {
-        for (second, two) in &parts {
-            for between in [&b""[..], &[0; 1000], &skipped] {
-                let all = [&one[..], between, two, between].concat();
-                let read = decompress(&all, 7).map_err(|error| error.to_string());
-                assert_eq!(read, Ok(b"part part ".to_vec()), "{first} {second} {between:?}");
-            }
-        }
-        // Anything else is an error, after the part.
-        let error = decompress(&[&one[..], b"garbage"].concat(), 100).map_err(|error| error.kind());
-        assert_eq!(error, Err(ErrorKind::InvalidData), "{first}");
-    }
-    let first = file(LITTLE, MICROSECONDS, 9, &[1, 2]);
-    for (name, bytes) in compressed(&first) {
-        let mixed = [&bytes[..], &file(BIG, NANOSECONDS, 9, &[3])].concat();
-        assert_eq!(ports(&mixed), [1, 2, 3], "{name}");
-    }
-}
-
-/// Packets before the cut are kept.
-#[test]
-fn a_cut_compression_is_an_end() {
-    let all: Vec<u16> = (1..=20_000).collect();
-    for (name, bytes) in compressed(&file(LITTLE, MICROSECONDS, 9, &all)) {
-        for end in [bytes.len() - 1, bytes.len() * 3 / 4] {
-            let mut capture = Capture::memory(bytes[..end].to_vec()).expect("it begins as one");
-            let mut frames = 0;
-            while capture.next_frame().is_some() {
-                frames += 1;
-            }
-            let end = capture.end().map(ToString::to_string);
-            assert!(frames > 1000, "{name}: {frames} {end:?}");
-            let is_cut = matches!(capture.end(), Some(End::Unreadable(error))
-                if error.kind() == ErrorKind::UnexpectedEof);
-            assert!(is_cut, "{name}: {end:?}");
-        }
-    }
-}
-
-/// A file of parts without contents takes long, and each call is short.
-#[test]
-fn parts_without_contents_are_interruptible() {
-    // A name of 60 KB, nothing, and its sum and length.
-    let head = [0x1f, 0x8b, 8, 8, 0, 0, 0, 0, 0, 3];
-    let member = [&head[..], &[b'n'; 60_000], &[0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
-    let mut reader = decompressed(Cursor::new(member.repeat(300)));
-    let mut calls = 0;
-    while let Err(error) = reader.read(&mut [0; 10]) {
-        assert_eq!(error.kind(), ErrorKind::Interrupted);
-        calls += 1;
-    }
-    assert!((4..=6).contains(&calls), "{calls}");
 }
 
 /// Changes a few bytes at random.
