@@ -13,10 +13,19 @@
 //! - A time that is late by a lifetime or less counts as the latest one: packets out of order.
 //! - A time that is later than that is suspect, and counts as the latest one, too. If the next time
 //!   is within a lifetime after it, the clock of the caller was set back.
+//! - The time of the structure has an end, after 292 years or after as much by wrong times: there
+//!   the structure [restarts](Clock::restart) the clock, so no time wraps around.
 
 use core::num::NonZeroU64;
 
-/// Time in ticks that never decreases, by the times of a caller.
+/// The longest lifetime in ticks: 146 years of nanoseconds.
+pub(crate) const MAX_LIFETIME: u64 = END / 2 - 1;
+
+/// From this time of the clock on, it is to be restarted. A step and a lifetime later are still in
+/// the range of 64 bits.
+const END: u64 = 1 << 63;
+
+/// Time in ticks that never decreases between restarts, by the times of a caller.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     /// Begins at 1: 0 is not the time of any expiry.
@@ -30,7 +39,7 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// Creates a clock for state with this lifetime in ticks, below 2^62.
+    /// Creates a clock for state with this lifetime in ticks, up to [`MAX_LIFETIME`].
     pub(crate) const fn new(lifetime: u64) -> Self {
         Self { now: 1, offset: 1, lifetime, suspect: None }
     }
@@ -46,10 +55,11 @@ impl Clock {
         self.lifetime
     }
 
-    /// Returns when state expires that is written now; 1 stands for 0, too.
+    /// Returns when state expires that is written now.
     #[inline]
     pub(crate) const fn expiry(&self) -> NonZeroU64 {
-        match NonZeroU64::new(self.now.wrapping_add(self.lifetime)) {
+        // The time is at least 1.
+        match NonZeroU64::new(self.now + self.lifetime) {
             Some(time) => time,
             None => NonZeroU64::MIN,
         }
@@ -93,10 +103,21 @@ impl Clock {
         0
     }
 
-    /// Advances, after [`follow`](Self::follow).
+    /// Advances, after [`follow`](Self::follow). Returns whether the clock is at its end: then it
+    /// is to be [restarted](Self::restart) before it is used again.
     #[inline]
-    pub(crate) fn advance(&mut self, elapsed: u64) {
-        self.now = self.now.wrapping_add(elapsed);
+    pub(crate) fn advance(&mut self, elapsed: u64) -> bool {
+        self.now += elapsed;
+        self.now >= END
+    }
+
+    /// Restarts at 1, at the same time of the caller. Returns by how much the time has decreased.
+    pub(crate) const fn restart(&mut self) -> u64 {
+        let before = self.now - 1;
+        self.now = 1;
+        self.offset = self.offset.wrapping_sub(before);
+        self.suspect = None;
+        before
     }
 
     /// Follows a change of the caller's clock: `time` is the present time.
@@ -112,7 +133,7 @@ mod tests {
 
     fn at(clock: &mut Clock, time: u64) -> u64 {
         let elapsed = clock.follow(time);
-        clock.advance(elapsed);
+        assert!(!clock.advance(elapsed));
         clock.now() - 1
     }
 
@@ -133,15 +154,21 @@ mod tests {
 
     #[test]
     fn time_does_not_decrease_at_the_ends_of_its_range() {
-        let lifetime = u64::MAX / 4;
+        let lifetime = MAX_LIFETIME;
         let mut clock = Clock::new(lifetime);
-        let mut before = 1;
+        let (mut before, mut restarts) = (1, 0);
         for time in [0, u64::MAX, 0, 0, 5, u64::MAX, 1, 1, lifetime, u64::MAX - 1] {
             let step = clock.follow(time);
             assert!(step <= 2 * lifetime && clock.elapsed(time) == step);
-            clock.advance(step);
-            before = step.wrapping_add(before);
+            let is_at_end = clock.advance(step);
+            before += step;
             assert_eq!((clock.now(), clock.elapsed(time)), (before, 0));
+            assert!(clock.expiry().get() == before + lifetime && is_at_end == (before >> 63 == 1));
+            if is_at_end {
+                assert_eq!((clock.restart(), clock.now(), clock.elapsed(time)), (before - 1, 1, 0));
+                (before, restarts) = (1, restarts + 1);
+            }
         }
+        assert_eq!(restarts, 1);
     }
 }

@@ -126,9 +126,7 @@ impl<K, S> DuplicateFilter<K, S> {
     /// ```
     pub fn with_hasher(capacity: usize, lifetime: Duration, hasher: S) -> Result<Self, CacheError> {
         check_capacity(capacity)?;
-        // Of longer lifetimes, no clock has the range.
-        let nanos = nanos(lifetime).min(u64::MAX / 4);
-        let senders = Expiring::new_in(capacity, nanos, Global);
+        let senders = Expiring::new_in(capacity, nanos(lifetime), Global);
         let senders = senders.map_err(|_| CacheError::NoMemory)?;
         Ok(Self { hasher, senders, lifetime })
     }

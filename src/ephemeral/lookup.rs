@@ -81,7 +81,8 @@ where
         now: Timestamp,
         observer: &mut impl Observer,
     ) -> Option<&V> {
-        self.find(fold(tag.hash_with(&self.hasher)), tag.key(), now, observer)
+        let (hash, time) = (fold(tag.hash_with(&self.hasher)), self.bindings.time_at(now));
+        self.find(hash, tag.key(), time, observer)
     }
 
     #[inline]
@@ -89,10 +90,9 @@ where
         &self,
         hash: u32,
         tag: &Q,
-        now: Timestamp,
+        time: u64,
         observer: &mut impl Observer,
     ) -> Option<&V> {
-        let time = self.bindings.time_at(now);
         let found = self.bindings.records().find(hash, move |record| {
             record.meta.is_after(time) && is_it(tag, &record.key, observer)
         });
@@ -273,11 +273,11 @@ where
     ) where
         I: IntoIterator<Item: Query<T>, IntoIter: Clone>,
     {
-        let (mut tags, mut first) = (tags.into_iter(), 0);
+        let (mut tags, mut first, time) = (tags.into_iter(), 0, self.bindings.time_at(now));
         loop {
             let (hashes, count) = self.prefetch(tags.clone());
             for (at, (&hash, tag)) in hashes[..count].iter().zip(&mut tags).enumerate() {
-                each(first + at, self.find(hash, tag.key(), now, &mut ()));
+                each(first + at, self.find(hash, tag.key(), time, &mut ()));
             }
             if count < BURST {
                 return;

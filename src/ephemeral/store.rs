@@ -13,9 +13,6 @@ use crate::timestamp::{Timestamp, nanos};
 /// The maximum number of bindings.
 const MAX_CAPACITY: usize = 1 << 28;
 
-/// Nanoseconds of the longest lifetime: 146 years.
-const MAX_LIFETIME: u64 = u64::MAX / 4;
-
 /// A bounded table of bindings of tags to values, each of which lives for one lifetime.
 ///
 /// Accesses never extend the life of a binding. When all bindings are live, no other is created
@@ -151,7 +148,7 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
             (0, _) => Err(StoreError::NoCapacity),
             (_, 0) => Err(StoreError::NoLifetime),
             (..=MAX_CAPACITY, nanos) => {
-                let bindings = Expiring::new_in(capacity, nanos.min(MAX_LIFETIME), memory)?;
+                let bindings = Expiring::new_in(capacity, nanos, memory)?;
                 Ok(Self { hasher, bindings, lifetime })
             }
             _ => Err(StoreError::TooLarge),

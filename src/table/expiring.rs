@@ -22,7 +22,7 @@ use core::{iter, mem};
 
 use super::error::TryReserveError;
 use super::records::{Record, Records};
-use crate::clock::Clock;
+use crate::clock::{Clock, MAX_LIFETIME};
 use crate::invariant::{InvariantError, ensure};
 use crate::memory::Allocator;
 use crate::raw::index::OptIndex;
@@ -34,7 +34,7 @@ const SOON: u32 = 8;
 /// The expiry time of a record, and its neighbours in the order of expiry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expiry {
-    /// A time of the clock, modulo 2^64; 1 stands for 0, too.
+    /// A time of the clock.
     time: NonZeroU64,
     before: u32,
     after: u32,
@@ -44,7 +44,7 @@ impl Expiry {
     /// Returns whether it is after a time of the clock.
     #[inline(always)]
     pub(crate) const fn is_after(&self, time: u64) -> bool {
-        self.time.get().wrapping_sub(time) as i64 > 0
+        self.time.get() > time
     }
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Expiring<K, V, A: Allocator + Clone> {
 
 impl<K, V, A: Allocator + Clone> Expiring<K, V, A> {
     /// Memory for a capacity, as of [`Records::new_in`], of records that live for `lifetime`
-    /// nanoseconds: below 2^62.
+    /// nanoseconds: one of more than 146 years counts as [`MAX_LIFETIME`].
     ///
     /// # Errors
     ///
@@ -69,7 +69,7 @@ impl<K, V, A: Allocator + Clone> Expiring<K, V, A> {
         memory: A,
     ) -> Result<Self, TryReserveError> {
         let records = Records::new_in(capacity, memory)?;
-        Ok(Self { records, first: OptIndex::NONE, clock: Clock::new(lifetime) })
+        Ok(Self { records, first: OptIndex::NONE, clock: Clock::new(lifetime.min(MAX_LIFETIME)) })
     }
 
     #[inline(always)]
@@ -77,10 +77,10 @@ impl<K, V, A: Allocator + Clone> Expiring<K, V, A> {
         &self.records
     }
 
-    /// Returns the time of the clock at a time of the caller.
+    /// Returns the time of the clock at a time of the caller; the last one for all that are later.
     #[inline(always)]
     pub(crate) const fn time_at(&self, now: Timestamp) -> u64 {
-        self.clock.now().wrapping_add(self.clock.elapsed(now.as_nanos()))
+        self.clock.now().saturating_add(self.clock.elapsed(now.as_nanos()))
     }
 
     /// Returns the time of the clock.
@@ -93,8 +93,22 @@ impl<K, V, A: Allocator + Clone> Expiring<K, V, A> {
     #[inline(always)]
     pub(crate) fn advance(&mut self, now: Timestamp) -> u64 {
         let elapsed = self.clock.follow(now.as_nanos());
-        self.clock.advance(elapsed);
+        if self.clock.advance(elapsed) {
+            self.restart_clock();
+        }
         self.clock.now()
+    }
+
+    /// Restarts the clock, and reduces all expiry times by as much: those of expired records to 1,
+    /// at which they are expired, too. O(n), and rare: see [`Clock::advance`].
+    #[cold]
+    #[inline(never)]
+    fn restart_clock(&mut self) {
+        let by = self.clock.restart();
+        for record in self.records.iter_mut() {
+            let time = record.meta.time.get().saturating_sub(by);
+            record.meta.time = NonZeroU64::new(time).unwrap_or(NonZeroU64::MIN);
+        }
     }
 
     /// Follows a change of the caller's clock.

@@ -115,6 +115,56 @@ fn expired_bindings_stay_expired() {
 }
 
 #[test]
+fn expired_bindings_are_not_found_at_any_later_time() {
+    let mut store: EphemeralStore = store(10, LIFETIME);
+    assert_eq!(create(&mut store, 7, at(0)), Ok(true));
+    let expiry = LIFETIME.as_nanos() as u64;
+    let later = (0..64).map(|log| at(expiry.saturating_add(1 << log)));
+    for now in later.chain([at(expiry), at((1 << 63) + expiry), Timestamp::MAX]) {
+        assert_eq!(store.get(&7, now), None, "{now:?}");
+        assert_eq!(store.get_mut(&7, now), None, "{now:?}");
+        store.get_batch(&[7], now, |_, value| assert_eq!(value, None, "{now:?}"));
+        assert_eq!((store.live(now), store.iter(now).next()), (0, None), "{now:?}");
+    }
+    assert_eq!(store.get(&7, at(expiry - 1)), Some(&7));
+}
+
+/// The clock of a store is 64 bits wide, and does not wrap around.
+#[test]
+fn expired_bindings_stay_expired_however_often_the_clock_is_wrong() {
+    for lifetime in [Duration::MAX, Duration::from_nanos(1 << 58)] {
+        let mut store: EphemeralStore = store(10, lifetime);
+        assert_eq!(create(&mut store, 7, at(0)), Ok(true));
+        for round in 0..100 {
+            assert_eq!(store.clean(Timestamp::MAX, 0), 0);
+            store.set_clock(at(0));
+            store.validate().unwrap();
+            let found = (store.len(), store.get(&7, at(0)), store.live(at(0)));
+            assert_eq!(found, (1, None, 0), "round {round}");
+        }
+    }
+}
+
+#[test]
+fn bindings_live_for_the_lifetime_when_the_clock_restarts() {
+    let lifetime = 7 << 55;
+    let mut store: EphemeralStore = store(10, Duration::from_nanos(lifetime));
+    // The clock of the caller restarts each time, and that of the store once.
+    for round in 0..400_u64 {
+        store.set_clock(at(0));
+        assert_eq!(create(&mut store, round, at(0)), Ok(true));
+        store.validate().unwrap();
+        for age in 0..7.min(round + 1) {
+            let (tag, left) = (round - age, lifetime - (age << 55));
+            let found = (store.get(&tag, at(left - 1)), store.get(&tag, at(left)));
+            assert_eq!(found, (Some(&tag), None), "round {round}");
+        }
+        assert_eq!(store.live(at(0)) as u64, 7.min(round + 1), "round {round}");
+        assert_eq!(store.clean(at(1 << 55), 0), 0);
+    }
+}
+
+#[test]
 fn a_full_store_creates_nothing_until_the_oldest_expires() {
     let mut store: EphemeralStore = store(4, LIFETIME);
     let seconds = Timestamp::from_secs;

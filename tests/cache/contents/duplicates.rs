@@ -138,3 +138,20 @@ fn an_index_from_the_packet_changes_no_verdict() {
         assert_eq!(by_index.len(), by_hash.len());
     }
 }
+
+/// The clock of a filter is 64 bits wide, and does not wrap around.
+#[test]
+fn expired_senders_are_accepted_however_often_the_clock_is_wrong() {
+    let mut filter = DuplicateFilter::new(10, Duration::MAX).unwrap();
+    for round in 0..10 {
+        assert_eq!(filter.accept(&1, 7, Timestamp::ZERO), CallVerdict::Accept, "round {round}");
+        assert_eq!(filter.accept(&1, 7, Timestamp::ZERO), CallVerdict::Duplicate);
+        for _ in 0..round {
+            assert_eq!(filter.clean(Timestamp::MAX, 0), 0);
+            filter.set_clock(Timestamp::ZERO);
+            filter.validate().unwrap();
+        }
+        assert_eq!((filter.clean(Timestamp::MAX, 0), filter.len()), (0, 1));
+        filter.set_clock(Timestamp::ZERO);
+    }
+}
