@@ -169,6 +169,7 @@ mod tests {
                 (before, restarts) = (1, restarts + 1);
             }
         }
-        assert_eq!(restarts, 1);
+        // At 5, and at a lifetime: each time after a step of two lifetimes.
+        assert_eq!(restarts, 2);
     }
 }
