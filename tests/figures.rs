@@ -78,7 +78,6 @@ fn the_figures_of_the_readme_are_measured_ones() {
                 && row.ratio.is(&figure["ratio"])
         })
     };
-    let unknown: Vec<_> =
-        rows.iter().filter(|row| !is_measured(row)).map(|row| row.line).collect();
+    let unknown: Vec<_> = rows.iter().filter(|row| !is_measured(row)).map(|row| row.line).collect();
     assert!(unknown.is_empty(), "not in figures.jsonl:\n{}", unknown.join("\n"));
 }

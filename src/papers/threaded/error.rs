@@ -132,6 +132,8 @@ pub enum RouterError {
     NoLabel(NoLabel),
     /// The destination is attached already, or is not attached.
     Attached,
+    /// The router is not the designated router of the medium.
+    NotDesignated,
     /// The database has the maximum number of routers.
     TooManyRouters,
     /// A router has more links or destinations than the limit.
@@ -155,6 +157,7 @@ impl fmt::Display for RouterError {
             Self::Cost => f.write_str("the cost is greater than infinity"),
             Self::NoLabel(error) => error.fmt(f),
             Self::Attached => f.write_str("the destination is attached already, or is not"),
+            Self::NotDesignated => f.write_str("the router is not designated"),
             Self::TooManyRouters => f.write_str("there are too many routers"),
             Self::TooLong => f.write_str("a router has too many links or destinations"),
             Self::Sequence => f.write_str("the sequence number is too great to be superseded"),

@@ -27,6 +27,7 @@
 //! | [`Table`] | the rows of a router, and forwarding by label |
 //! | [`DistanceVector`] | distance-vector routing (Bellman-Ford) with labels in advertisements |
 //! | [`LinkState`] | link-state routing (Dijkstra) with labels sent to neighbours |
+//! | [`Medium`] | labels of multicasts on a shared medium, allocated by its designated router |
 //! | [`Border`] | the edge of an area: forwarding by row inside, by source hashing outside |
 //!
 //! # Why labels have generations
@@ -79,8 +80,8 @@
 //! # Shared media
 //!
 //! A port is a neighbour here: on a shared medium each router there is one, with labels of its own.
-//! A multicast would need one label that all receivers understand: in the paper the designated
-//! router of the medium allocates indices and broadcasts them. That is not implemented.
+//! A multicast needs one label that all receivers understand: the designated router of a [`Medium`]
+//! allocates it, and broadcasts it.
 //!
 //! # Related work
 //!
@@ -99,6 +100,7 @@ mod error;
 mod label;
 mod labels;
 mod link_state;
+mod medium;
 mod router_state;
 mod shortest_paths;
 mod table;
@@ -109,5 +111,6 @@ pub use error::{InsertError, LabelError, NoLabel, RouterError, Stale};
 pub use label::Label;
 pub use labels::Labels;
 pub use link_state::{LinkState, Message};
+pub use medium::{Binding, Medium};
 pub use router_state::{RouterId, RouterState};
 pub use table::{Hop, Port, Table};

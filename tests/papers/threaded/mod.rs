@@ -2,6 +2,7 @@
 //! reference model; and simulated networks that change while packets are in flight.
 
 mod border;
+mod medium;
 mod state;
 mod vector;
 
