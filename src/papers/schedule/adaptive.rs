@@ -24,6 +24,21 @@ pub struct Demand {
     pub buffers: u32,
 }
 
+impl Demand {
+    /// Returns the share of the processor, of `whole`, that processes the packets as they arrive:
+    /// rounded up, and at most `u32::MAX`.
+    #[must_use]
+    pub fn share(&self, whole: u32) -> u32 {
+        let share = self.nanos_per_second().saturating_mul(u128::from(whole)).div_ceil(SECOND);
+        u32::try_from(share).unwrap_or(u32::MAX)
+    }
+
+    /// Returns the nanoseconds of processing in each second.
+    fn nanos_per_second(&self) -> u128 {
+        u128::from(self.packets_per_second) * u128::from(nanos(self.cost).max(1))
+    }
+}
+
 /// The error if no throttle meets all demands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -146,9 +161,7 @@ impl Adaptive {
         &self,
         flows: impl Iterator<Item = &'a Demand> + Clone,
     ) -> Result<Throttle, Inadmissible> {
-        let demands = flows
-            .clone()
-            .map(|flow| u128::from(flow.packets_per_second) * u128::from(nanos(flow.cost).max(1)));
+        let demands = flows.clone().map(Demand::nanos_per_second);
         let demanded = demands.fold(0, u128::saturating_add);
         let overhead = largest_overhead(demanded).ok_or(Inadmissible::Overload {
             demanded: u64::try_from(demanded).unwrap_or(u64::MAX),

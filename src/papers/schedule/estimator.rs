@@ -8,6 +8,8 @@ use crate::timestamp::nanos;
 
 /// Fractional bits of the average number of packets.
 const FRACTION: u32 = 16;
+/// The weight of a poll is 2⁻³.
+const GAIN: u32 = 3;
 
 /// The error of an invalid configuration of [`QueueEstimator`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,10 +19,8 @@ pub enum EstimatorError {
     SmallBatch,
     /// The range is empty, or no average can be below or above it.
     Range,
-    /// The weight of a poll is less than 2⁻¹⁶.
-    Gain,
-    /// The shortest sleep is zero, or exceeds the longest.
-    Step,
+    /// The longest sleep is zero.
+    Sleep,
 }
 
 impl fmt::Display for EstimatorError {
@@ -28,8 +28,7 @@ impl fmt::Display for EstimatorError {
         f.write_str(match self {
             Self::SmallBatch => "a batch must be at least four packets",
             Self::Range => "the range must begin at one or above, and end below the batch",
-            Self::Gain => "the weight of a poll must be at least 2^-16",
-            Self::Step => "the shortest sleep must be above zero and at most the longest sleep",
+            Self::Sleep => "the longest sleep must be above zero",
         })
     }
 }
@@ -86,7 +85,6 @@ pub fn longest_sleep(buffers: u32, packets_per_second: u64) -> Duration {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueEstimator {
     batch: u32,
-    gain_shift: u32,
     low: u32,
     high: u32,
     /// The number of packets that a poll should read at least: the range begins there or above.
@@ -109,27 +107,14 @@ impl QueueEstimator {
             return Err(EstimatorError::SmallBatch);
         }
         if longest.is_zero() {
-            return Err(EstimatorError::Step);
+            return Err(EstimatorError::Sleep);
         }
         let longest = nanos(longest);
         let (low, high) = (batch / 4, batch - batch / 4);
         let step = (longest / 64).max(1);
         // The middle of the range: no sleep and no change before the first polls.
         let average = u64::from(batch) << FRACTION >> 1;
-        let (gain_shift, least, sleep) = (3, 1, 0);
-        Ok(Self { batch, gain_shift, low, high, least, step, longest, average, sleep })
-    }
-
-    /// Sets the weight of a poll to `2^-gain_shift`: 3 is 1/8.
-    ///
-    /// # Errors
-    ///
-    /// If the shift is above 16.
-    pub const fn with_gain_shift(self, gain_shift: u32) -> Result<Self, EstimatorError> {
-        if gain_shift > FRACTION {
-            return Err(EstimatorError::Gain);
-        }
-        Ok(Self { gain_shift, ..self })
+        Ok(Self { batch, low, high, least: 1, step, longest, average, sleep: 0 })
     }
 
     /// Sets the target range of packets per poll: the sleep grows below `low` and shrinks above
@@ -147,11 +132,9 @@ impl QueueEstimator {
     /// use flowtable::papers::schedule::{EstimatorError, QueueEstimator};
     ///
     /// let us = Duration::from_micros;
-    /// // A weight of 1/2, a target of 2 to 8 packets, and a shortest sleep of 10 µs.
-    /// let port = QueueEstimator::new(16, us(400))?;
-    /// let mut port = port.with_gain_shift(1)?.with_range(2, 8)?.with_step(us(10))?;
-    /// assert_eq!([0; 10].map(|packets| port.polled(packets)).last(), Some(&us(400)));
-    /// assert!(port.sleep() == us(400) && port.average() < 0.1);
+    /// let mut port = QueueEstimator::new(16, us(400))?.with_range(2, 8)?;
+    /// assert_eq!([0; 20].map(|packets| port.polled(packets)).last(), Some(&us(400)));
+    /// assert!(port.sleep() == us(400) && port.average() < 1.0);
     /// assert_eq!(port.with_range(0, 8), Err(EstimatorError::Range));
     /// # Ok::<(), EstimatorError>(())
     /// ```
@@ -160,19 +143,6 @@ impl QueueEstimator {
             return Err(EstimatorError::Range);
         }
         Ok(Self { low, high, ..self })
-    }
-
-    /// Sets the shortest sleep.
-    ///
-    /// # Errors
-    ///
-    /// If it is zero, or above the longest.
-    pub fn with_step(self, step: Duration) -> Result<Self, EstimatorError> {
-        let step = nanos(step);
-        if step == 0 || step > self.longest {
-            return Err(EstimatorError::Step);
-        }
-        Ok(Self { step, ..self })
     }
 
     /// Sets the number of packets that a poll should read at least: the threshold `B_i` of the
@@ -201,8 +171,7 @@ impl QueueEstimator {
     pub fn polled(&mut self, packets: u32) -> Duration {
         let packets = u64::from(packets.min(self.batch)) << FRACTION;
         // Each term rounds down, so that the average can reach zero.
-        self.average = self.average - self.average.div_ceil(1 << self.gain_shift)
-            + (packets >> self.gain_shift);
+        self.average = self.average - self.average.div_ceil(1 << GAIN) + (packets >> GAIN);
         let [low, high] = [self.low, self.high].map(|end| u64::from(end.max(self.least)));
         if self.average < low << FRACTION {
             self.sleep = self.sleep.saturating_mul(2).clamp(self.step, self.longest);

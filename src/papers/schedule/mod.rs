@@ -25,6 +25,7 @@
 //! | [`Budget`], [`Policy`] | the limits of a turn: packets, or time |
 //! | [`Throttle`] | the batching throttle: how much work is worth a switch |
 //! | [`Adaptive`] | the throttle for a demand; admission of flows |
+//! | [`Reservation`] | packets, cycles and buffers from a reserved bit rate |
 //! | [`QueueEstimator`] | the polling interval of an input port |
 //! | [`SwitchingPath`], [`BoundedQueue`] | the queues |
 //! | [`LinkScheduler`] | the queue that sends next on a link |
@@ -122,6 +123,7 @@ mod link;
 mod path;
 pub mod pipeline;
 mod queue;
+mod reservation;
 mod scheduler;
 pub mod share;
 pub mod simulator;
@@ -136,6 +138,7 @@ pub use estimator::{EstimatorError, QueueEstimator, longest_sleep};
 pub use link::LinkScheduler;
 pub use path::SwitchingPath;
 pub use queue::BoundedQueue;
+pub use reservation::Reservation;
 pub use scheduler::{ForeignTurn, Scheduler};
 pub use thread::{Occupancy, State, ThreadConfig};
 pub use throttle::{Overhead, Throttle, ThrottleError};

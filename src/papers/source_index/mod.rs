@@ -16,14 +16,18 @@
 //!
 //! # Comparison of mechanisms
 //!
-//! Four of the seven rows of table 1 of the paper in today's terms, with current examples:
+//! Seven mechanisms by the columns of table 1 of the paper (cost, delay, memory, and when to use
+//! it), in today's terms:
 //!
-//! | | set-up | cost of a lookup | condition | today |
-//! |---|---|---|---|---|
-//! | datagrams | none | a longest match, or a hash | none | IP |
-//! | virtual circuits | a round trip | one access | all hops set up, tear down | ATM, RSVP-TE |
-//! | source hashing | none | one access, one comparison | none: it is a cache | RSS, flow labels |
-//! | [threaded indices] | none | one access | routing has converged | MPLS with LDP |
+//! | | lookup | delay before data | memory of a router | when | today |
+//! |---|---|---|---|---|---|
+//! | datagrams | a longest match | none | each prefix | always possible | IP |
+//! | hashing | a hash, a comparison | none | active flows, twice | any exact key | connections |
+//! | associative memory | one access | none | each prefix, in hardware | small tables | switches |
+//! | virtual circuits | one access | a round trip | each circuit | long flows | ATM, RSVP-TE |
+//! | source routes | no access | none | none: in packets | sources know paths | segment routing |
+//! | source hashing | an access, a comparison | none | active flows, twice | any flow | RSS |
+//! | [threaded indices] | one access | none | each destination | routing by table | MPLS, LDP |
 //!
 //! In source hashing the first packet takes the full lookup. Threaded indices are set up by
 //! routing, and tags detect stale state.

@@ -85,13 +85,6 @@ impl<K, const WAYS: usize> Border<K, WAYS> {
         Ok(Self { cache: SourceHashCache::new(active)? })
     }
 
-    /// Creates a border with a given cache, for example with another replacement policy. Its
-    /// entries must be correct.
-    #[must_use]
-    pub const fn with_cache(cache: SourceHashCache<K, BorderRoute, WAYS>) -> Self {
-        Self { cache }
-    }
-
     /// Returns the statistics of the cache. Threaded packets from inside do not count. A
     /// destination whose row has got another owner counts as a hit, though it is looked up again.
     #[must_use]
@@ -105,12 +98,9 @@ impl<K, const WAYS: usize> Border<K, WAYS> {
     ///
     /// ```
     /// use core::time::Duration;
-    /// use flowtable::cache::{Replacement, SourceHashCache};
     /// use flowtable::papers::threaded::{Border, BorderRoute, Label, Labels, Table};
     ///
-    /// let cache: SourceHashCache<u32, BorderRoute, 4> = SourceHashCache::new(1000)?;
-    /// let cache = cache.with_replacement(Replacement::LeastRecentlyUsed);
-    /// let mut border = Border::with_cache(cache);
+    /// let mut border: Border<u32> = Border::new(1000)?;
     /// let table: Table<u32> = Table::new(Labels::new(10, Duration::ZERO, 0)?);
     /// // A port outside is cached until routing there changes.
     /// border.forward(&table, Label::NONE, &7, |_| Some(BorderRoute::Outside(1)));

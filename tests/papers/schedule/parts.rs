@@ -4,10 +4,12 @@ use core::time::Duration;
 
 use flowtable::papers::schedule::{
     Adaptive, BoundedQueue, Budget, Demand, EstimatorError, Inadmissible, Occupancy, Overhead,
-    Policy, QueueEstimator, ScheduleError, Scheduler, SwitchingPath, Thread, ThreadConfig,
-    Throttle, ThrottleError, longest_sleep,
+    Policy, QueueEstimator, Reservation, ScheduleError, Scheduler, SwitchingPath, Thread,
+    ThreadConfig, Throttle, ThrottleError, longest_sleep,
 };
 use flowtable::{FlowKey, TrashMap};
+use proptest::collection::vec;
+use proptest::prelude::*;
 
 use super::{at, throttle, us};
 
@@ -102,6 +104,58 @@ fn a_flow_that_does_not_fit_is_not_admitted() {
     assert_eq!(Adaptive::new(us(2), us(1)), Err(ThrottleError::ShortSlice { needed }));
 }
 
+/// A leaky bucket: as many packets as the reservation allows in each interval.
+struct Bucket {
+    level: u64,
+    depth: u64,
+}
+
+proptest! {
+    /// Rates and slots are the least that suffice, and a queue of these slots, served at this rate,
+    /// holds all packets that arrive as promised.
+    #[test]
+    fn a_reservation_holds_bursts_at_the_average_rate(
+        bits_per_second in 0..3_000_000u64,
+        burst in 0..20_000u32,
+        (average_packet, smallest_packet) in (1..1500u32, 1..200u32),
+        cost in 1..100u64,
+        arrivals in vec((0..400u64, 0..500u64), 1..100),
+    ) {
+        let cost = us(cost);
+        let reservation =
+            Reservation { bits_per_second, burst, average_packet, smallest_packet, cost };
+        let (demand, slots) = (reservation.demand(), u64::from(reservation.slots()));
+        let rate = demand.packets_per_second;
+        let suffices = |packets: u64| 8 * packets * u64::from(average_packet) >= bits_per_second;
+        prop_assert!(suffices(rate) && (rate == 0 || !suffices(rate - 1)));
+        let holds = |slots: u64| slots * u64::from(smallest_packet) >= u64::from(burst);
+        prop_assert!(slots >= 1 && holds(slots) && (slots == 1 || !holds(slots - 1)));
+        let used = |share: u32| u128::from(share) * 1_000_000_000;
+        let needed = u128::from(rate) * cost.as_nanos() * 1000;
+        let share = demand.share(1000);
+        prop_assert!(used(share) >= needed && (share == 0 || used(share - 1) < needed));
+
+        // Time in tenths of the service of a packet.
+        let mut queue = BoundedQueue::new(slots as usize).unwrap();
+        let (mut bucket, mut served) = (Bucket { level: 0, depth: 10 * slots }, 0);
+        for (pause, wanted) in arrivals {
+            for _ in 0..pause {
+                bucket.level = bucket.level.saturating_sub(1);
+                served = if queue.is_empty() { 0 } else { served + 1 };
+                if served == 10 {
+                    queue.pop();
+                    served = 0;
+                }
+            }
+            let allowed = ((bucket.depth - bucket.level) / 10).min(wanted);
+            bucket.level += 10 * allowed;
+            for packet in 0..allowed {
+                prop_assert_eq!(queue.push(packet), Ok(()));
+            }
+        }
+    }
+}
+
 #[test]
 fn an_estimator_converges_to_a_sleep_with_polls_in_range() {
     let longest = longest_sleep(64, 148_800);
@@ -167,18 +221,17 @@ fn estimators_reach_both_extremes() {
 fn invalid_estimators_are_refused() {
     let new = |batch, longest| QueueEstimator::new(batch, us(longest));
     assert_eq!(new(3, 430), Err(EstimatorError::SmallBatch));
-    assert_eq!(new(16, 0), Err(EstimatorError::Step));
+    assert_eq!(new(16, 0), Err(EstimatorError::Sleep));
     let port = new(16, 430).unwrap();
     assert_eq!(port.with_range(5, 4), Err(EstimatorError::Range));
     assert_eq!(port.with_range(4, 16), Err(EstimatorError::Range));
     assert_eq!(port.with_range(0, 4), Err(EstimatorError::Range));
-    assert_eq!(port.with_gain_shift(17), Err(EstimatorError::Gain));
-    assert_eq!(port.with_step(us(0)), Err(EstimatorError::Step));
-    assert_eq!(port.with_step(us(431)), Err(EstimatorError::Step));
-    let mut doubling = port.with_step(us(100)).unwrap();
+    // The shortest sleep is 1/64 of the longest, which is reached.
+    let mut doubling = new(16, 400).unwrap();
     let sleeps: Vec<Duration> =
-        (0..10).map(|_| doubling.polled(0)).filter(|it| !it.is_zero()).collect();
-    assert_eq!(sleeps[..4], [us(100), us(200), us(400), us(430)]);
+        (0..20).map(|_| doubling.polled(0)).filter(|it| !it.is_zero()).collect();
+    let shortest = Duration::from_nanos(6250);
+    assert_eq!(sleeps[..8], [1, 2, 4, 8, 16, 32, 64, 64].map(|times| shortest * times));
     assert_eq!(longest_sleep(64, 0), Duration::from_nanos(u64::MAX));
 }
 

@@ -1,6 +1,5 @@
 //! Border routers: random indices on one side, threaded labels on the other.
 
-use flowtable::cache::{Replacement, SourceHashCache};
 use flowtable::hash::source_index::SourceIndex;
 use flowtable::papers::threaded::{Border, BorderRoute, Hop, Label, Table};
 
@@ -100,26 +99,4 @@ fn a_cached_label_that_is_stale_is_looked_up() {
         assert_eq!(border.forward_from_outside(&table, random, &"nowhere", nowhere), None);
     }
     assert_eq!(lookups, 3);
-}
-
-#[test]
-fn a_border_uses_the_given_cache() {
-    let cache = SourceHashCache::new(2).unwrap().with_replacement(Replacement::Oldest);
-    let mut border: Border<u8, 2> = Border::with_cache(cache);
-    let table = Table::<u8>::new(labels(1));
-    let random = Label::random(SourceIndex::new(1));
-    let misses = |border: &mut Border<u8, 2>, destination| {
-        let mut missed = false;
-        let lookup = |_: &u8| {
-            missed = true;
-            Some(BorderRoute::Outside(1))
-        };
-        let _ = border.forward_from_outside(&table, random, &destination, lookup);
-        missed
-    };
-    assert!(misses(&mut border, 1) && misses(&mut border, 2) && !misses(&mut border, 1));
-    let mut clone = border.clone();
-    // `Oldest` evicts 1, although it was used last; LRU would evict 2.
-    assert!(misses(&mut border, 3) && !misses(&mut border, 2) && misses(&mut border, 1));
-    assert!(!misses(&mut clone, 1) && !misses(&mut clone, 2), "a clone is independent");
 }
