@@ -40,12 +40,20 @@ impl Display for Verdict {
     }
 }
 
+/// The outcome of a comparison in another run.
+pub(crate) struct OtherRun {
+    pub(crate) measured: String,
+    pub(crate) verdict: String,
+}
+
 /// A comparison of a measured with a published value.
 pub(crate) struct Finding {
     /// A table, a figure or a part of the text.
     pub(crate) place: &'static str,
     pub(crate) what: String,
     pub(crate) published: String,
+    /// The words of the paper, from the inventory.
+    pub(crate) quotation: String,
     pub(crate) measured: String,
     /// The condition for agreement.
     pub(crate) rule: String,
@@ -59,6 +67,8 @@ pub(crate) struct Finding {
     needs_full_scale: bool,
     /// Whether another machine may change it.
     pub(crate) is_timed: bool,
+    /// The outcomes of other runs, if another machine may change it.
+    pub(crate) others: Vec<OtherRun>,
     /// The line of code that makes it.
     pub(crate) source: &'static Location<'static>,
 }
@@ -97,6 +107,7 @@ impl Finding {
             place,
             what: what.into(),
             published: published.into(),
+            quotation: String::new(),
             measured: measured.into(),
             rule: String::new(),
             verdict: Verdict::NotMeasured,
@@ -105,6 +116,7 @@ impl Finding {
             numbers: None,
             needs_full_scale: false,
             is_timed: false,
+            others: vec![],
             source: Location::caller(),
         };
         finding.judged(rule.into(), holds)
@@ -210,7 +222,21 @@ impl Finding {
         }
     }
 
-    /// Returns all fields in order, as text.
+    /// Returns the measured value, with the values of other runs in brackets.
+    pub(crate) fn of_all_runs(&self) -> String {
+        let others: Vec<&str> = self.others.iter().map(|run| run.measured.as_str()).collect();
+        match others.as_slice() {
+            [] => self.measured.clone(),
+            _ => format!("{} ({})", self.measured, others.join("; ")),
+        }
+    }
+
+    /// Returns whether the runs have the same verdict.
+    pub(crate) fn is_the_same_in_all_runs(&self) -> bool {
+        self.others.iter().all(|run| run.verdict == self.verdict.to_string())
+    }
+
+    /// Returns the fields of findings.csv, in order, as text.
     pub(crate) fn cells(&self) -> [String; 8] {
         let Self { place, what, published, measured, rule, verdict, why, .. } = self;
         let cause = self.cause.map_or(String::new(), |cause| cause.number().to_string());

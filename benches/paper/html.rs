@@ -173,7 +173,7 @@ fn place_rows(report: &Report, place: &Place<'_>, root: &str) -> String {
 
 /// Renders a row. A reason replaces the numbers of what is not measured.
 fn finding_row(finding: &Finding, first: &str, root: &str) -> String {
-    let Finding { what, published, measured, rule, why, source, .. } = finding;
+    let Finding { what, published, quotation, rule, why, source, .. } = finding;
     let class = class(finding.verdict);
     let mut text = format!("<tr class=\"{class}\">{first}");
     let why = match why.is_empty() {
@@ -191,10 +191,18 @@ fn finding_row(finding: &Finding, first: &str, root: &str) -> String {
     if published == "-" {
         text += "<td class=\"none\" colspan=\"3\"></td>";
     } else {
-        for (name, cell) in [("published", published), ("measured", measured), ("rule", rule)] {
+        let measured = finding.of_all_runs();
+        for (name, title, cell) in [
+            ("published", quotation.as_str(), published),
+            ("measured", "", &measured),
+            ("rule", "", rule),
+        ] {
+            let (title, cell) = (escape(title), escape(cell));
             push(
                 &mut text,
-                format_args!("<td class=\"cell\" data-name=\"{name}\">{}</td>", escape(cell)),
+                format_args!(
+                    "<td class=\"cell\" data-name=\"{name}\" title=\"{title}\">{cell}</td>"
+                ),
             );
         }
     }

@@ -2,12 +2,14 @@
 //! headline number.
 //!
 //! ```text
-//!     paper,place,what,printed
-//!     demux_1992,section 3.1,PCBs examined for a packet,1001        the paper prints 1001
-//!     demux_1992,figure 4,users who enter something within 1 s,     nothing that could be compared
+//!     paper,place,what,printed,quotation
+//!     demux_1992,section 3.3,responses that find …,21,“almost 21 %”      the paper prints 21
+//!     demux_1992,figures 1 to 3,what they show,,                         nothing to compare with
 //! ```
 //!
-//! `place` is a section, a table or a figure as the paper numbers them. A run fails if a line has
+//! `place` is a section, a table or a figure as the paper numbers them. `quotation` has the paper's
+//! words in quotation marks, a cell of a table with its heads, or `= a / b`, a calculation from
+//! printed numbers; a test checks that each printed value is in its own. A run fails if a line has
 //! no finding, if a finding has no line, if the two state different numbers, or if a finding claims
 //! to agree with something that is not printed.
 
@@ -22,6 +24,7 @@ struct Line {
     place: String,
     what: String,
     printed: String,
+    quotation: String,
 }
 
 /// Returns the lines of a paper.
@@ -30,8 +33,9 @@ fn lines(paper: &str) -> Result<Vec<Line>, csv::Error> {
     for record in csv::Reader::from_reader(CSV.as_bytes()).records() {
         let record = record?;
         if &record[0] == paper {
-            let [place, what, printed] = [1, 2, 3].map(|column| record[column].to_string());
-            lines.push(Line { place, what, printed });
+            let [place, what, printed, quotation] =
+                [1, 2, 3, 4].map(|column| record[column].to_string());
+            lines.push(Line { place, what, printed, quotation });
         }
     }
     Ok(lines)
@@ -77,5 +81,9 @@ pub(crate) fn check(paper: &str, findings: &mut [Finding]) -> Result<(), Box<dyn
         }
     }
     findings.sort_by_key(line_of);
+    for finding in findings {
+        let quotation = line_of(finding).map(|at| lines[at].quotation.clone());
+        finding.quotation = quotation.unwrap_or_default();
+    }
     if faults.is_empty() { Ok(()) } else { Err(format!("{paper}: {}", faults.join("\n")).into()) }
 }

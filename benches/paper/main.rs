@@ -27,6 +27,7 @@ mod markdown;
 mod page;
 mod report;
 mod rounds;
+mod runs;
 mod scheduling_2001;
 mod source_hash_1995;
 mod table;
@@ -105,7 +106,7 @@ fn reproduce(plan: &Plan) -> Outcome {
     let report = |(about, run): (&'static About, Reproduce)| -> Result<Report, Box<dyn Error>> {
         let mut report = Report::new(about, &plan.out, plan.quick)?;
         run(&mut report, plan.quick)?;
-        report.end()?;
+        report.end(&plan.from)?;
         Ok(report)
     };
     let reports = papers.map(report).collect::<Result<Vec<_>, _>>()?;

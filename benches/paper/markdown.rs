@@ -97,13 +97,13 @@ fn paper(report: &Report, dir: &str, root: &str) -> String {
 }
 
 fn finding_row(finding: &Finding, root: &str) -> String {
-    let Finding { place, what, published, measured, why, source, .. } = finding;
+    let Finding { place, what, published, why, source, .. } = finding;
     let why = if why.is_empty() { String::new() } else { format!(" *{why}*") };
     let verdict = verdict(finding, |number| format!("[{number}](#cause-{number})"));
     let verdict = format!("{} {verdict}", sign(finding.verdict));
     // No line numbers: they would change with each edit.
     let what = format!("[{what}]({root}/{}){why}", source.file());
-    let cells: [&str; 5] = [place, &what, published, measured, &verdict];
+    let cells: [&str; 5] = [place, &what, published, &finding.of_all_runs(), &verdict];
     line(cells.iter().map(ToString::to_string))
 }
 

@@ -55,11 +55,11 @@ pub(crate) const SMALL_SCALE: &str =
 pub(crate) const INTRODUCTION: &str = "Each line sets what a paper prints beside what is \
     measured or counted here; the run computes the verdict. \"Calculated\" is a formula beside a \
     formula, or a setting: it is not counted. A line that differs points to its cause by number. \
-    An inventory of the papers has all lines: a line without a finding fails the run. \
+    An inventory (benches/paper/inventory.csv) has all lines, with the words or the cell of the \
+    paper that each printed value is from: a line without a finding fails the run. \
     Tolerances: 1 % for counts and simulations, 5 % where two digits are printed, 10 % for \
     \"about\", 25 % for ratios of times; findings.csv has the rule of each line. ◷ marks lines \
-    that another machine may change: of an earlier run on two machines, 3 of 228 verdicts, all of \
-    them such.";
+    that another machine may change, with the values of other runs in brackets.";
 
 impl Page {
     /// Runs the experiments of the causes, and collects the page.
@@ -68,8 +68,9 @@ impl Page {
         quick: bool,
         reports: Vec<Report>,
     ) -> Result<Self, Box<dyn Error>> {
-        let setting =
-            vec![("Machine", machine::name()), ("Compiler", rustc()), ("Command", command)];
+        let runs = other_runs(reports.iter().flat_map(|report| &report.findings));
+        let setting = [("Machine", machine::name()), ("Compiler", rustc()), ("Command", command)];
+        let setting = setting.into_iter().chain(runs.map(|runs| ("Other runs", runs))).collect();
         let mut causes = vec![];
         for (at, explanation) in EXPLANATIONS.iter().enumerate() {
             let number = at + 1;
@@ -91,6 +92,14 @@ impl Page {
     pub(crate) fn counts(&self) -> [usize; 4] {
         count(self.reports.iter().flat_map(|report| &report.findings))
     }
+}
+
+/// Returns how many other runs there are, and how many verdicts they change. `None` without any.
+fn other_runs<'a>(findings: impl Iterator<Item = &'a Finding>) -> Option<String> {
+    let timed: Vec<&Finding> = findings.filter(|finding| !finding.others.is_empty()).collect();
+    let runs = timed.first()?.others.len();
+    let changed = timed.iter().filter(|finding| !finding.is_the_same_in_all_runs()).count();
+    Some(format!("{runs}; {changed} of {} verdicts with ◷ are not the same in all", timed.len()))
 }
 
 /// Counts findings by verdict, in the order of the variants of [`Verdict`].
@@ -143,7 +152,11 @@ pub(crate) fn places(report: &Report) -> Vec<Place<'_>> {
 /// Returns a verdict as text, with the mark of this machine and the number of the cause, which
 /// `link` formats.
 pub(crate) fn verdict(finding: &Finding, link: impl Fn(usize) -> String) -> String {
-    let clock = if finding.is_timed { " ◷" } else { "" };
+    let clock = match (finding.is_timed, finding.is_the_same_in_all_runs()) {
+        (false, _) => "",
+        (true, true) => " ◷",
+        (true, false) => " ◷ not in all runs",
+    };
     let cause = finding.cause.map_or(String::new(), |cause| format!(" {}", link(cause.number())));
     format!("{}{clock}{cause}", finding.verdict)
 }

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use bench_common::figure::Figure;
 
 use crate::finding::Finding;
-use crate::inventory;
 pub(crate) use crate::table::{Outcome, Table, in_file};
+use crate::{inventory, runs};
 
 /// The description of a paper, and the places to compare with.
 pub(crate) struct About {
@@ -95,10 +95,11 @@ impl Report {
         self.findings.push(if self.quick { finding.in_a_quick_run() } else { finding });
     }
 
-    /// Sorts the findings as in the inventory, prints them and writes them to findings.csv. Fails
-    /// if they and the inventory do not match.
-    pub(crate) fn end(&mut self) -> Outcome {
+    /// Sorts the findings as in the inventory, adds the values of earlier runs, prints them and
+    /// writes them to findings.csv. Fails if they and the inventory do not match.
+    pub(crate) fn end(&mut self, from: &[PathBuf]) -> Outcome {
         let checked = inventory::check(self.about.name, &mut self.findings);
+        runs::add(from, self.about.name, &mut self.findings)?;
         println!("\nBeside what the paper published\n");
         let header = ["place", "what", "published", "measured", "rule", "verdict", "cause", "why"];
         let mut table = Table::new(&header);

@@ -9,6 +9,7 @@ mod analysis;
 mod costs;
 mod data_dependent;
 mod granularity;
+mod livelock;
 mod phases;
 mod polling;
 mod rates;
@@ -56,7 +57,7 @@ pub(crate) fn run(report: &mut Report, quick: bool) -> Outcome {
     rates::overload(report, quick)?;
     polling::shares(report, quick)?;
     polling::idle_ports(report, quick)?;
-    granularity::livelock(report, quick)?;
+    livelock::livelock(report, quick)?;
     granularity::figures(report, quick)?;
     simulation::figures(report)?;
     phases::phases(report, quick)?;

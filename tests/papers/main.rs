@@ -4,6 +4,7 @@ mod dml;
 #[cfg(not(sanitizer = "address"))]
 mod esp;
 mod hash;
+mod inventory;
 mod schedule;
 mod threaded;
 

@@ -1,5 +1,5 @@
 //! Figures 6 to 8: three flows through input, forwarding and output threads, by the length of a
-//! turn; and figure 4.
+//! turn.
 //!
 //! ```text
 //!     card A ─▸ I ─▸ ▒▒ ─▸ F + x ─▸ ▒▒ ┐                A: best effort, 50 Kpps, x µs more each
@@ -8,7 +8,8 @@
 //!     card B ─▸ I ─▸ ▒▒ ─▸ F ─────▸ ▒▒ ─▸ O ─▸ link 2   B, C: reserved, 90 Kpps each
 //! ```
 //!
-//! Input threads sleep by the estimator of the crate. All turns are limited to 16 packets; the
+//! Links have the rate of 100 Mb/s, which A and C nearly use up: 140 of 148.8 Kpps. Input threads
+//! sleep by the estimator of the crate. All turns are limited to 16 packets; the
 //! figures vary the turns of forwarding threads.
 
 use std::error::Error;
@@ -28,17 +29,17 @@ const NAMES: [&str; 3] = ["A", "B", "C"];
 
 /// Assumptions about what the paper leaves open.
 #[derive(Clone, Copy)]
-struct Assumptions {
-    switch: Duration,
+pub(super) struct Assumptions {
+    pub(super) switch: Duration,
     /// The packets per poll that the estimator aims at. `None`: input polls all the time.
-    range: Option<(u32, u32)>,
+    pub(super) range: Option<(u32, u32)>,
     /// Packets per second of each flow.
-    rates: [u64; 3],
+    pub(super) rates: [u64; 3],
     /// The cost of the interrupt by which a packet is read. `None`: input threads read.
-    interrupt: Option<Duration>,
+    pub(super) interrupt: Option<Duration>,
 }
 
-const ASSUMED: Assumptions =
+pub(super) const ASSUMED: Assumptions =
     Assumptions { switch: SWITCH, range: Some((4, 12)), rates: RATES, interrupt: None };
 
 /// Shares of input, forwarding and output are the reserved processing times, in thousandths.
@@ -50,7 +51,7 @@ const OUTPUTS: [usize; 3] = [0, 1, 0];
 const LINK_SHARES: [u32; 3] = [50, 90, 90];
 
 /// Runs the pipeline with turns of forwarding threads that are limited by `budget`.
-fn run(
+pub(super) fn run(
     extra: Duration,
     budget: Budget,
     assumed: Assumptions,
@@ -69,7 +70,7 @@ fn run(
         pipeline.add_path(config)?;
     }
     let costs = Costs { interrupt: assumed.interrupt, ..Costs::new(&costs, assumed.switch) };
-    let mut testbed = Testbed::new(costs, 3)?;
+    let mut testbed = Testbed::new(costs, 3)?.with_links(OUTPUT_SHARES.len());
     for (port, share) in INPUT_SHARES.into_iter().enumerate() {
         let polling = match assumed.range {
             Some((low, high)) => Polling::Estimated(estimator()?.with_range(low, high)?),
@@ -85,8 +86,8 @@ fn run(
     Ok(Throughput { kpps: [kpps[0], kpps[1], kpps[2]], efficiency })
 }
 
-struct Throughput {
-    kpps: [f64; 3],
+pub(super) struct Throughput {
+    pub(super) kpps: [f64; 3],
     efficiency: f64,
 }
 
@@ -244,73 +245,4 @@ pub(super) fn efficiency_by_switch(quick: bool) -> Result<Evidence, Box<dyn Erro
         }
     }
     Ok(vec![("E, %, in figures 7 and 8", table)])
-}
-
-/// The cost of an interrupt for which the rate peaks at the printed 48 Kpps: fitted.
-const INTERRUPT: Duration = Duration::from_nanos(15_300);
-
-/// Returns the forwarded Kpps by the offered ones, of three ports.
-fn forwarded(
-    offered: impl Iterator<Item = u64>,
-    assumed: Assumptions,
-    duration: Duration,
-) -> Result<Vec<(f64, f64)>, Box<dyn Error>> {
-    let turns = if assumed.interrupt.is_some() { 1 } else { BATCH };
-    let forwarded = |offered: u64| {
-        let assumed = Assumptions { rates: [1000 * offered / 3; 3], ..assumed };
-        let done = run(Duration::ZERO, Budget::packets(turns), assumed, duration)?;
-        Ok((offered as f64, done.kpps.iter().sum::<f64>()))
-    };
-    offered.map(forwarded).collect()
-}
-
-/// Figure 4: with polling the rate stays at its peak when more arrives, with interrupts it falls.
-pub(crate) fn livelock(report: &mut Report, quick: bool) -> Outcome {
-    let duration = Duration::from_millis(if quick { 20 } else { 500 });
-    let polled = forwarded((30..=435).step_by(45), ASSUMED, duration)?;
-    let by_interrupt = Assumptions { range: None, interrupt: Some(INTERRUPT), ..ASSUMED };
-    let interrupted = forwarded((12..=84).step_by(6), by_interrupt, duration)?;
-    let peak = |points: &[(f64, f64)]| points.iter().map(|point| point.1).fold(0.0, f64::max);
-    let last = |points: &[(f64, f64)]| points.last().map_or(0.0, |point| point.1);
-    let (most, end) = (peak(&polled), last(&polled));
-    let what = "polling: packets forwarded when more arrive than fit";
-    let ours = format!("{} Kpps at most, {} with most arrivals", two(most), two(end));
-    let (paper, rule) = ("rises to a plateau and stays", "95 % of the peak or more");
-    let finding = Finding::check("figure 4", what, paper, ours, rule, end >= 0.95 * most);
-    report.record(finding.at_full_scale());
-    let what = "polling: Kpps at the plateau";
-    let finding = Finding::number("figure 4", what, 272.0, end).counted();
-    report.record(finding.because(Cause::SwitchTime).at_full_scale());
-    let (most, end) = (peak(&interrupted), last(&interrupted));
-    let what = "interrupts: packets forwarded when more arrive than fit";
-    let ours = format!("{} Kpps at most, {} with most arrivals", two(most), two(end));
-    let (paper, rule) = ("livelock", "5 % of the peak or less");
-    let finding = Finding::check("figure 4", what, paper, ours, rule, end <= 0.05 * most);
-    // The fitted cost of the interrupts is more than the processor at the highest rate.
-    report.record(finding.calculated());
-    let what = "interrupts: Kpps at the peak, if one takes 15.3 µs, which is fitted";
-    let finding = Finding::number("figure 4", what, 48.0, most).rounded();
-    report.record(finding.calculated());
-    let mut table = Table::new(&["input by", "offered, Kpps", "forwarded, Kpps"]);
-    for (name, points) in [("polling", &polled), ("interrupts", &interrupted)] {
-        for (offered, forwarded) in points {
-            table.row(&[&name, offered, &two(*forwarded)]);
-        }
-    }
-    report.table("figure_4", "Figure 4: three ports, batches of 16, or interrupts", table)?;
-    let lines = vec![
-        Line { name: "polling, simulated", points: polled },
-        Line { name: "interrupts, simulated", points: interrupted },
-        Line { name: "published: 48 with interrupts", points: vec![(48.0, 48.0)] },
-        Line { name: "published: 272 (table 2)", points: vec![(300.0, 272.0)] },
-    ];
-    report.figure(
-        "figure_4",
-        &Figure {
-            title: "Offered and forwarded packets (figure 4, simulated)",
-            x_label: "offered, Kpps",
-            x_scale: Scale::Linear,
-            panels: vec![Panel { y_label: "Kpps", y: 0.0..350.0, lines }],
-        },
-    )
 }

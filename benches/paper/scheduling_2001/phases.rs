@@ -1,36 +1,13 @@
 //! Phases of flows, which the paper leaves open.
 
 use flowtable::papers::schedule::simulator::Flow;
-use model::papers::scheduling_2001::simulation::{COSTS, flows, packets, run, slice, throttle, us};
+use model::papers::scheduling_2001::simulation::{COSTS, flows, run, us};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use super::SEED;
 use super::settings::{efficiency, limits, slices, throttles};
-use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table, median};
-
-/// Compares the highest efficiencies in the text, of limits, slices and the throttle, for flows
-/// with random phases.
-fn judge(report: &mut Report, quick: bool) {
-    for (place, what, policy, paper) in [
-        ("figure 10", "8 packets, c13 = 30 µs", packets(8), 84.0),
-        ("figure 13", "500 µs, c13 = 30 µs", slice(500), 84.0),
-        (
-            "figure 16",
-            "T = 10 %, G = 30 µs, c13 = 30 µs (calculated: 1 / (1 + T))",
-            throttle((10, 30)),
-            90.91,
-        ),
-    ] {
-        let what = format!("E, %, if flows begin at random moments, {what}");
-        let seeds = 0..if quick { 3 } else { 31 };
-        let of = |seed| efficiency(&run(&with_random_phases(30, seed), policy));
-        let finding = Finding::number(place, what, paper, median(seeds.map(of).collect()));
-        // The printed numbers are for flows in step.
-        report.record(finding.rounded().calculated());
-    }
-}
 
 fn with_random_phases(cost_13: u64, seed: u64) -> Vec<Flow> {
     let mut rng = StdRng::seed_from_u64(SEED + seed);
@@ -82,7 +59,6 @@ pub(crate) fn phases(report: &mut Report, quick: bool) -> Outcome {
     }
     let title = "Phases of arrival: all flows at once (the paper's results), and at random";
     report.table("phases", title, table)?;
-    judge(report, quick);
     report.remark(
         "Limits and slices live on arrivals in lockstep. At random mostly each flow that keeps \
             its share is served packet by packet, and nothing is gained by a longer turn. The \

@@ -23,6 +23,8 @@ pub(crate) const CARD: u32 = 64;
 pub(crate) const QUEUE: usize = 128;
 /// The smallest packets of a link of 100 Mb/s, in a second.
 pub(crate) const LINE_RATE: u64 = 148_800;
+/// The time of such a packet on a link.
+const ON_LINK: Duration = Duration::from_nanos(1_000_000_000 / LINE_RATE);
 /// The costs to read a packet, to forward it on the fast path, and to write it.
 pub(crate) const READ: Duration = Duration::from_nanos(1_600);
 pub(crate) const FORWARD: Duration = Duration::from_nanos(300);
@@ -79,6 +81,8 @@ pub(crate) struct Testbed {
     flows: Vec<Flow>,
     /// The paths of the packets in each card.
     cards: Vec<BoundedQueue<usize>>,
+    /// When each link will have sent its packets. No links: outputs are unlimited.
+    links: Vec<Timestamp>,
     /// The packets of each path that were written, or consumed by their function.
     pub(crate) sent: Vec<u64>,
 }
@@ -87,7 +91,8 @@ impl Testbed {
     pub(crate) fn new(costs: Costs, cards: usize) -> Result<Self, Box<dyn Error>> {
         let cards = (0..cards).map(|_| BoundedQueue::new(CARD as usize)).collect::<Result<_, _>>();
         let sent = vec![0; costs.forward.len()];
-        Ok(Self { now: Timestamp::ZERO, costs, flows: vec![], cards: cards?, sent })
+        let (now, flows, links) = (Timestamp::ZERO, vec![], vec![]);
+        Ok(Self { now, costs, flows, cards: cards?, links, sent })
     }
 
     /// Adds a flow of packets of a path.
@@ -95,6 +100,11 @@ impl Testbed {
         let (since, arrived) = (self.now, 0);
         self.flows.push(Flow { packets_per_second, card, path, since, arrived });
         self
+    }
+
+    /// Limits outputs to the rate of a link each.
+    pub(crate) fn with_links(self, outputs: usize) -> Self {
+        Self { links: vec![self.now; outputs], ..self }
     }
 
     /// Changes the rate of a flow from now on.
@@ -136,15 +146,17 @@ impl Testbed {
         let before = self.sent.clone();
         let end = self.now + duration;
         while self.now < end {
+            (0..self.links.len()).for_each(|output| pipeline.update_output(output, self));
             // Interrupts come before any turn.
             if self.costs.interrupt.is_some_and(|cost| self.interrupt(pipeline, cost)) {
                 continue;
             }
             let Some(turn) = pipeline.next(self.now) else {
-                // Cards are polled, or else looked at each microsecond.
+                // Cards are polled, or else looked at each microsecond, as full links are.
+                let is_full = (0..self.links.len()).any(|output| self.room(output) == 0);
                 let wake = match self.costs.interrupt {
-                    Some(_) => self.now + Duration::from_micros(1),
-                    None => pipeline.wake_at().unwrap_or(end),
+                    None if !is_full => pipeline.wake_at().unwrap_or(end),
+                    _ => self.now + Duration::from_micros(1),
                 };
                 self.pass(wake.min(end).since(self.now));
                 continue;
@@ -183,9 +195,19 @@ impl Device for Testbed {
         (!self.costs.consumes).then_some(packet)
     }
 
-    fn write(&mut self, _: usize, path: usize, _: usize) {
+    fn write(&mut self, output: usize, path: usize, _: usize) {
         self.pass(WRITE);
         self.sent[path] += 1;
+        if let Some(link) = self.links.get_mut(output) {
+            *link = self.now.max(*link) + ON_LINK;
+        }
+    }
+
+    /// The free slots of a card, which sends a packet after the other.
+    fn room(&self, output: usize) -> u32 {
+        let Some(link) = self.links.get(output) else { return u32::MAX };
+        let waiting = link.since(self.now).as_nanos().div_ceil(ON_LINK.as_nanos());
+        CARD.saturating_sub(waiting as u32)
     }
 
     fn length(&self, _: &usize) -> u64 {

@@ -3,7 +3,7 @@
 use flowtable::papers::schedule::simulator::Outcome as Simulated;
 use flowtable::papers::schedule::{Overhead, Policy, Throttle};
 use model::papers::scheduling_2001::simulation::{
-    COSTS, SWITCH, THROTTLES, capped, flows, packets, run, slice, throttle, us,
+    COSTS, SWITCH, THROTTLES, WHOLE, capped, flows, packets, run, slice, throttle, us,
 };
 
 use super::settings::{FLOW_6, FLOW_13, efficiency};
@@ -174,6 +174,11 @@ pub(crate) fn by_throttle(report: &mut Report, outcomes: &Outcomes) {
         let finding = Finding::number("figure 16", what, bound, efficiency(&of_setting[COST_3]));
         report.record(finding.rounded().calculated());
     }
+    let what = "E by the throttle, c13 = 3, 10, 30 µs: points apart at most";
+    let apart = spread(outcomes, efficiency);
+    let (paper, rule) = ("the curves overlap", "within 5 points");
+    let finding = Finding::check("figure 16", what, paper, short(apart), rule, apart <= 5.0);
+    report.record(finding.because(Cause::TurnDetails));
     let equal = [("30 µs", 2, slice(30)), ("150 µs", 4, slice(150))];
     for (name, setting, policy) in equal {
         let [ours, plain] = [&outcomes[setting][COST_3], &run(&flows(3), policy)].map(efficiency);
@@ -218,6 +223,10 @@ pub(crate) fn by_throttle(report: &mut Report, outcomes: &Outcomes) {
         let finding = Finding::number("formula 1", what, micros as f64, least as f64);
         report.record(finding.calculated());
     }
+    let shares: u32 = flows(3).iter().map(|flow| flow.share).sum();
+    let shares = f64::from(100 * shares) / f64::from(WHOLE);
+    let finding = Finding::number("section 4.3", "sum of all shares, %", 62.5, shares);
+    report.record(finding.calculated());
     let why = "It lists the flows of the simulation, which are the same here.";
     report.record(Finding::not_measured("table 5", "rates, costs, timeouts and shares", why));
 }
@@ -244,21 +253,21 @@ fn queues(report: &mut Report, strict: &Simulated) {
         };
     let policy = throttle((2, 150));
     let plain = drops(policy, &|_| ());
-    let ours = format!("{plain} of 2000");
-    let what = "packets that flow 3 loses";
-    let finding = Finding::check("figure 18", what, "some", ours, "some", plain > 0);
-    // Its threshold of 150 packets exceeds its 128 buffers.
-    report.record(finding.calculated());
     let threshold = capped((2, 150)).with_strict_thresholds().threshold(us(1), u32::MAX);
     let what = "threshold of flows 1 to 3, T = 2 %, packets";
     let finding = Finding::number("figure 18", what, 150.0, threshold.into());
     report.record(finding.calculated());
     let more = drops(policy, &|flows| flows[2].buffers = 256);
-    report.record(Finding::number("figure 18", "the same, with 256 buffers", 0.0, more as f64));
+    report.record(Finding::number(
+        "figure 18",
+        "packets that flow 3 loses with 256 buffers",
+        0.0,
+        more as f64,
+    ));
     let sooner = drops(policy, &|flows| flows[2].timeout = Some(us(500)));
     report.record(Finding::number(
         "figure 18",
-        "the same, with a timeout of 500 µs",
+        "packets that flow 3 loses with a timeout of 500 µs",
         0.0,
         sooner as f64,
     ));

@@ -53,6 +53,7 @@ pub(crate) fn of_sets(report: &mut Report, quick: bool) -> Outcome {
             if (set, count) == (Set::A, most.min(40_000)) {
                 judge(report, count, counted);
                 judge_half_full(report, &flows[..count.min(SLOTS / 2)]);
+                judge_bytes(report, &flows[..256]);
             }
             let by_crc = of(counted, Kind::CrcPair) - expected(count);
             if set == Set::B && by_crc > three_sigma(expected(count)) {
@@ -103,6 +104,20 @@ fn judge(report: &mut Report, names: usize, counted: [usize; Kind::ALL.len()]) {
     report.record(finding.at_full_scale());
     let why = "The host file that the paper took its addresses from is lost.";
     report.record(Finding::not_measured(PLACE, "the heights of the three curves", why));
+}
+
+/// Compares the fold to a byte, in a table of its 256 places.
+fn judge_bytes(report: &mut Report, flows: &[Flow]) {
+    let (taken, names) = (colliding(flows, Kind::Xor8) as f64, flows.len() as u64);
+    let by_chance = expected_collisions(names, 256);
+    let what = "names of 16 subnets, XOR-8 in 256 places: collisions";
+    let ours = format!("{taken} of {names}, by chance {by_chance:.0}");
+    let sigma = three_sigma(by_chance);
+    let rule = format!("at most {sigma:.0} more than by chance: three sigma");
+    let paper = "a reasonably random value";
+    let holds = taken <= by_chance + sigma;
+    let finding = Finding::check("section 3.4", what, paper, ours, &rule, holds);
+    report.record(finding.at_full_scale());
 }
 
 /// Compares a table with twice as many places as flows with what the paper expects of it.

@@ -397,6 +397,17 @@ fn judge_order(report: &mut Report, counts: &[(Kind, Option<f64>)]) {
     let of = |kind| counts.iter().find(|(each, _)| *each == kind).and_then(|(_, count)| *count);
     let all = [of(Kind::Source), of(Kind::CrcPair)];
     let of_crc = "instructions for the index: source beside CRC";
+    let what = "instructions for the index: CRC-16 and CRC-32 beside the CRC-8 pair";
+    if let [Some(wide), Some(wider), Some(pair)] = [Kind::Crc16, Kind::Crc32, Kind::CrcPair].map(of)
+    {
+        let ours = format!("{wide:.0} and {wider:.0} beside {pair:.0}");
+        let (paper, rule) = ("not considerably smaller", "three quarters or more");
+        let holds = wide.min(wider) >= 0.75 * pair;
+        let finding = Finding::check("section 3.4", what, paper, ours, rule, holds);
+        report.record(finding.at_full_scale());
+    } else {
+        report.record(Finding::not_measured("section 3.4", what, NOT_COUNTED));
+    }
     if let [Some(source), Some(crc)] = all {
         let ours = format!("1 / {:.0}", crc / source);
         let (paper, rule) = ("a tenth of CRC", "a tenth or less");
