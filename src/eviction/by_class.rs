@@ -199,7 +199,10 @@ impl<A: Allocator + Clone> OwnPolicy for ByClass<A> {
 
     #[inline]
     fn replace_from(&mut self, slot: u32, before: u8, rank: u8) {
-        self.clocks.change_from(slot, set_of(before), set_of(rank));
+        // In a flood, most entries replace one of their rank.
+        if before != rank {
+            self.clocks.change_from(slot, set_of(before), set_of(rank));
+        }
     }
 
     #[inline]

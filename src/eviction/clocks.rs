@@ -127,12 +127,10 @@ impl<const N: usize, A: Allocator + Clone> Clocks<N, A> {
         true
     }
 
-    /// Moves a slot from the set `before` to another set, if it is in `before`.
+    /// Moves a slot from the set `before` to `set`, if it is in `before`. Nothing changes if the
+    /// sets are equal.
     #[inline]
     pub(super) fn change_from(&mut self, slot: u32, before: usize, set: usize) {
-        if before == set {
-            return;
-        }
         let Some(words) = self.levels[0].get_mut(slot >> BITS) else { return };
         let bit = 1 << (slot % 64);
         if words[before] & bit == 0 {

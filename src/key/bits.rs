@@ -129,21 +129,21 @@ pub(crate) fn with_bits<A: Address>(address: &A, at: u32, bits: u64) -> A {
 /// Two sockets, the smaller one first, and whether they are in the other order: without a branch,
 /// as either order is as frequent.
 #[inline]
-pub(crate) fn ordered<A: BitString>(one: (A, u16), other: (A, u16)) -> ([(A, u16); 2], bool) {
+pub(crate) fn ordered<A: BitString>(one: (&A, u16), other: (&A, u16)) -> ([(A, u16); 2], bool) {
     let is_reverse = if A::BITS <= 48 {
         // The address and the port in one word.
-        let word = |(address, port): (A, u16)| address.window(0) | u64::from(port);
+        let word = |(address, port): (&A, u16)| address.window(0) | u64::from(port);
         word(one) > word(other)
     } else if A::BITS <= 128 {
-        let bits = |a: A| u128::from(a.window(0)) << 64 | u128::from(a.window(64));
-        let (from, to) = (bits(one.0), bits(other.0));
-        (from > to) | ((from == to) & (one.1 > other.1))
+        let bits = |a: &A| u128::from(a.window(0)) << 64 | u128::from(a.window(64));
+        // One subtraction, whose result is zero if the addresses are equal.
+        let (difference, is_less) = bits(other.0).overflowing_sub(bits(one.0));
+        is_less | ((difference == 0) & (other.1 < one.1))
     } else {
         one > other
     };
-    let (addresses, ports) = ([one.0, other.0], [one.1, other.1]);
-    let [first, second] = [usize::from(is_reverse), usize::from(!is_reverse)];
-    ([(addresses[first], ports[first]), (addresses[second], ports[second])], is_reverse)
+    let (first, second) = if is_reverse { (other, one) } else { (one, other) };
+    ([(*first.0, first.1), (*second.0, second.1)], is_reverse)
 }
 
 /// Hashes all bits in words of 128, and the rest in one of 64 if that is enough. `tail` is in the

@@ -55,10 +55,10 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
             for (at, ((&hash, &entry), key)) in lookups.enumerate() {
                 let key = key.key();
                 let found = match entry {
-                    Some(entry) if key.equivalent(&entry.0) => Some(entry),
-                    _ => self.find(hash, key),
+                    Some((own, value)) if key.equivalent(own) => Some(value),
+                    _ => self.find(hash, key).map(|(_, value)| value),
                 };
-                each(first + at, found.map(|(_, value)| value));
+                each(first + at, found);
             }
             if count < BURST || keys.nth(BURST - 1).is_none() {
                 return;

@@ -101,14 +101,16 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
                 if time != Some(place.time) {
                     (time, next) = (Some(place.time), self.clock.next(place.time));
                 }
+                // SAFETY: stage 2 has written it.
+                let slot = unsafe { place.slot.assume_init() };
                 self.begin_packet();
-                let seen = self.record_steady(place.slot, &place.arrival, place.packet, next);
+                let seen = self.record_steady(slot, &place.arrival, place.packet, next);
                 if let Some(seen) = seen {
                     each(index, Ok(self.observed(seen)));
                 } else {
-                    let Place { arrival, packet, slot, .. } = place;
+                    let Place { arrival, packet, .. } = place;
                     let new = || new(index);
-                    let seen = self.observe_any(*slot, arrival.clone(), *packet, next, new);
+                    let seen = self.observe_any(slot, arrival.clone(), *packet, next, new);
                     next = self.clock.now();
                     each(index, seen.map(|seen| self.observed(seen)));
                 }
@@ -131,14 +133,15 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         let places = lines.iter_mut().zip(packets).map(|(line, (key, packet, time))| {
             let arrival = self.arrive(key);
             line.write(self.index.home_line(arrival.hash)).prefetch();
-            Place { arrival, packet, time, slot: STALE }
+            Place { arrival, packet, time, slot: MaybeUninit::uninit() }
         });
         let places = burst.fill(places);
         for (place, line) in places.iter_mut().zip(&lines) {
             // SAFETY: each packet of the burst has its line.
             let line = unsafe { line.assume_init() };
-            if let Some(number) = line.candidate(place.arrival.hash) {
-                place.slot = number;
+            let number = line.candidate(place.arrival.hash);
+            place.slot.write(number.unwrap_or(STALE));
+            if let Some(number) = number {
                 self.store.prefetch(KeyId::from_bits(number));
             }
         }
@@ -151,6 +154,6 @@ struct Place<K> {
     arrival: Arrival<K>,
     packet: Packet,
     time: Timestamp,
-    /// The first candidate of the home line.
-    slot: u32,
+    /// The first candidate of the home line, after stage 2.
+    slot: MaybeUninit<u32>,
 }

@@ -240,7 +240,8 @@ impl ConnectionState {
         bits & (Self::NOT_TCP | Self::CLOSED) == 0 && packet.is_of_handshake()
     }
 
-    /// Returns the bits after a segment [as in a handshake](Self::is_of_handshake).
+    /// Returns the bits after a segment [as in a handshake](Self::is_of_handshake). Bits that are
+    /// no state stay.
     #[inline]
     pub(crate) const fn after_handshake(bits: u16, packet: Packet, direction: Direction) -> u16 {
         let number = bits & 3 | bits >> (Self::PROGRESS - 2) & 7 << 2;

@@ -38,6 +38,9 @@ pub(crate) const NO_SLOT: u32 = u32::MAX;
 /// No slot when the line was read; there may be one by now.
 pub(crate) const STALE: u32 = NO_SLOT - 1;
 
+/// Bytes of a key that packets have in registers.
+const IN_REGISTERS: usize = 32;
+
 /// The key of a packet, normalised and hashed.
 #[derive(Clone)]
 pub(crate) struct Arrival<K> {
@@ -74,8 +77,26 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// Normalises a key, and hashes it unless its hash is given.
     #[inline(always)]
     pub(crate) fn arrive(&self, query: impl Query<K, Key = K>) -> Arrival<K> {
+        if size_of::<K>() > IN_REGISTERS {
+            return self.arrive_large(query);
+        }
         let (key, direction) = query.key().normalized();
         Arrival { hash: self.index.hash(query, &key), key, direction }
+    }
+
+    /// Normalised and hashed in one function, IPv6 addresses that may have been swapped are in
+    /// registers, in parts of 16 bits.
+    #[inline(never)]
+    fn arrive_large(&self, query: impl Query<K, Key = K>) -> Arrival<K> {
+        let (key, direction) = query.key().normalized();
+        let mut arrival = Arrival { hash: 0, key, direction };
+        arrival.hash = self.hash_large(query, &arrival.key);
+        arrival
+    }
+
+    #[inline(never)]
+    fn hash_large(&self, query: impl Query<K, Key = K>, key: &K) -> u32 {
+        self.index.hash(query, key)
     }
 
     /// Whether the flow in a slot has this key.
@@ -232,9 +253,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         if slot != NO_SLOT {
             let line = self.index.home_line(arrival.hash);
             let mut entries = 0;
-            let flow = line.find_map(arrival.hash, |slot| {
+            let flow = line.find_map(arrival.hash, |other| {
                 entries += 1;
-                self.has_key(slot, &arrival.key).then_some(slot)
+                (other != slot && self.has_key(other, &arrival.key)).then_some(other)
             });
             if let Some(slot) = flow.filter(|slot| !self.is_over(*slot, packet)) {
                 self.version += 1;

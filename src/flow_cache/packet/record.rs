@@ -129,12 +129,11 @@ impl Marks {
     /// `None` for other packets.
     #[inline(always)]
     pub(crate) fn after_handshake(self, packet: Packet, direction: Direction) -> Option<Self> {
-        let bits = self.bits() & ConnectionState::BITS;
-        if !ConnectionState::is_of_handshake(bits, packet) {
+        if !ConnectionState::is_of_handshake(self.bits(), packet) {
             return None;
         }
-        let after = ConnectionState::after_handshake(bits, packet, direction);
-        Some(Self(Self::LIVE | (self.bits() ^ bits) | after))
+        let after = ConnectionState::after_handshake(self.bits(), packet, direction);
+        Some(Self(Self::LIVE | after))
     }
 
     /// Returns whether a packet and its flow are not of TCP.
@@ -178,7 +177,7 @@ impl Marks {
     /// Returns whether two flows have the same class.
     #[inline]
     pub(crate) const fn has_class_of(self, other: Self) -> bool {
-        (self.bits() ^ other.bits()) & 3 == 0
+        self.class() as u8 == other.class() as u8
     }
 
     /// Returns whether two flows have the same idle timeout and rank: the same class and protocol,

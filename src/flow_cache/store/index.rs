@@ -375,9 +375,6 @@ impl<S: BuildHasher, A: Allocator + Clone> Index<S, A> {
     }
 }
 
-/// Bytes of a key whose hash is inlined.
-const INLINED: usize = 32;
-
 /// Hashes the normalised form of each key. A [`Query`] with its hash does not use it.
 struct Normalised<'a, S, K> {
     hasher: &'a S,
@@ -393,15 +390,6 @@ impl<S: BuildHasher, K: Hash> BuildHasher for Normalised<'_, S, K> {
 
     #[inline(always)]
     fn hash_one<T: Hash>(&self, _: T) -> u64 {
-        if size_of::<K>() <= INLINED { self.hasher.hash_one(self.key) } else { self.outlined() }
-    }
-}
-
-impl<S: BuildHasher, K: Hash> Normalised<'_, S, K> {
-    /// Inlined, a hash of IPv6 addresses that may have been swapped makes the compiler keep them in
-    /// parts of 16 bits.
-    #[inline(never)]
-    fn outlined(&self) -> u64 {
         self.hasher.hash_one(self.key)
     }
 }

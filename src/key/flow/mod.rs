@@ -54,7 +54,7 @@ pub use crate::key::name::{Direction, FlowName};
 impl<A: BitString> FlowName for FourTuple<A> {
     #[inline]
     fn normalized(&self) -> (Self, Direction) {
-        let (sockets, order) = ordered((self.src, self.sport), (self.dst, self.dport));
+        let (sockets, order) = ordered((&self.src, self.sport), (&self.dst, self.dport));
         let [(src, sport), (dst, dport)] = sockets;
         (Self { src, dst, sport, dport }, Direction::of(order))
     }
@@ -81,7 +81,7 @@ impl<A: BitString> FlowName for FiveTuple<A> {
             let (tuple, order) = octets.ordered(self);
             return (tuple, Direction::of(order));
         }
-        let (sockets, order) = ordered((self.src, self.sport), (self.dst, self.dport));
+        let (sockets, order) = ordered((&self.src, self.sport), (&self.dst, self.dport));
         let [(src, sport), (dst, dport)] = sockets;
         (Self { src, dst, sport, dport, ..*self }, Direction::of(order))
     }
@@ -112,7 +112,16 @@ impl<A: BitString> FlowName for FiveTuple<A> {
 impl FlowName for FlowKey {
     #[inline]
     fn normalized(&self) -> (Self, Direction) {
-        FlowKey::normalized(*self)
+        match self {
+            Self::V4(tuple) => {
+                let (key, direction) = FlowName::normalized(tuple);
+                (Self::V4(key), direction)
+            }
+            Self::V6(tuple) => {
+                let (key, direction) = FlowName::normalized(tuple);
+                (Self::V6(key), direction)
+            }
+        }
     }
 
     #[inline]
@@ -417,16 +426,7 @@ impl FlowKey {
     #[inline]
     #[must_use]
     pub fn normalized(self) -> (Self, Direction) {
-        match self {
-            Self::V4(tuple) => {
-                let (key, direction) = FlowName::normalized(&tuple);
-                (Self::V4(key), direction)
-            }
-            Self::V6(tuple) => {
-                let (key, direction) = FlowName::normalized(&tuple);
-                (Self::V6(key), direction)
-            }
-        }
+        FlowName::normalized(&self)
     }
 }
 
