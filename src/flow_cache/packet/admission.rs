@@ -79,6 +79,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         self.set_attempt(slot, packet);
         // For the next new flow.
         self.prefetch_flow(self.store.flows.next_index());
+        self.index.prefetch_growth(&self.store);
         let found = Match { slot, alias: 0, direction: marks.direction(direction) };
         Seen::new(&mut self.store.flows[slot].value, found, marks.class()).fresh()
     }

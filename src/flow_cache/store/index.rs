@@ -222,6 +222,12 @@ impl<S, A: Allocator + Clone> Index<S, A> {
         self.lines.insert_reserved(hash, id.bits());
     }
 
+    /// Prefetches some of the hashes that the next growth reads, after an insertion.
+    #[inline]
+    pub(crate) fn prefetch_growth<K, V>(&self, store: &Store<K, V, A>) {
+        self.lines.before_split(|bits| store.prefetch_hash(KeyId::from_bits(bits)));
+    }
+
     /// Makes the lines smaller by one step, if it is due.
     #[inline]
     pub(crate) fn shrink_step<K, V>(&mut self, store: &Store<K, V, A>) {

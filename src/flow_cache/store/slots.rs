@@ -349,6 +349,15 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
         }
     }
 
+    /// Prefetches the hash of a key.
+    #[inline]
+    pub(crate) fn prefetch_hash(&self, id: KeyId) {
+        // Numbers of aliases are beyond all slots.
+        if !self.rest.cold.prefetch(id.0) {
+            self.rest.aliases.prefetch(id.number());
+        }
+    }
+
     /// Prefetches all of the record of a flow.
     #[inline]
     pub(crate) fn prefetch_all(&self, slot: u32) {

@@ -52,8 +52,10 @@
 //!
 //! # Costs
 //!
-//! 7 to 13 bytes for an entry. A split takes about 10 µs, once for 64 insertions or less often; the
-//! list of chunks takes 8 bytes for some 4000 entries. In bursts, the stages are
+//! 7 to 13 bytes for an entry. A split takes about 10 µs, once for 64 insertions or less often, if
+//! the owner [prefetches](Lines::before_split) the hashes that it reads, with the insertions
+//! before: twice that, and more, in a large table without. The list of chunks takes 8 bytes for
+//! some 4000 entries. In bursts, the stages are
 //! [`prefetch`](HomeLine::prefetch) the line, [`candidate`](HomeLine::candidate), whose record the
 //! caller prefetches, and [`find`](Lines::find).
 
