@@ -5,7 +5,8 @@
 //! of lookups.
 //!
 //! ```text
-//!     rounds     reads, and reads with updates, by one thread and by two     see `rounds`
+//!     rounds     reads, and reads with updates, by 1, 2, 4 … threads         see `rounds`
+//!     walks      `len` and `retain` of small maps                            see `walks`
 //!     growth     one thread fills a map while another one reads it           see `growth`
 //!     bytes      one thread fills a map                                      see `bytes`
 //! ```
@@ -31,6 +32,7 @@ mod subject;
 mod table;
 mod threads;
 mod traffic;
+mod walks;
 
 use std::sync::RwLock;
 
@@ -53,13 +55,17 @@ pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
     let hasher = DefaultHashBuilder::new();
     let mut subjects = maps(&hasher);
     subjects.extend([left_right(&hasher), no_map(&hasher)]);
-    for &n in plan.sizes(&[16_000, 128_000, 1_000_000], &[16_000, 128_000, 1_000_000]) {
+    let sizes = &[1_000, 16_000, 128_000, 1_000_000];
+    for &n in plan.sizes(sizes, sizes) {
         for results in rounds::rounds(&mut subjects, n, plan.quick) {
             report.show(&results)?;
         }
     }
     if plan.is_rounds_only() {
         return Ok(());
+    }
+    for n in [100, 1_000, 16_000] {
+        report.show(&walks::walks(&mut maps(&hasher), n, plan.quick))?;
     }
     let top = if plan.quick { 1_000_000 } else { 8_000_000 };
     let mut subjects = maps(&hasher);

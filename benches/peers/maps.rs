@@ -127,15 +127,19 @@ impl<K: Ord> Map<K> for BTreeMap<K, u64> {
     }
 }
 
-/// Returns `TrashMap` with the default hasher, and with that of the main peer. All maps of a
-/// subject have one seed, so that they do identical work for identical keys.
-pub(crate) fn trash_maps<K: Key + Hash>() -> [MapSubject<K>; 2] {
+/// Returns `TrashMap` with the default hasher, with the hasher of the main peer, and with ahash,
+/// which the default hasher is for byte strings. All maps of a subject have one seed, so that they
+/// do identical work for identical keys.
+pub(crate) fn trash_maps<K: Key + Hash>() -> [MapSubject<K>; 3] {
     let (our_hash, foldhash) = (DefaultHashBuilder::new(), Foldhash::default());
+    let ahash = ahash::RandomState::with_seeds(1, 2, 3, 4);
     let with_our_hash = move || TrashMap::<K, u64>::with_hasher(our_hash.clone());
     let with_foldhash = move || TrashMap::with_hasher(foldhash.clone());
+    let with_ahash = move || TrashMap::with_hasher(ahash.clone());
     [
         ours("trash", "TrashMap", map(with_our_hash)),
         ours("trash+foldhash", "TrashMap + foldhash", map(with_foldhash)),
+        ours("trash+ahash", "TrashMap + ahash", map(with_ahash)),
     ]
 }
 

@@ -45,8 +45,8 @@ pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
 }
 
 fn maps<K: Key + Hash>() -> Vec<MapSubject<K>> {
-    let [ours, ours_foldhash] = trash_maps();
-    vec![ours, ours_foldhash, hashbrown_foldhash(), hashbrown_our_hash(), indexmap(), std_map()]
+    let peers = [hashbrown_foldhash(), hashbrown_our_hash(), indexmap(), std_map()];
+    trash_maps().into_iter().chain(peers).collect()
 }
 
 fn rounds<K: Key + Hash>(plan: &Plan, report: &mut Report) -> Outcome {

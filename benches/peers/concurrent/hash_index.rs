@@ -22,6 +22,11 @@ impl SharedMap for Index {
         Guarded { map: self, guard: Some(Guard::new()) }
     }
 
+    #[inline]
+    fn count(&self) -> Option<usize> {
+        Some(self.len())
+    }
+
     fn reclaim() {
         reclaim();
     }
@@ -46,6 +51,16 @@ impl View for Guarded<'_> {
             Entry::Occupied(mut entry) => entry.update(value),
             Entry::Vacant(entry) => drop(entry.insert_entry(value)),
         }
+    }
+
+    #[inline]
+    fn retain_all(&self) -> Option<usize> {
+        let mut visited = 0;
+        self.map.retain_sync(|_, _| {
+            visited += 1;
+            true
+        });
+        Some(visited)
     }
 }
 

@@ -16,6 +16,11 @@ impl SharedMap for Ours {
         self.pin()
     }
 
+    #[inline]
+    fn count(&self) -> Option<usize> {
+        Some(self.len())
+    }
+
     /// Frees the retired memory of all maps, which is in one global collector.
     fn reclaim() {
         let map = Self::default();
@@ -43,6 +48,16 @@ impl View for Pinned<'_, Ours> {
         while Pinned::<Ours>::insert(self, key, value).is_err() {
             Pinned::<Ours>::repin(self);
         }
+    }
+
+    #[inline]
+    fn retain_all(&self) -> Option<usize> {
+        let mut visited = 0;
+        self.retain(|_, _| {
+            visited += 1;
+            true
+        });
+        Some(visited)
     }
 
     #[inline]

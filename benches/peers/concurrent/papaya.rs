@@ -19,6 +19,11 @@ impl SharedMap for Papaya {
     fn view(&self) -> Guarded<'_> {
         Guarded { map: self, guard: self.guard() }
     }
+
+    #[inline]
+    fn count(&self) -> Option<usize> {
+        Some(self.len())
+    }
 }
 
 impl View for Guarded<'_> {
@@ -35,5 +40,16 @@ impl View for Guarded<'_> {
     #[inline]
     fn insert(&mut self, key: Key, value: u64) {
         self.map.insert(key, value, &self.guard);
+    }
+
+    #[inline]
+    fn retain_all(&self) -> Option<usize> {
+        let mut visited = 0;
+        let keep = |_: &Key, _: &u64| {
+            visited += 1;
+            true
+        };
+        self.map.retain(keep, &self.guard);
+        Some(visited)
     }
 }

@@ -16,6 +16,11 @@ impl SharedMap for Dash {
     fn view(&self) -> &Self {
         self
     }
+
+    #[inline]
+    fn count(&self) -> Option<usize> {
+        Some(DashMap::len(self))
+    }
 }
 
 impl View for &Dash {
@@ -28,6 +33,16 @@ impl View for &Dash {
     fn insert(&mut self, key: Key, value: u64) {
         DashMap::insert(self, key, value);
     }
+
+    #[inline]
+    fn retain_all(&self) -> Option<usize> {
+        let mut visited = 0;
+        self.retain(|_, _| {
+            visited += 1;
+            true
+        });
+        Some(visited)
+    }
 }
 
 impl SharedMap for Scc {
@@ -35,6 +50,11 @@ impl SharedMap for Scc {
 
     fn view(&self) -> &Self {
         self
+    }
+
+    #[inline]
+    fn count(&self) -> Option<usize> {
+        Some(scc::HashMap::len(self))
     }
 
     fn reclaim() {
@@ -51,5 +71,15 @@ impl View for &Scc {
     #[inline]
     fn insert(&mut self, key: Key, value: u64) {
         self.upsert_sync(key, value);
+    }
+
+    #[inline]
+    fn retain_all(&self) -> Option<usize> {
+        let mut visited = 0;
+        self.retain_sync(|_, _| {
+            visited += 1;
+            true
+        });
+        Some(visited)
     }
 }

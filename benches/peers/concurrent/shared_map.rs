@@ -10,6 +10,12 @@ pub(crate) trait SharedMap: Send + Sync + 'static {
 
     fn view(&self) -> Self::View<'_>;
 
+    /// Returns the number of entries, if the map has a method for it.
+    #[inline]
+    fn count(&self) -> Option<usize> {
+        None
+    }
+
     /// Frees retired memory of maps that were dropped.
     fn reclaim() {}
 }
@@ -24,6 +30,13 @@ pub(crate) trait View {
 
     /// Inserts an entry, or replaces its value.
     fn insert(&mut self, key: Key, value: u64);
+
+    /// Calls `retain`, which visits all entries and keeps them. Returns their number, if the map
+    /// has such a method.
+    #[inline]
+    fn retain_all(&self) -> Option<usize> {
+        None
+    }
 
     /// The sum of [`low_half`] of a batch's values; one lookup at a time, unless the map has a
     /// batched lookup.

@@ -1,5 +1,8 @@
 //! Maps that threads share as subjects: what is measured, and the loops, compiled for each map.
 
+use std::hint::black_box;
+use std::time::Instant;
+
 use super::Key;
 use super::insertions::{self, ReaderTimes};
 use super::shared_map::{SharedMap, View};
@@ -34,8 +37,19 @@ pub(crate) trait SharedMapBenchmark {
     /// insertion in `inserts`, and returns those of the lookups.
     fn grow(&mut self, keys: &[Key], inserts: &mut [u32]) -> ReaderTimes;
 
+    /// Returns the nanoseconds of a walk, the mean of some `times`; or nothing if the map has no
+    /// method for it.
+    fn walk(&self, walk: Walk, times: u32) -> Option<f64>;
+
     /// Replaces the map by an empty one, and frees retired memory.
     fn clear(&mut self);
+}
+
+/// A method that visits all parts of a map.
+#[derive(Clone, Copy)]
+pub(crate) enum Walk {
+    Len,
+    Retain,
 }
 
 pub(crate) type SharedMapSubject = Subject<dyn SharedMapBenchmark>;
@@ -79,6 +93,18 @@ impl<M: SharedMap, F: Fn() -> M> SharedMapBenchmark for Loops<M, F> {
     fn grow(&mut self, keys: &[Key], inserts: &mut [u32]) -> ReaderTimes {
         self.clear();
         insertions::beside_a_reader(&self.map, keys, inserts)
+    }
+
+    fn walk(&self, walk: Walk, times: u32) -> Option<f64> {
+        let view = self.map.view();
+        let start = Instant::now();
+        for _ in 0..times {
+            black_box(match walk {
+                Walk::Len => self.map.count()?,
+                Walk::Retain => view.retain_all()?,
+            });
+        }
+        Some(start.elapsed().as_nanos() as f64 / f64::from(times))
     }
 
     fn clear(&mut self) {
