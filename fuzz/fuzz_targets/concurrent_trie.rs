@@ -5,8 +5,7 @@
 use std::collections::BTreeMap;
 
 use arbitrary::Arbitrary;
-use flowtable::concurrent::ConcurrentLcTrie;
-use flowtable::concurrent::PinnedTrie;
+use flowtable::concurrent::{ConcurrentLcTrie, Pinned};
 use flowtable_fuzz::{Dials, Edge, Key, KeyType, Seed, Seeds, with_keys};
 use libfuzzer_sys::fuzz_target;
 
@@ -57,7 +56,7 @@ fn run<K: Key + Send + Sync + 'static>(input: Input) {
 }
 
 fn step<K: Key + Send + Sync + 'static>(
-    pin: &PinnedTrie<'_, K, u64>,
+    pin: &Pinned<'_, ConcurrentLcTrie<K, u64>>,
     model: &mut BTreeMap<K, u64>,
     op: Op,
     now: u64,

@@ -178,4 +178,4 @@ pub use routes::{ConcurrentRoutes, PinnedRoutes};
 pub use set::{ConcurrentSet, SetIter};
 pub use stamped::{ConcurrentStampedRoutes, PinnedStampedRoutes};
 pub use table::{ConcurrentTable, Integer, NoUninit, TableIter};
-pub use trie::{ConcurrentLcTrie, PinnedTrie, TrieIter};
+pub use trie::{ConcurrentLcTrie, TrieIter};

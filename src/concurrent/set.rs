@@ -300,6 +300,21 @@ where
     }
 }
 
+/// Returns the set of the keys of a map without values: for a set with a capacity or a limit on
+/// garbage.
+///
+/// ```
+/// use flowtable::{ConcurrentMap, ConcurrentSet};
+///
+/// let set: ConcurrentSet<u32> = ConcurrentMap::with_capacity(1000).into();
+/// assert!(set.is_empty());
+/// ```
+impl<K, S> From<ConcurrentMap<K, (), S>> for ConcurrentSet<K, S> {
+    fn from(map: ConcurrentMap<K, (), S>) -> Self {
+        Self { map }
+    }
+}
+
 impl<K, S: Default> Default for ConcurrentSet<K, S> {
     fn default() -> Self {
         Self::with_hasher(S::default())

@@ -3,9 +3,8 @@
 
 use core::hash::BuildHasher;
 
-use flowtable::concurrent::{
-    Compute, Computed, ConcurrentMap, ConcurrentTable, NoUninit, Pinned, PinnedTrie,
-};
+use flowtable::concurrent::{Compute, Computed, ConcurrentLcTrie, ConcurrentMap};
+use flowtable::concurrent::{ConcurrentTable, NoUninit, Pinned};
 use model::histories::{Call, Clock, Op};
 
 /// Performs `op`; closures call `pause`.
@@ -110,7 +109,7 @@ pub(crate) fn perform_on_table<V: NoUninit, S: BuildHasher>(
 
 /// Performs the operation on a trie that is closest to `op`, and returns it: a trie has no updates.
 pub(crate) fn perform_on_trie(
-    pin: &PinnedTrie<'_, u64, u64>,
+    pin: &Pinned<'_, ConcurrentLcTrie<u64, u64>>,
     clock: &Clock,
     key: u64,
     op: Op,

@@ -15,7 +15,7 @@ use std::thread;
 use std::time::Instant;
 
 use flowtable::DefaultHashBuilder;
-use flowtable::concurrent::{ConcurrentLcTrie, PinnedTrie};
+use flowtable::concurrent::{ConcurrentLcTrie, Pinned};
 use flowtable::eviction::PassiveGc;
 use flowtable::key::bits::BitString;
 use flowtable::trie::Tuning;
@@ -63,7 +63,7 @@ where
         Self { trie, key, gc, active_gc, rover: Mutex::new(None) }
     }
 
-    fn admit(&self, pin: &mut PinnedTrie<'_, K, AtomicU64>, key: K, now: Tick) {
+    fn admit(&self, pin: &mut Pinned<'_, ConcurrentLcTrie<K, AtomicU64>>, key: K, now: Tick) {
         if self.trie.len() >= self.gc.threshold() {
             // A thread that finds the collector at work waits, so the cache stays bounded.
             let mut rover = self.rover.lock().unwrap_or_else(PoisonError::into_inner);
@@ -80,7 +80,7 @@ where
     }
 
     /// Evicts `goal` entries, each the least recently used of the next four.
-    fn collect(&self, pin: &PinnedTrie<'_, K, AtomicU64>, rover: &mut Option<K>) {
+    fn collect(&self, pin: &Pinned<'_, ConcurrentLcTrie<K, AtomicU64>>, rover: &mut Option<K>) {
         let from = rover.map_or(Bound::Unbounded, Bound::Excluded);
         let mut leaves = pin.iter_from(from).chain(pin.iter());
         for _ in 0..self.gc.goal() {

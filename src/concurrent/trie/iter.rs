@@ -5,16 +5,18 @@ use core::fmt;
 use core::iter::FusedIterator;
 use core::ops::Bound;
 
+use super::ConcurrentLcTrie;
 use super::order::Walk;
-use super::pinned::PinnedTrie;
 use crate::concurrent::guard::Guard;
+use crate::concurrent::pinned::{Pinned, Protect};
 use crate::key::bits::BitString;
 
 /// An iterator over the entries of a [`ConcurrentLcTrie`](super::ConcurrentLcTrie) in the order of
-/// their keys. Created by [`PinnedTrie::iter`] and [`iter_from`](PinnedTrie::iter_from).
+/// their keys. Created by [`iter`](Pinned::<ConcurrentLcTrie<K, V>>::iter) and
+/// [`iter_from`](Pinned::<ConcurrentLcTrie<K, V>>::iter_from).
 pub struct TrieIter<'p, K, V>(Walk<'p, K, V>);
 
-impl<K: BitString, V, G: Borrow<Guard>> PinnedTrie<'_, K, V, G> {
+impl<'t, K: BitString, V, G: Borrow<Guard>> Pinned<'t, ConcurrentLcTrie<K, V>, G> {
     /// Returns an iterator over all entries, in the order of their keys.
     ///
     /// # Example
@@ -27,7 +29,11 @@ impl<K: BitString, V, G: Borrow<Guard>> PinnedTrie<'_, K, V, G> {
     /// [3, 1, 2].into_iter().for_each(|key| assert!(pinned.insert(key, ()).is_ok()));
     /// assert!(pinned.iter().map(|(key, ())| key).eq([1, 2, 3]));
     /// ```
-    pub fn iter(&self) -> TrieIter<'_, K, V> {
+    pub fn iter<'p, 'r>(&'p self) -> TrieIter<'r, K, V>
+    where
+        G: Protect<'p, 'r>,
+        't: 'r,
+    {
         self.iter_from(Bound::Unbounded)
     }
 
@@ -46,7 +52,11 @@ impl<K: BitString, V, G: Borrow<Guard>> PinnedTrie<'_, K, V, G> {
     /// assert_eq!(pinned.iter_from(Bound::Included(7)).count(), 2);
     /// assert_eq!(pinned.iter_from(Bound::Excluded(7)).count(), 1);
     /// ```
-    pub fn iter_from(&self, from: Bound<K>) -> TrieIter<'_, K, V> {
+    pub fn iter_from<'p, 'r>(&'p self, from: Bound<K>) -> TrieIter<'r, K, V>
+    where
+        G: Protect<'p, 'r>,
+        't: 'r,
+    {
         TrieIter(self.walk(from))
     }
 }
@@ -61,7 +71,10 @@ impl<'p, K: BitString, V> Iterator for TrieIter<'p, K, V> {
 
 impl<K: BitString, V> FusedIterator for TrieIter<'_, K, V> {}
 
-impl<'p, K: BitString, V, G: Borrow<Guard>> IntoIterator for &'p PinnedTrie<'_, K, V, G> {
+impl<'p, K: BitString, V, G> IntoIterator for &'p Pinned<'_, ConcurrentLcTrie<K, V>, G>
+where
+    G: Protect<'p, 'p>,
+{
     type Item = (K, &'p V);
     type IntoIter = TrieIter<'p, K, V>;
 

@@ -1,10 +1,11 @@
 //! Construction, limits and pins of `ConcurrentLcTrie`.
 
+use super::ConcurrentLcTrie;
 use super::node::{Child, Slot};
-use super::{ConcurrentLcTrie, PinnedTrie};
 use crate::concurrent::garbage::{self, Garbage};
-use crate::concurrent::guard::{Guard, pin};
+use crate::concurrent::guard::Guard;
 use crate::concurrent::lock::Lock;
+use crate::concurrent::pinned::Pinned;
 use crate::concurrent::sync::{AtomicUsize, Ordering};
 use crate::key::bits::BitString;
 use crate::trie::Tuning;
@@ -117,8 +118,8 @@ impl<K: BitString, V> ConcurrentLcTrie<K, V> {
     /// ```
     #[inline]
     #[must_use]
-    pub fn pin(&self) -> PinnedTrie<'_, K, V> {
-        PinnedTrie::new(self, pin())
+    pub fn pin(&self) -> Pinned<'_, Self> {
+        Pinned::new(self)
     }
 
     /// Returns a view of the trie, under a guard of the thread that other structures share: see
@@ -140,7 +141,7 @@ impl<K: BitString, V> ConcurrentLcTrie<K, V> {
     /// ```
     #[inline]
     #[must_use]
-    pub fn pinned<'t, 'g>(&'t self, guard: &'g Guard) -> PinnedTrie<'t, K, V, &'g Guard> {
-        PinnedTrie::new(self, guard)
+    pub fn pinned<'t, 'g>(&'t self, guard: &'g Guard) -> Pinned<'t, Self, &'g Guard> {
+        Pinned::of(self, guard)
     }
 }

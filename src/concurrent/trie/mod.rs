@@ -26,7 +26,7 @@
 //!   during the whole iteration, and possibly keys that are inserted or removed during it. An
 //!   iteration is no snapshot.
 //! - **T4, references.** They are valid until the pin is dropped or
-//!   [repinned](PinnedTrie::repin), also when the entry has been removed. Entries do not move.
+//!   [repinned](super::Pinned::repin), also when the entry has been removed. Entries do not move.
 //! - **T5, bounded garbage.** Garbage, retired and not freed yet, takes no more bytes than the
 //!   limit and the garbage of one insertion of each thread. Above, insertions are refused, and
 //!   nothing has changed. Removals are not refused: above the limit, each adds its leaf, the nodes
@@ -73,7 +73,6 @@ use crate::trie::Tuning;
 use node::{Kind, Slot};
 
 pub use iter::TrieIter;
-pub use pinned::PinnedTrie;
 
 /// A concurrent ordered map of bit strings: the dynamic LC-trie under read-copy-update.
 ///

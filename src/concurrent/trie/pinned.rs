@@ -1,9 +1,8 @@
-//! A pinned trie: the methods of readers and writers.
+//! Pinned tries: the methods of readers and writers.
 #![allow(unsafe_code)]
 
 use alloc::vec::Vec;
 use core::borrow::Borrow;
-use core::fmt;
 use core::ops::Bound;
 use core::panic::AssertUnwindSafe;
 use std::panic::{catch_unwind, resume_unwind};
@@ -15,40 +14,14 @@ use super::write::Writer;
 use crate::concurrent::error::{Refusal, Refused};
 use crate::concurrent::garbage::{OVERHEAD, forget_panic, help};
 use crate::concurrent::guard::Guard;
+use crate::concurrent::pinned::{Pinned, Protect};
 use crate::key::bits::BitString;
 
-/// The maximum number of entries that [`PinnedTrie::retain`] removes with one locking, so that the
+/// The maximum number of entries that `retain` removes with one locking, so that the
 /// cost of retiring is shared, and other writers do not wait long.
 const REMOVED_AT_ONCE: usize = 64;
 
-/// A pin of a [`ConcurrentLcTrie`], for reads and writes.
-///
-/// It owns its guard, or borrows one of type `G = &Guard` that it shares with other structures.
-/// Its methods that write panic if a method of a key calls them, or a closure that runs under the
-/// lock of another structure.
-///
-/// A reference must not be used after [`repin`](Self::repin):
-///
-/// ```compile_fail,E0502
-/// use flowtable::concurrent::ConcurrentLcTrie;
-///
-/// let trie = ConcurrentLcTrie::<u8, char>::new();
-/// let mut pinned = trie.pin();
-/// let value = pinned.get(&7);
-/// pinned.repin();
-/// assert_eq!(value, None);
-/// ```
-pub struct PinnedTrie<'t, K, V, G = Guard> {
-    guard: G,
-    trie: &'t ConcurrentLcTrie<K, V>,
-}
-
-impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
-    #[inline]
-    pub(super) fn new(trie: &'t ConcurrentLcTrie<K, V>, guard: G) -> Self {
-        Self { guard, trie }
-    }
-
+impl<'t, K: BitString, V, G: Borrow<Guard>> Pinned<'t, ConcurrentLcTrie<K, V>, G> {
     /// Returns the value of a key.
     ///
     /// # Example
@@ -64,7 +37,11 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
     /// ```
     #[inline]
     #[must_use]
-    pub fn get(&self, key: &K) -> Option<&V> {
+    pub fn get<'p, 'r>(&'p self, key: &K) -> Option<&'r V>
+    where
+        G: Protect<'p, 'r>,
+        't: 'r,
+    {
         self.find(key).0
     }
 
@@ -85,8 +62,12 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
     /// ```
     #[inline]
     #[must_use]
-    pub fn find(&self, key: &K) -> (Option<&V>, u32) {
-        let (mut child, mut nodes) = (self.trie.root.load(), 0);
+    pub fn find<'p, 'r>(&'p self, key: &K) -> (Option<&'r V>, u32)
+    where
+        G: Protect<'p, 'r>,
+        't: 'r,
+    {
+        let (mut child, mut nodes) = (self.of.root.load(), 0);
         loop {
             // SAFETY: it was linked under this pin, and is freed after that.
             match unsafe { child.kind() } {
@@ -112,26 +93,12 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
     /// ```
     #[inline]
     #[must_use]
-    pub fn contains_key(&self, key: &K) -> bool {
+    pub fn contains_key<'p>(&'p self, key: &K) -> bool
+    where
+        G: Protect<'p, 'p>,
+        't: 'p,
+    {
         self.get(key).is_some()
-    }
-
-    /// Returns the number of entries.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.trie.len()
-    }
-
-    /// Returns whether there is no entry.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.trie.is_empty()
-    }
-
-    /// Returns the bytes that are retired and not freed yet.
-    #[must_use]
-    pub fn garbage(&self) -> usize {
-        self.trie.garbage()
     }
 
     /// Returns the first entry whose key is greater than `key`, by a descent.
@@ -148,14 +115,22 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn after(&self, key: &K) -> Option<(K, &V)> {
+    pub fn after<'p, 'r>(&'p self, key: &K) -> Option<(K, &'r V)>
+    where
+        G: Protect<'p, 'r>,
+        't: 'r,
+    {
         self.iter_from(Bound::Excluded(*key)).next()
     }
 
     /// Begins a walk over the entries from a bound on.
-    pub(super) fn walk(&self, from: Bound<K>) -> Walk<'_, K, V> {
+    pub(super) fn walk<'p, 'r>(&'p self, from: Bound<K>) -> Walk<'r, K, V>
+    where
+        G: Protect<'p, 'r>,
+        't: 'r,
+    {
         // SAFETY: children are read under this pin.
-        unsafe { Walk::new(self.trie.root.load(), from) }
+        unsafe { Walk::new(self.of.root.load(), from) }
     }
 
     /// Inserts an entry, or replaces its value. Returns the former value.
@@ -175,12 +150,14 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
     /// assert_eq!(pinned.insert(7, 'b')?, Some(&'a'));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn insert(&self, key: K, value: V) -> Result<Option<&V>, Refusal<(K, V)>>
+    pub fn insert<'p, 'r>(&'p self, key: K, value: V) -> Result<Option<&'r V>, Refusal<(K, V)>>
     where
+        G: Protect<'p, 'r>,
+        't: 'r,
         K: Send + Sync + 'static,
         V: Send + Sync + 'static,
     {
-        let (garbage, epoch) = (&self.trie.garbage, self.guard.borrow().epoch());
+        let (garbage, epoch) = (&self.of.garbage, self.epoch());
         if garbage.is_above_limit() && !garbage.reduce(epoch, || garbage.is_above_limit()) {
             let (retired, limit) = (garbage.retired(), garbage.limit);
             return Err(Refusal {
@@ -207,8 +184,10 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
     /// assert_eq!((pinned.remove(&7), pinned.remove(&7)), (Some(&'a'), None));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn remove(&self, key: &K) -> Option<&V>
+    pub fn remove<'p, 'r>(&'p self, key: &K) -> Option<&'r V>
     where
+        G: Protect<'p, 'r>,
+        't: 'r,
         K: Send + Sync + 'static,
         V: Send + Sync + 'static,
     {
@@ -231,8 +210,10 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
     /// pinned.retain(|key, _| key % 10 == 0);
     /// assert_eq!(pinned.len(), 10);
     /// ```
-    pub fn retain(&self, mut keep: impl FnMut(&K, &V) -> bool)
+    pub fn retain<'p>(&'p self, mut keep: impl FnMut(&K, &V) -> bool)
     where
+        G: Protect<'p, 'p>,
+        't: 'p,
         K: Send + Sync + 'static,
         V: Send + Sync + 'static,
     {
@@ -291,15 +272,15 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
     /// trie.pin().flush();
     /// ```
     pub fn flush(&self) {
-        help(self.guard.borrow().epoch());
+        help(self.epoch());
     }
 
     /// Makes a change under the lock. If a method of a key panics, defers the nodes and leaves
     /// replaced before the panic, and resumes it.
     fn write<R>(&self, change: impl FnOnce(&mut Writer<'t, K, V>) -> R) -> R {
-        let lock = self.trie.lock.lock();
+        let lock = self.of.lock.lock();
         // SAFETY: the lock is held, and retired nodes and leaves are deferred below.
-        let mut writer = unsafe { Writer::new(self.trie) };
+        let mut writer = unsafe { Writer::new(self.of) };
         // Nodes and leaves that a writer has retired are not linked, also when it panics.
         let result = catch_unwind(AssertUnwindSafe(|| change(&mut writer)));
         let (retired, bytes) = (writer.retired, writer.bytes);
@@ -308,10 +289,9 @@ impl<'t, K: BitString, V, G: Borrow<Guard>> PinnedTrie<'t, K, V, G> {
         drop(lock);
         if !retired.is_empty() {
             let free = move || free(retired);
-            let epoch = self.guard.borrow().epoch();
             // SAFETY: no later pin finds retired nodes and leaves, and any thread may drop keys and
             // values.
-            unsafe { self.trie.garbage.defer(bytes + OVERHEAD, epoch, free) };
+            unsafe { self.of.garbage.defer(bytes + OVERHEAD, self.epoch(), free) };
         }
         result.unwrap_or_else(|panic| resume_unwind(panic))
     }
@@ -324,33 +304,5 @@ fn free<K, V>(retired: Vec<Child<K, V>>) {
         // has been retired once.
         let leaf = unsafe { child.free() };
         forget_panic(catch_unwind(AssertUnwindSafe(|| drop(leaf))));
-    }
-}
-
-impl<K: BitString, V> PinnedTrie<'_, K, V> {
-    /// Ends the pin and begins a new pin, which allows the collector to proceed. Other pins of the
-    /// thread stay as they are.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::concurrent::ConcurrentLcTrie;
-    ///
-    /// let trie = ConcurrentLcTrie::<u32, u32>::new();
-    /// let mut pinned = trie.pin();
-    /// for now in 0..3 {
-    ///     assert!(pinned.insert(7, now).is_ok());
-    ///     pinned.repin();
-    /// }
-    /// ```
-    #[inline]
-    pub fn repin(&mut self) {
-        self.guard.repin();
-    }
-}
-
-impl<K, V, G: Borrow<Guard>> fmt::Debug for PinnedTrie<'_, K, V, G> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PinnedTrie").field("guard", self.guard.borrow()).finish_non_exhaustive()
     }
 }

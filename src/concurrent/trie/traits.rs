@@ -4,6 +4,7 @@ use core::fmt;
 
 use super::ConcurrentLcTrie;
 use crate::concurrent::garbage::LIMIT;
+use crate::concurrent::pinned::Pinned;
 use crate::key::bits::BitString;
 
 impl<K: BitString, V> Default for ConcurrentLcTrie<K, V> {
@@ -21,7 +22,7 @@ where
     ///
     /// # Panics
     ///
-    /// If an insertion is refused: see [`PinnedTrie::insert`](super::PinnedTrie::insert).
+    /// If an insertion is refused: see `insert` of its [pin](ConcurrentLcTrie::pin).
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
         let mut pinned = self.pin();
         for (nth, (key, value)) in entries.into_iter().enumerate() {
@@ -44,7 +45,7 @@ where
     ///
     /// # Panics
     ///
-    /// If an insertion is refused: see [`PinnedTrie::insert`](super::PinnedTrie::insert).
+    /// If an insertion is refused: see `insert` of its [pin](ConcurrentLcTrie::pin).
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
         (&*self).extend(entries);
     }
@@ -67,5 +68,11 @@ where
 impl<K: BitString + fmt::Debug, V: fmt::Debug> fmt::Debug for ConcurrentLcTrie<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.pin().iter()).finish()
+    }
+}
+
+impl<K, V, G: fmt::Debug> fmt::Debug for Pinned<'_, ConcurrentLcTrie<K, V>, G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pinned").field("guard", &self.guard).finish_non_exhaustive()
     }
 }

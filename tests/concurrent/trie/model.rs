@@ -1,13 +1,14 @@
 //! `ConcurrentLcTrie` against an ordered map and the sequential trie, with pins that are held, and
 //! the invariants checked after each step.
 
+use model::cases;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ::model::drop_record::{DropRecord, Token};
 use flowtable::LcTrieMap;
-use flowtable::concurrent::{ConcurrentLcTrie, PinnedTrie};
+use flowtable::concurrent::{ConcurrentLcTrie, Pinned};
 use flowtable::trie::Tuning;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -101,7 +102,7 @@ fn run(ops: Vec<Op>, tuning: Tuning) {
                 sequential.clear();
             }
             Op::Hold => held.push(trie.pin()),
-            Op::Repin => held.iter_mut().for_each(PinnedTrie::repin),
+            Op::Repin => held.iter_mut().for_each(Pinned::repin),
             Op::LetGo => drop(held.pop()),
         }
         trie.validate().unwrap();
@@ -118,7 +119,7 @@ fn run(ops: Vec<Op>, tuning: Tuning) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 300 }))]
+    #![proptest_config(ProptestConfig::with_cases(cases(300, 2)))]
 
     #[test]
     fn entries_and_shapes_are_those_of_the_models(
