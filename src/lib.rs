@@ -70,17 +70,19 @@
 //!
 //! # Trade-offs
 //!
+//! Measured by the bench `peers`; the section *Limits* of the README has more.
+//!
 //! - **A table without pauses has a directory.** A [`TrashMap`] loads a directory entry where a
 //!   Swiss table has a mask: single lookups take up to 1.3 times as long with the same hash; bursts
 //!   of 32 take less time in tables beyond the L2 cache.
-//! - **Flow state costs time.** For ten thousand flows, a [`FlowCache`] takes up to 1.4 times as
+//! - **Flow state costs time.** For ten thousand flows, a [`FlowCache`] takes up to 1.5 times as
 //!   long for a packet as a hash table with an LRU list; from a hundred thousand on about as long,
 //!   and in bursts half as long.
 //! - **A trie follows pointers.** A lookup in an [`LcTrieMap`] takes 2 to 5 times as long as in a
 //!   Swiss table. An insertion may double the root and then visits all keys: tens of milliseconds
 //!   at a million keys.
 //! - **A route table counts bits.** A [`RouteTable`] needs a fifth of the memory of a flat array of
-//!   2^24 entries for the routes of the Internet, and lookups take up to 2.1 times as long.
+//!   2^24 entries for the routes of the Internet, and lookups take up to 2.4 times as long.
 //! - **Concurrent entries are indirect.** A [`ConcurrentMap`] stores entries apart from its index:
 //!   lookups take twice as long as in a [`TrashMap`], in bursts 1.4 times. Lookups of IPv6 in a
 //!   [`ConcurrentRoutes`] take about twice as long as in a [`RouteTable`].
@@ -103,10 +105,11 @@
 //! - `serde`: `Serialize` and `Deserialize` for keys, maps and [images](flow_cache::Image) of flow
 //!   caches and their [configuration](flow_cache::Config), `Serialize` for other parameters, shapes
 //!   and metrics.
+//! - `rayon`: parallel iterators over [`TrashMap`], [`TrashSet`] and [`TrashTable`]. Implies `std`.
 //! - `ipnet`: conversions between [`Prefix`], [`AnyPrefix`] and the types of the crate `ipnet`.
-//! - `concurrent`: [`ConcurrentMap`], [`ConcurrentTable`], [`ConcurrentRoutes`],
+//! - `concurrent`: [`ConcurrentMap`], [`ConcurrentSet`], [`ConcurrentTable`], [`ConcurrentRoutes`],
 //!   [`ConcurrentStampedRoutes`](concurrent::ConcurrentStampedRoutes) and
-//!   [`ConcurrentLcTrie`](concurrent::ConcurrentLcTrie). Implies `std`.
+//!   [`ConcurrentLcTrie`](concurrent::ConcurrentLcTrie). Implies `std`; needs atomics of 64 bits.
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

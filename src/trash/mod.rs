@@ -55,9 +55,11 @@
 //!   examples do not compile with this map);
 //! - `get_disjoint_unchecked_mut`, which is unsafe for the sake of the comparison of positions
 //!   (1 example);
-//! - methods named `…_unchecked`, which are not unsafe: a key that is wrong may not be found;
+//! - methods named `…_unchecked`, which are not unsafe: a key that is wrong may not be found; sets
+//!   have none;
+//! - the map of an entry: `into_map`, and `into_table` of tables;
 //! - `clear` and `drain`, which free the memory;
-//! - allocators, which must be `Clone`.
+//! - allocators, which must be `Clone`: `Default`, `FromIterator` and `From` are for the global one.
 //!
 //! Sets have no difference beyond these. For tables see [`table`].
 //!
