@@ -27,9 +27,9 @@ folder=$(target)/sanitizers
 sizes=sizes::every_size
 if [ -n "${LONG-}" ]; then
     sizes=sizes::
+    export ALL_ROUNDS=1 CARGO_PROFILE_DEV_OPT_LEVEL=1
 else
-    export FEW_ROUNDS=1 PROPTEST_CASES=4 PROPTEST_DISABLE_FAILURE_PERSISTENCE=1
-    export CARGO_PROFILE_DEV_OPT_LEVEL=0
+    export PROPTEST_CASES=4 PROPTEST_DISABLE_FAILURE_PERSISTENCE=1
 fi
 
 # Compilation is most of the time: test modules that do not run are left out, by `cfg(sanitizer)`.

@@ -2,6 +2,7 @@
 //! each step.
 
 use core::time::Duration;
+use model::cases;
 
 use flowtable::cache::{Chains as ChainsOf, Replacement};
 use flowtable::eviction::{
@@ -84,12 +85,6 @@ fn step(indices: Indices) -> impl Strategy<Value = Step> {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     select(&Indices::ALL).prop_flat_map(|indices| vec(step(indices), 1..150))
-}
-
-/// The number of cases is `PROPTEST_CASES`, or else one that takes a second or two.
-fn proptest_config() -> ProptestConfig {
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
-    ProptestConfig::with_cases(cases.unwrap_or(150))
 }
 
 fn with_ways<K: Make, V: Make>(capacity: usize, replacement: Replacement, steps: &[Step]) {
@@ -193,7 +188,7 @@ fn long_scripts_match_the_model() {
 }
 
 proptest! {
-    #![proptest_config(proptest_config())]
+    #![proptest_config(ProptestConfig::with_cases(cases(150, 1)))]
 
     #[test]
     #[cfg_attr(miri, ignore = "it takes minutes")]

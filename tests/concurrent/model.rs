@@ -4,6 +4,7 @@
 use core::fmt::Debug;
 use core::hash::{BuildHasher, Hash};
 use flowtable::Prehashed;
+use model::cases;
 use std::collections::{HashMap, HashSet};
 
 use flowtable::concurrent::{Compute, Computed, Pinned};
@@ -368,12 +369,6 @@ fn run<K: Part, V: Part, S: BuildHasher + Clone>(bursts: Vec<Vec<Op>>, hasher: S
     assert_eq!(format!("{map:?}").len(), format!("{:?}", Model::<K, V>::new()).len());
 }
 
-/// The number of cases is `PROPTEST_CASES`, or else one that takes a second or two.
-fn config() -> ProptestConfig {
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
-    ProptestConfig::with_cases(cases.unwrap_or(if cfg!(miri) { 1 } else { 25 }))
-}
-
 /// Most bursts are short, so that the invariants are checked often.
 fn bursts() -> impl Strategy<Value = Vec<Vec<Op>>> {
     let many = if cfg!(miri) { 3..6 } else { 20..40 };
@@ -385,7 +380,7 @@ fn weak() -> impl Strategy<Value = Weak> {
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(ProptestConfig::with_cases(cases(25, 1)))]
 
     #[test]
     #[cfg_attr(miri, ignore = "slow; words cover the code")]

@@ -3,6 +3,7 @@
 
 use core::fmt::Debug;
 use core::net::Ipv4Addr;
+use model::cases;
 
 use flowtable::FourTuple;
 use flowtable::demux::{Arrival, ConnectionId, DemuxError};
@@ -93,18 +94,12 @@ fn four_tuple(number: u32) -> FourTuple<Ipv4Addr> {
     }
 }
 
-/// The number of cases is `PROPTEST_CASES`, or else one that takes a second or two.
-fn proptest_config() -> ProptestConfig {
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
-    ProptestConfig::with_cases(cases.unwrap_or(300))
-}
-
 fn ops() -> impl Strategy<Value = Vec<Op>> {
     vec(op(), 1..120)
 }
 
 proptest! {
-    #![proptest_config(proptest_config())]
+    #![proptest_config(ProptestConfig::with_cases(cases(300, 1)))]
 
     #[test]
     fn lookups_by_four_tuple_match_the_model(

@@ -3,6 +3,7 @@
 
 use flowtable::ephemeral::StoreError;
 use flowtable::{DefaultHashBuilder, EphemeralStore};
+use model::cases;
 use model::ephemeral::{CheckedStore, LIFETIME, Step};
 use model::hashers::Weak;
 use model::limited::Limited;
@@ -44,14 +45,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The number of cases is `PROPTEST_CASES`, or else one that takes a second or two.
-fn proptest_config() -> ProptestConfig {
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
-    ProptestConfig::with_cases(cases.unwrap_or(400))
-}
-
 proptest! {
-    #![proptest_config(proptest_config())]
+    #![proptest_config(ProptestConfig::with_cases(cases(400, 1)))]
 
     #[test]
     fn a_store_matches_a_list_in_the_order_of_expiry(
@@ -87,7 +82,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(proptest_config())]
+    #![proptest_config(ProptestConfig::with_cases(cases(400, 1)))]
 
     /// Requests fail when a store is created, as it allocates nothing later. A clone ends the
     /// program without memory.

@@ -5,6 +5,7 @@ use core::fmt::Debug;
 use core::hash::BuildHasher;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
+use model::cases;
 
 use flowtable::eviction::{ByClass, Eviction, Lru, Passive, PassiveGc, Random, SecondChance};
 use flowtable::flow_cache::{
@@ -359,10 +360,8 @@ fn run<K: NumberedKey, P: Eviction + Clone, S: BuildHasher + Clone>(
     assert!(run.single.advance(end, 10_000).is_done);
 }
 
-/// The number of cases is `PROPTEST_CASES`, or else one that takes a second or two.
 pub(super) fn proptest_config() -> ProptestConfig {
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
-    ProptestConfig::with_cases(cases.unwrap_or(300))
+    ProptestConfig::with_cases(cases(300, 1))
 }
 
 /// Steps per case.

@@ -4,6 +4,7 @@ use core::cmp::Ordering;
 use core::fmt::Debug;
 use core::hash::BuildHasher;
 use core::net::{Ipv4Addr, Ipv6Addr};
+use model::cases;
 use std::collections::BTreeSet;
 
 use flowtable::key::bits::{BitString, Headed};
@@ -117,12 +118,8 @@ fn flow() -> impl Strategy<Value = FlowKey> {
     prop_oneof![five(v4()).prop_map(FlowKey::V4), five(v6()).prop_map(FlowKey::V6)]
 }
 
-fn config() -> ProptestConfig {
-    ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 200 })
-}
-
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(ProptestConfig::with_cases(cases(200, 1)))]
 
     #[test]
     fn integers_match_the_model(a: u32, b: u32, c: u64, d: u64, e: u128, f: u128) {

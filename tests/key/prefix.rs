@@ -3,6 +3,7 @@
 use core::fmt::{Debug, Display};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::str::FromStr;
+use model::cases;
 use std::collections::{BTreeSet, HashSet};
 use std::error::Error;
 
@@ -319,7 +320,7 @@ fn check<A: Address + Debug>(one: ([u8; 40], u16), other: ([u8; 40], u16)) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(cases(300, 1)))]
 
     #[test]
     fn prefixes_of_every_type_match_the_bitwise_check(

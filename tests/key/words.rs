@@ -86,7 +86,8 @@ fn other_widths_are_written_in_as_few_words() {
 
 /// Keys of few values, so that words of different keys are often equal.
 fn flow() -> impl Strategy<Value = FlowKey> {
-    let byte = || prop_oneof![Just(0_u8), Just(4), Just(6), any::<u8>()];
+    // Boxed: 32 of them on the stack are too many without optimization.
+    let byte = || prop_oneof![Just(0_u8), Just(4), Just(6), any::<u8>()].boxed();
     let rest = (byte(), byte(), byte()).prop_map(|(a, b, c)| (a.into(), b.into(), c));
     let addresses = prop::array::uniform32(byte());
     (addresses, rest, any::<bool>()).prop_map(|(bytes, (sport, dport, protocol), is_v6)| {

@@ -4,6 +4,7 @@ use core::alloc::Layout;
 use core::fmt::Debug;
 use core::mem::MaybeUninit;
 use core::net::{Ipv4Addr, Ipv6Addr};
+use model::cases;
 use std::collections::BTreeMap;
 
 use bumpalo::Bump;
@@ -214,7 +215,7 @@ fn run<A: Family, V: Value>(ops: &[Op], period: usize) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 24 }))]
+    #![proptest_config(ProptestConfig::with_cases(cases(24, 1)))]
 
     #[test]
     fn a_table_whose_requests_fail_is_a_table(ops in ops(), period in 0..9_usize) {

@@ -5,6 +5,7 @@ use core::fmt::Debug;
 use core::hash::Hash;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::ops::Bound;
+use model::cases;
 
 use flowtable::key::bits::Address;
 use flowtable::trie::routes::LcRouteTable;
@@ -471,12 +472,6 @@ fn run<A: Address + Debug + Hash, V: Value>(ops: Vec<Op>) {
     trio.compare(0, 1);
 }
 
-/// The number of cases from the environment, or else one that takes a second or two.
-fn config() -> ProptestConfig {
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
-    ProptestConfig::with_cases(cases.unwrap_or(if cfg!(miri) { 1 } else { 40 }))
-}
-
 /// Random operations. In Miri, which is slow, each once.
 fn ops() -> BoxedStrategy<Vec<Op>> {
     if cfg!(miri) { Just(each_once()).boxed() } else { vec(op(), 60..120).boxed() }
@@ -517,7 +512,7 @@ fn each_once() -> Vec<Op> {
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(ProptestConfig::with_cases(cases(40, 1)))]
 
     #[test]
     #[cfg_attr(miri, ignore = "slow; covered by other tests")]

@@ -2,6 +2,7 @@
 
 use flowtable::Prefix;
 use flowtable::routes::{Refreshed, RouteStamp, StampedRoutes};
+use model::cases;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -167,7 +168,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(ProptestConfig::with_cases(cases(100, 1)))]
 
     #[test]
     fn exactly_the_flows_under_a_change_are_stale(ops in ops()) {

@@ -4,6 +4,7 @@
 use core::hash::BuildHasher;
 use core::net::{IpAddr, SocketAddr};
 use core::ops::RangeInclusive;
+use model::cases;
 
 use flowtable::memory::{Allocator, Global};
 use flowtable::sockets::{Local, Name, Reuse, SocketTable};
@@ -251,12 +252,6 @@ fn run<S: BuildHasher + Clone>(limit: usize, hasher: S, ops: &[Op]) {
     run.finish();
 }
 
-/// The number of cases from the environment, or else one that takes a second or two.
-fn proptest_config() -> ProptestConfig {
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
-    ProptestConfig::with_cases(cases.unwrap_or(300))
-}
-
 fn ops() -> impl Strategy<Value = Vec<Op>> {
     vec(op(), 1..100)
 }
@@ -267,7 +262,7 @@ fn limit() -> impl Strategy<Value = usize> {
 }
 
 proptest! {
-    #![proptest_config(proptest_config())]
+    #![proptest_config(ProptestConfig::with_cases(cases(300, 1)))]
 
     #[test]
     fn under_any_hash(ops in ops(), limit in limit(), hasher in select(&Weak::ALL)) {
@@ -281,7 +276,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(proptest_config())]
+    #![proptest_config(ProptestConfig::with_cases(cases(300, 1)))]
 
     /// Where memory is short, a socket is refused and the table stays as it was. Only a clone ends
     /// the program.

@@ -2,6 +2,7 @@
 
 use core::fmt::Debug;
 use core::hash::{BuildHasher, Hash};
+use model::cases;
 use std::collections::HashMap;
 
 use bumpalo::Bump;
@@ -165,7 +166,7 @@ fn run<V: Value>(ops: &[Op], hasher: Weak, period: usize) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 40 }))]
+    #![proptest_config(ProptestConfig::with_cases(cases(40, 2)))]
 
     #[test]
     fn a_map_whose_requests_fail_is_a_map(ops in ops(), period in 0_usize..5, kind in 0_usize..3) {

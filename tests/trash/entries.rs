@@ -1,5 +1,6 @@
 //! Entries: what hashbrown's have beyond those of `std`, and entries of sets.
 
+use model::cases;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -87,7 +88,7 @@ fn step_of_set(set: &mut TrashSet<u32, Weak>, model: &mut HashSet<u32>, (kind, n
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 40 }))]
+    #![proptest_config(ProptestConfig::with_cases(cases(40, 1)))]
 
     #[test]
     fn entries_of_maps_and_sets(

@@ -1,5 +1,6 @@
 //! Entries of borrowed keys.
 
+use model::cases;
 use std::collections::HashMap;
 
 use flowtable::trash::EntryRef;
@@ -49,7 +50,7 @@ const KEYS: u32 = if cfg!(miri) { 20 } else { 500 };
 const STEPS: usize = if cfg!(miri) { 30 } else { 3000 };
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 40 }))]
+    #![proptest_config(ProptestConfig::with_cases(cases(40, 1)))]
 
     #[test]
     fn entries_of_borrowed_keys(

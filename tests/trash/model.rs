@@ -3,6 +3,7 @@
 
 use core::fmt::Debug;
 use core::hash::{BuildHasher, Hash};
+use model::cases;
 use std::collections::HashMap;
 
 use flowtable::trash::Entry;
@@ -474,12 +475,6 @@ fn run<K: Part, V: Part, S: BuildHasher + Clone + Default>(ops: Vec<Op>, hasher:
     assert!(pair.model.is_empty());
 }
 
-/// The number of cases from the environment, or else one that takes a second or two.
-fn config() -> ProptestConfig {
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
-    ProptestConfig::with_cases(cases.unwrap_or(if cfg!(miri) { 1 } else { 40 }))
-}
-
 /// Random operations. In Miri, which is slow, each once.
 fn ops() -> BoxedStrategy<Vec<Op>> {
     if cfg!(miri) { Just(each_once()).boxed() } else { vec(op(), 60..120).boxed() }
@@ -535,7 +530,7 @@ fn weak() -> impl Strategy<Value = Weak> {
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(ProptestConfig::with_cases(cases(40, 1)))]
 
     #[test]
     #[cfg_attr(miri, ignore = "slow; covered by numbers")]

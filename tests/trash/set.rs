@@ -1,6 +1,7 @@
 //! `TrashSet` compared with `HashSet`, for several hashers.
 
 use core::hash::{Hash, Hasher};
+use model::cases;
 use std::collections::HashSet;
 
 use flowtable::trash::set::{Difference, Intersection};
@@ -200,7 +201,7 @@ fn compare_two(a: &Sets, b: &Sets) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 40 }))]
+    #![proptest_config(ProptestConfig::with_cases(cases(40, 1)))]
 
     #[test]
     fn sets(

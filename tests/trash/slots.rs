@@ -1,5 +1,6 @@
 //! Entries of a table by the numbers of their slots.
 
+use model::cases;
 use std::collections::HashSet;
 use std::hash::BuildHasher;
 
@@ -10,7 +11,7 @@ use proptest::prelude::*;
 const KEYS: u32 = if cfg!(miri) { 40 } else { 4000 };
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 30 }))]
+    #![proptest_config(ProptestConfig::with_cases(cases(30, 1)))]
 
     #[test]
     fn each_entry_has_one_number(

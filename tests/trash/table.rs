@@ -4,6 +4,7 @@
 use core::cell::{Cell, RefCell};
 use core::fmt::Debug;
 use core::hash::BuildHasher;
+use model::cases;
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -339,7 +340,7 @@ fn weak() -> impl Strategy<Value = Weak> {
 const STEPS: usize = if cfg!(miri) { 6 } else { 120 };
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 40 }))]
+    #![proptest_config(ProptestConfig::with_cases(cases(40, 1)))]
 
     #[test]
     fn numbers(ops in vec(op(), STEPS), weak in weak()) {

@@ -3,6 +3,7 @@
 
 use core::fmt::Debug;
 use core::ops::Bound;
+use model::cases;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -236,15 +237,11 @@ fn clustered() -> impl Strategy<Value = u64> + Clone {
         .prop_map(|(base, bit, low)| (base << 61 | 0x00ff_00ff) ^ (1 << bit) ^ low)
 }
 
-fn config() -> ProptestConfig {
-    ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 150 })
-}
-
 /// Steps per case.
 const STEPS: usize = if cfg!(miri) { 20 } else { 250 };
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(ProptestConfig::with_cases(cases(150, 1)))]
 
     #[test]
     fn dense_keys(ops in vec(op(any::<u8>()), 0..STEPS), tuning in tuning()) {

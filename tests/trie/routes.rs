@@ -3,6 +3,7 @@
 
 use core::fmt::{Debug, Write as _};
 use core::net::{Ipv4Addr, Ipv6Addr};
+use model::cases;
 use std::panic::catch_unwind;
 use std::rc::Rc;
 
@@ -187,7 +188,7 @@ const V6: [u128; 4] = [0, !0, 0xffff_c0a8_0101, 0x2001_0db8 << 96];
 const STEPS: usize = 120;
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig::with_cases(cases(150, 1)))]
 
     #[test]
     fn dense_routes(

@@ -1,5 +1,6 @@
 //! `Unicache` compared with a map of the entries that were inserted and not evicted.
 
+use model::cases;
 use std::collections::BTreeMap;
 
 use flowtable::eviction::PassiveGc;
@@ -34,7 +35,7 @@ fn op() -> impl Strategy<Value = Op> {
 type Flow = (u64, bool);
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 3 } else { 200 }))]
+    #![proptest_config(ProptestConfig::with_cases(cases(200, 3)))]
 
     #[test]
     fn each_entry_is_present_or_evicted_once(
@@ -187,7 +188,7 @@ fn segment() -> impl Strategy<Value = (u8, bool, TcpFlags)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 3 } else { 200 }))]
+    #![proptest_config(ProptestConfig::with_cases(cases(200, 3)))]
 
     /// The rule of the paper, by a map: a FIN marks the direction; an ACK of a marked direction
     /// removes both.

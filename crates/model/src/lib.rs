@@ -32,13 +32,22 @@ pub mod sockets;
 pub mod threads;
 pub mod versioned;
 
-/// Returns the size of a test: `all`; or `few` for sanitizers, if `FEW_ROUNDS` is set when this is
-/// compiled: they are ten times slower; or `miri` in Miri, which is a hundred times slower.
+/// Returns the size of a test: `all` if `ALL_ROUNDS` is set when this is compiled, as in `.ci/run`;
+/// otherwise `few`, so that `cargo test` takes minutes; or `miri` in Miri, which is a hundred times
+/// slower.
 #[must_use]
 pub const fn scaled<T: Copy>(all: T, few: T, miri: T) -> T {
-    match (cfg!(miri), option_env!("FEW_ROUNDS")) {
+    match (cfg!(miri), option_env!("ALL_ROUNDS")) {
         (true, _) => miri,
-        (false, Some(_)) => few,
-        (false, None) => all,
+        (false, None) => few,
+        (false, Some(_)) => all,
     }
+}
+
+/// Returns the number of cases of a property: `PROPTEST_CASES`, or else `all`, a part of them or
+/// `miri`, as [`scaled`].
+#[must_use]
+pub fn cases(all: u32, miri: u32) -> u32 {
+    let set = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+    set.unwrap_or_else(|| scaled(all, all.div_ceil(8), miri))
 }

@@ -4,6 +4,7 @@
 use core::fmt::Debug;
 use core::hash::{BuildHasher, Hash};
 use flowtable::Prehashed;
+use model::cases;
 use std::collections::HashMap;
 
 use flowtable::concurrent::{NoUninit, Pinned};
@@ -278,7 +279,7 @@ fn weak() -> impl Strategy<Value = Weak> {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: if cfg!(miri) { 2 } else { 48 },
+        cases: cases(48, 2),
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

@@ -2,6 +2,7 @@
 //! and arbitrary bytes as a header. Receiving is in `receive`.
 
 use core::ops::Range;
+use model::cases;
 
 use flowtable::papers::dml::{
     BufferTooSmall, BuildError, Checksum, DispatchFlags, DmlBuilder, DmlHeader, Kind, MAX_REGIONS,
@@ -187,7 +188,7 @@ impl Model {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 5 } else { 500 }))]
+    #![proptest_config(ProptestConfig::with_cases(cases(500, 5)))]
 
     #[test]
     fn regions_are_the_bytes_that_their_layer_added(layers in layers(), ethertype in any::<u16>()) {
@@ -509,7 +510,7 @@ fn check_any_bytes(frame: &[u8]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 20 } else { 2000 }))]
+    #![proptest_config(ProptestConfig::with_cases(cases(2000, 20)))]
 
     #[test]
     fn arbitrary_bytes_are_a_header_or_an_error(frame in vec(any::<u8>(), 0..100)) {

@@ -4,6 +4,7 @@ use flowtable::papers::dml::{
     BufferTooSmall, DmlBuilder, DmlHeader, Kind, ReceiveError, Receiver, Region,
 };
 use model::alloc;
+use model::cases;
 use model::dml::frames::{bytes, frame};
 use model::dml::receive_checked;
 use proptest::collection::vec;
@@ -45,7 +46,7 @@ fn ends() -> impl Strategy<Value = (Index, Index)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 20 } else { 2000 }))]
+    #![proptest_config(ProptestConfig::with_cases(cases(2000, 20)))]
 
     #[test]
     fn one_pass_equals_a_pass_per_region(

@@ -10,6 +10,7 @@ mod share;
 mod stages;
 
 use core::time::Duration;
+use model::cases;
 
 use flowtable::Timestamp;
 use flowtable::papers::schedule::share::{Order, ShareError};
@@ -46,10 +47,8 @@ fn policy(rule: Rule) -> Policy {
     }
 }
 
-/// The number of cases from the environment, or else one that takes a second or two.
 fn config() -> ProptestConfig {
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
-    ProptestConfig::with_cases(cases.unwrap_or(200))
+    ProptestConfig::with_cases(cases(200, 1))
 }
 
 // The simulator and its reference model.

@@ -2,6 +2,7 @@
 //! checked after each step; and the guarantees of shares for any behaviour of the threads.
 
 use flowtable::papers::schedule::share::{Order, ProportionalShare, ShareError, Thread};
+use model::cases;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -307,14 +308,8 @@ fn order() -> impl Strategy<Value = Order> {
     prop_oneof![Just(Order::Wf2qPlus), Just(Order::StartTime)]
 }
 
-/// The number of cases from the environment, or else one that takes a second or two.
-fn config() -> ProptestConfig {
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
-    ProptestConfig::with_cases(cases.unwrap_or(300))
-}
-
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(ProptestConfig::with_cases(cases(300, 1)))]
 
     #[test]
     fn shares_equal_their_reference_model(

@@ -7,6 +7,7 @@ mod state;
 mod vector;
 
 use core::time::Duration;
+use model::cases;
 
 use flowtable::Timestamp;
 use flowtable::hash::source_index::SourceIndex;
@@ -187,7 +188,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(cases(300, 1)))]
 
     #[test]
     fn a_table_equals_its_reference_model(
