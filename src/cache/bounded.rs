@@ -12,7 +12,8 @@ use crate::eviction::{Eviction, SecondChance};
 use crate::hash::{DefaultHashBuilder, Query};
 use crate::invariant::InvariantError;
 use crate::memory::{Allocator, Global};
-use crate::raw::prefetch::BURST;
+use crate::raw::burst_vec::BurstVec;
+use crate::table::bursts::{Bursts, Hashed};
 use crate::table::lines::fold;
 use crate::table::records::Record;
 
@@ -361,8 +362,6 @@ where
     /// Calls `each` with the index of each key and a mutable reference to its value, in the order
     /// of the keys. Cache misses overlap.
     ///
-    /// The iterator is cloned: it should be cheap, as over a slice.
-    ///
     /// # Example
     ///
     /// ```
@@ -384,26 +383,25 @@ where
     /// ```
     pub fn get_batch_mut<I>(&mut self, keys: I, mut each: impl FnMut(usize, Option<&mut V>))
     where
-        I: IntoIterator<Item: Query<K>, IntoIter: Clone>,
+        I: IntoIterator<Item: Query<K>>,
     {
-        let mut keys = keys.into_iter();
-        let mut first = 0;
-        loop {
-            let (mut hashes, mut count) = ([0; BURST], 0);
-            for (hash, key) in hashes.iter_mut().zip(keys.clone()) {
-                *hash = fold(key.hash_with(&self.hasher));
-                count += 1;
-            }
-            self.entries.records().prefetch(&hashes[..count]);
-            let found = self.entries.find_burst(&hashes[..count], &mut keys);
-            for (index, slot) in found[..count].iter().enumerate() {
+        if !self.entries.records().is_large() {
+            let keys = keys.into_iter().enumerate();
+            return keys.for_each(|(index, key)| each(index, self.get_mut(key)));
+        }
+        let (mut bursts, mut slots) = (Bursts::new(keys.into_iter()), BurstVec::new());
+        while let Some(burst) =
+            bursts.next(self.entries.records(), |key| fold(key.hash_with(&self.hasher)))
+        {
+            // Uses are recorded after this: a store to an entry that is still looked up would delay
+            // the loads of the next lookups.
+            let slots = slots.fill(burst.iter().map(|Hashed { hash, key, .. }| {
+                self.entries.find(*hash, |stored| key.key().equivalent(stored))
+            }));
+            for (key, slot) in burst.iter().zip(slots) {
                 self.statistics.count_lookup(slot.is_some());
-                each(first + index, slot.map(|slot| self.record_use(slot)));
+                each(key.index, slot.map(|slot| self.record_use(slot)));
             }
-            if count < BURST {
-                return;
-            }
-            first += BURST;
         }
     }
 }
@@ -458,6 +456,7 @@ impl<K, V, P: Eviction, S, A: Allocator + Clone> BoundedCache<K, V, P, S, A> {
     /// Removes all entries. If the drop of one panics, those in later slots stay.
     pub fn clear(&mut self) {
         self.retain(|_, _| false);
+        self.entries.records_mut().reset_lines();
     }
 
     /// Removes the entry at a slot.
@@ -499,17 +498,23 @@ impl<K, V, P: Eviction, S, A: Allocator + Clone> BoundedCache<K, V, P, S, A> {
         key: K,
         value: V,
     ) -> (Option<u32>, Inserted<K, V>) {
-        let evicted = self.victim_for(hash).map(|slot| self.remove_at(slot));
-        if self.len() >= self.capacity() {
-            return (None, Inserted { previous: None, evicted: Some((key, value)) });
-        }
-        match self.entries.insert(hash, key, value) {
-            Ok(slot) => {
+        let inserted = match self.victim_for(hash) {
+            // In its place: no slot is freed.
+            Some(slot) => self.entries.replace(slot, hash, key, value).map(|evicted| {
+                self.policy.replace(slot, 0);
+                (slot, Some(evicted))
+            }),
+            None if self.len() >= self.capacity() => Err((key, value)),
+            None => self.entries.insert(hash, key, value).map(|slot| {
                 self.policy.insert(slot, 0);
+                (slot, None)
+            }),
+        };
+        match inserted {
+            Ok((slot, evicted)) => {
                 self.statistics.count_insertion(evicted.is_some());
                 (Some(slot), Inserted { previous: None, evicted })
             }
-            // An evicting cache has room for one without a place in its lines.
             Err(entry) => (None, Inserted { previous: None, evicted: Some(entry) }),
         }
     }

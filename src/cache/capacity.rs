@@ -2,9 +2,9 @@
 
 use super::CacheError;
 use super::bounded::BoundedCache;
-use super::entries::check_capacity;
 use crate::eviction::Eviction;
 use crate::memory::Allocator;
+use crate::table::error::check_capacity;
 
 impl<K, V, P: Eviction, S, A: Allocator + Clone> BoundedCache<K, V, P, S, A> {
     /// Changes the capacity. Entries above a lower one are evicted and dropped: victims of the
@@ -50,7 +50,6 @@ impl<K, V, P: Eviction, S, A: Allocator + Clone> BoundedCache<K, V, P, S, A> {
                 is_kept
             });
         }
-        let records = self.entries_mut().records_mut();
-        records.set_capacity(capacity).map_err(|_| CacheError::NoMemory)
+        Ok(self.entries_mut().records_mut().set_capacity(capacity)?)
     }
 }

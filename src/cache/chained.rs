@@ -13,6 +13,7 @@ use crate::hash::{DefaultHashBuilder, Query};
 use crate::invariant::{InvariantError, ensure};
 use crate::raw::index::OptIndex;
 use crate::raw::slab::Slab;
+use crate::table::error::check_capacity;
 use crate::timestamp::Timestamp;
 
 /// The chains of a [`ChainedCache`].
@@ -138,11 +139,10 @@ impl<K, V, P: Eviction, S> ChainedCache<K, V, P, S> {
         hasher: S,
     ) -> Result<Self, CacheError> {
         let Chains { buckets, elasticity } = chains;
-        if capacity == 0 || buckets == 0 || elasticity == 0 {
+        check_capacity(capacity)?;
+        check_capacity(buckets)?;
+        if elasticity == 0 {
             return Err(CacheError::NoCapacity);
-        }
-        if capacity.max(buckets) >= 1 << 30 {
-            return Err(CacheError::TooLarge);
         }
         let (mut heads, mut slots) = (Vec::new(), Slab::new());
         let buckets = buckets.next_power_of_two();

@@ -7,7 +7,6 @@ use core::time::Duration;
 use equivalent::Equivalent;
 
 use super::CacheError;
-use super::entries::check_capacity;
 use crate::hash::source_index::SourceIndex;
 use crate::hash::{DefaultHashBuilder, Query};
 use crate::invariant::InvariantError;
@@ -125,9 +124,7 @@ impl<K, S> DuplicateFilter<K, S> {
     /// # Ok::<(), flowtable::cache::CacheError>(())
     /// ```
     pub fn with_hasher(capacity: usize, lifetime: Duration, hasher: S) -> Result<Self, CacheError> {
-        check_capacity(capacity)?;
-        let senders = Expiring::new_in(capacity, nanos(lifetime), Global);
-        let senders = senders.map_err(|_| CacheError::NoMemory)?;
+        let senders = Expiring::new_in(capacity, nanos(lifetime), Global)?;
         Ok(Self { hasher, senders, lifetime })
     }
 

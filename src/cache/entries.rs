@@ -1,16 +1,13 @@
 //! The entries of a `BoundedCache`: records with the time of their last use.
 
+use core::mem;
 use core::num::NonZeroU64;
-
-use equivalent::Equivalent;
 
 use super::CacheError;
 use crate::eviction::EntryStats;
-use crate::hash::Query;
 use crate::invariant::InvariantError;
 use crate::memory::Allocator;
-use crate::raw::prefetch::BURST;
-use crate::table::records::{MAX_CAPACITY, Record, Records};
+use crate::table::records::{Record, Records};
 use crate::timestamp::Timestamp;
 
 /// The value of [`Entries::uses`] at the last use of an entry, times two, and a bit that is set if
@@ -40,9 +37,7 @@ pub(super) struct Entries<K, V, A: Allocator + Clone> {
 
 impl<K, V, A: Allocator + Clone> Entries<K, V, A> {
     pub(super) fn new_in(capacity: usize, memory: A) -> Result<Self, CacheError> {
-        check_capacity(capacity)?;
-        let records = Records::new_in(capacity, memory).map_err(|_| CacheError::NoMemory)?;
-        Ok(Self { records, uses: 0 })
+        Ok(Self { records: Records::new_in(capacity, memory)?, uses: 0 })
     }
 
     #[inline]
@@ -59,21 +54,6 @@ impl<K, V, A: Allocator + Clone> Entries<K, V, A> {
     #[inline]
     pub(super) fn find(&self, hash: u32, eq: impl Fn(&K) -> bool) -> Option<u32> {
         self.records.find(hash, move |record| eq(&record.key)).map(|(slot, _)| slot)
-    }
-
-    /// Returns the slots of up to [`BURST`] entries. Their uses are recorded after this: a store to
-    /// an entry that is still looked up would delay the loads of the next lookups.
-    #[inline]
-    pub(super) fn find_burst<Q: Query<K>>(
-        &self,
-        hashes: &[u32],
-        keys: &mut impl Iterator<Item = Q>,
-    ) -> [Option<u32>; BURST] {
-        let mut found = [None; BURST];
-        for ((found, &hash), key) in found.iter_mut().zip(hashes).zip(keys) {
-            *found = self.find(hash, |stored| key.key().equivalent(stored));
-        }
-        found
     }
 
     /// Records a use of the entry with this hash for whose key `eq` returns true, and returns its
@@ -127,17 +107,26 @@ impl<K, V, A: Allocator + Clone> Entries<K, V, A> {
         self.records.insert(hash, LastUse::new(self.uses, false), key, value)
     }
 
+    /// Writes an entry in place of the one at a slot, which is returned.
+    ///
+    /// # Errors
+    ///
+    /// As [`Records::insert`]. The entry at the slot stays then.
+    pub(super) fn replace(
+        &mut self,
+        slot: u32,
+        hash: u32,
+        key: K,
+        value: V,
+    ) -> Result<(K, V), (K, V)> {
+        let Some(record) = self.records.rehash(slot, hash) else { return Err((key, value)) };
+        self.uses += 1;
+        record.meta = LastUse::new(self.uses, false);
+        Ok((mem::replace(&mut record.key, key), mem::replace(&mut record.value, value)))
+    }
+
     pub(super) fn validate(&self) -> Result<(), InvariantError> {
         self.records.validate()
-    }
-}
-
-/// Returns an error if no cache has this capacity.
-pub(super) const fn check_capacity(capacity: usize) -> Result<(), CacheError> {
-    match capacity {
-        0 => Err(CacheError::NoCapacity),
-        1..=MAX_CAPACITY => Ok(()),
-        _ => Err(CacheError::TooLarge),
     }
 }
 

@@ -60,6 +60,7 @@ use core::error::Error;
 use core::fmt;
 
 use crate::memory::ArrayError;
+use crate::table::error::CapacityError;
 pub use bounded::BoundedCache;
 pub use chained::{ChainedCache, Chains};
 pub use duplicates::{CallVerdict, DuplicateFilter};
@@ -181,6 +182,16 @@ impl fmt::Display for CacheError {
 }
 
 impl Error for CacheError {}
+
+impl From<CapacityError> for CacheError {
+    fn from(error: CapacityError) -> Self {
+        match error {
+            CapacityError::Zero => Self::NoCapacity,
+            CapacityError::TooLarge => Self::TooLarge,
+            CapacityError::NoMemory => Self::NoMemory,
+        }
+    }
+}
 
 impl From<ArrayError> for CacheError {
     fn from(error: ArrayError) -> Self {

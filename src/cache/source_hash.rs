@@ -12,6 +12,7 @@ use super::{CacheError, Inserted, Statistics};
 use crate::hash::source_index::SourceIndex;
 use crate::invariant::{InvariantError, ensure};
 use crate::memory::{Allocator, Array, CACHE_LINE, Global};
+use crate::table::error::check_capacity;
 
 /// The sets of a cache, each in as few cache lines as possible.
 pub(super) type Sets<K, V, const WAYS: usize, A> = Array<Set<K, V, WAYS>, A, true>;
@@ -92,7 +93,7 @@ impl<K, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
     ///
     /// # Errors
     ///
-    /// If the capacity is zero, or there is no memory for it.
+    /// If the capacity is zero, 2^30 or more, or there is no memory for it.
     ///
     /// # Example
     ///
@@ -117,7 +118,7 @@ impl<K, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WAYS, 
     ///
     /// # Errors
     ///
-    /// If the capacity is zero, or there is no memory for it.
+    /// If the capacity is zero, 2^30 or more, or there is no memory for it.
     ///
     /// # Example
     ///
@@ -136,9 +137,7 @@ impl<K, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WAYS, 
     /// ```
     pub fn new_in(capacity: usize, memory: A) -> Result<Self, CacheError> {
         const { assert!(WAYS >= 1 && WAYS <= MAX_WAYS, "a set has one to eight ways") }
-        if capacity == 0 {
-            return Err(CacheError::NoCapacity);
-        }
+        check_capacity(capacity)?;
         let sets = Array::new_in(capacity.div_ceil(WAYS), memory, |_| Set::new())?;
         let (replacement, statistics) = (Replacement::default(), Statistics::default());
         let generation = Generation::first(sets.len());

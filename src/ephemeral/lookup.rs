@@ -10,7 +10,7 @@ use super::store::EphemeralStore;
 use crate::hash::Query;
 use crate::memory::Allocator;
 use crate::probes::Observer;
-use crate::raw::prefetch::BURST;
+use crate::table::bursts::{Bursts, Hashed};
 use crate::table::lines::fold;
 use crate::timestamp::Timestamp;
 
@@ -249,8 +249,6 @@ where
     /// Calls `each` with the index of each tag and its value, in the order of the tags. Cache
     /// misses overlap.
     ///
-    /// The iterator is cloned: it should be cheap, as over a slice.
-    ///
     /// # Example
     ///
     /// ```
@@ -271,23 +269,22 @@ where
         now: Timestamp,
         mut each: impl FnMut(usize, Option<&'a V>),
     ) where
-        I: IntoIterator<Item: Query<T>, IntoIter: Clone>,
+        I: IntoIterator<Item: Query<T>>,
     {
-        let (mut tags, mut first, time) = (tags.into_iter(), 0, self.bindings.time_at(now));
-        loop {
-            let (hashes, count) = self.prefetch(tags.clone());
-            for (at, (&hash, tag)) in hashes[..count].iter().zip(&mut tags).enumerate() {
-                each(first + at, self.find(hash, tag.key(), time, &mut ()));
+        let (tags, records) = (tags.into_iter(), self.bindings.records());
+        if !records.is_large() {
+            return tags.enumerate().for_each(|(index, tag)| each(index, self.get(tag, now)));
+        }
+        let (mut bursts, time) = (Bursts::new(tags), self.bindings.time_at(now));
+        while let Some(burst) = bursts.next(records, |tag| fold(tag.hash_with(&self.hasher))) {
+            for Hashed { index, hash, key } in burst {
+                each(*index, self.find(*hash, key.key(), time, &mut ()));
             }
-            if count < BURST {
-                return;
-            }
-            first += BURST;
         }
     }
 
     /// Finds or creates the bindings of several tags, in the order of the tags. Cache misses
-    /// overlap.
+    /// overlap. Time advances once: bindings that are live now are live for the whole batch.
     ///
     /// Calls `each` with the index of each tag and a mutable reference to the value of its live
     /// binding, or with [`Full`]. A missing binding is created with the value that `make` returns
@@ -302,35 +299,26 @@ where
         mut make: impl FnMut(usize) -> V,
         mut each: impl FnMut(usize, Result<&mut V, Full>),
     ) where
-        I: IntoIterator<Item: Query<T, Key: ToOwned<Owned = T>>, IntoIter: Clone>,
+        I: IntoIterator<Item: Query<T, Key: ToOwned<Owned = T>>>,
     {
-        // Time advances once: bindings that are live now are live for the whole burst.
         self.bindings.advance(now);
-        let (mut tags, mut first) = (tags.into_iter(), 0);
-        loop {
-            let (hashes, count) = self.prefetch(tags.clone());
-            for (at, (&hash, tag)) in hashes[..count].iter().zip(&mut tags).enumerate() {
-                let index = first + at;
-                each(index, self.find_or_create(hash, tag.key(), || make(index), &mut ()));
+        let mut create = |store: &mut Self, index, hash, tag: &_| {
+            each(index, store.find_or_create(hash, tag, || make(index), &mut ()));
+        };
+        if !self.bindings.records().is_large() {
+            for (index, tag) in tags.into_iter().enumerate() {
+                create(self, index, fold(tag.hash_with(&self.hasher)), tag.key());
             }
-            if count < BURST {
-                return;
+            return;
+        }
+        let mut bursts = Bursts::new(tags.into_iter());
+        while let Some(burst) =
+            bursts.next(self.bindings.records(), |tag| fold(tag.hash_with(&self.hasher)))
+        {
+            for Hashed { index, hash, key } in burst {
+                create(self, *index, *hash, key.key());
             }
-            first += BURST;
         }
-    }
-
-    /// Hashes up to [`BURST`] tags, and prefetches what their lookups read. Returns their hashes
-    /// and their number.
-    #[inline]
-    fn prefetch<Q: Query<T>>(&self, tags: impl Iterator<Item = Q>) -> ([u32; BURST], usize) {
-        let (mut hashes, mut count) = ([0; BURST], 0);
-        for (hash, tag) in hashes.iter_mut().zip(tags) {
-            *hash = fold(tag.hash_with(&self.hasher));
-            count += 1;
-        }
-        self.bindings.records().prefetch(&hashes[..count]);
-        (hashes, count)
     }
 }
 

@@ -148,7 +148,7 @@ mod lookup;
 use core::error::Error;
 use core::fmt;
 
-use crate::table::error::TryReserveError;
+use crate::table::error::CapacityError;
 pub use store::EphemeralStore;
 
 /// The error of a creation in a full store: nothing was created.
@@ -192,11 +192,12 @@ impl fmt::Display for StoreError {
 
 impl Error for StoreError {}
 
-impl From<TryReserveError> for StoreError {
-    fn from(error: TryReserveError) -> Self {
-        match error.bytes() {
-            None => Self::TooLarge,
-            Some(_) => Self::NoMemory,
+impl From<CapacityError> for StoreError {
+    fn from(error: CapacityError) -> Self {
+        match error {
+            CapacityError::Zero => Self::NoCapacity,
+            CapacityError::TooLarge => Self::TooLarge,
+            CapacityError::NoMemory => Self::NoMemory,
         }
     }
 }

@@ -10,9 +10,6 @@ use crate::memory::{Allocator, Global};
 use crate::table::expiring::Expiring;
 use crate::timestamp::{Timestamp, nanos};
 
-/// The maximum number of bindings.
-const MAX_CAPACITY: usize = 1 << 28;
-
 /// A bounded table of bindings of tags to values, each of which lives for one lifetime.
 ///
 /// Accesses never extend the life of a binding. When all bindings are live, no other is created
@@ -35,7 +32,8 @@ const MAX_CAPACITY: usize = 1 << 28;
 /// | `get_or_insert_with` | the same; a creation reclaims up to two expired bindings |
 /// | `get_batch`, `get_or_insert_batch` | as many tags, the cache misses of 32 overlapped |
 /// | `clean`; `live` | O(budget); O(expired bindings) |
-/// | `iter`, `retain`, `extract_if`, `clear`, `clone`, `new` | O(capacity) |
+/// | `iter`, `retain`, `extract_if` | O(bindings) |
+/// | `clear`, `clone`, `new` | O(capacity) |
 /// | `len`, `capacity`, `lifetime`, `allocation_size`, `set_clock` | O(1) |
 ///
 /// # Example
@@ -84,7 +82,7 @@ impl<T, V> EphemeralStore<T, V> {
     ///
     /// # Errors
     ///
-    /// If either argument is zero, the capacity exceeds 2²⁸, or the allocation fails.
+    /// If either argument is zero, the capacity is 2^30 or more, or the allocation fails.
     pub fn new(capacity: usize, lifetime: Duration) -> Result<Self, StoreError> {
         Self::with_parts(capacity, lifetime, DefaultHashBuilder::new())
     }
@@ -144,15 +142,11 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         hasher: S,
         memory: A,
     ) -> Result<Self, StoreError> {
-        match (capacity, nanos(lifetime)) {
-            (0, _) => Err(StoreError::NoCapacity),
-            (_, 0) => Err(StoreError::NoLifetime),
-            (..=MAX_CAPACITY, nanos) => {
-                let bindings = Expiring::new_in(capacity, nanos, memory)?;
-                Ok(Self { hasher, bindings, lifetime })
-            }
-            _ => Err(StoreError::TooLarge),
+        if lifetime.is_zero() {
+            return Err(StoreError::NoLifetime);
         }
+        let bindings = Expiring::new_in(capacity, nanos(lifetime), memory)?;
+        Ok(Self { hasher, bindings, lifetime })
     }
 
     /// Returns the allocator that the store was created with.
@@ -195,7 +189,7 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
     /// Returns the number of live bindings. O(expired bindings that are not reclaimed).
     #[must_use]
     pub fn live(&self, now: Timestamp) -> usize {
-        self.bindings.live(self.bindings.time_at(now))
+        self.bindings.live(self.bindings.time_at(now)).count
     }
 
     /// Iterates over the tags and values of the live bindings, oldest first. O(expired bindings
@@ -256,7 +250,7 @@ impl<T, V, S, A: Allocator + Clone> EphemeralStore<T, V, S, A> {
         self.bindings.reclaim(budget)
     }
 
-    /// Removes all bindings, and resets the time: timestamps may restart at zero. O(n).
+    /// Removes all bindings, and resets the time: timestamps may restart at zero. O(capacity).
     ///
     /// If the drop of one panics, those after it stay.
     pub fn clear(&mut self) {

@@ -72,6 +72,35 @@ impl fmt::Display for TryReserveError {
 
 impl core::error::Error for TryReserveError {}
 
+/// The maximum capacity of a bounded structure: all slots that eviction policies support.
+const MAX_CAPACITY: usize = (1 << 30) - 1;
+
+/// Why there is no bounded structure with a capacity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CapacityError {
+    /// It is zero.
+    Zero,
+    /// It is 2^30 or more, or takes more bytes than there are addresses.
+    TooLarge,
+    /// There is no memory for it.
+    NoMemory,
+}
+
+impl From<TryReserveError> for CapacityError {
+    fn from(error: TryReserveError) -> Self {
+        if error.bytes().is_some() { Self::NoMemory } else { Self::TooLarge }
+    }
+}
+
+/// Returns an error if no bounded structure has this capacity.
+pub(crate) const fn check_capacity(capacity: usize) -> Result<(), CapacityError> {
+    match capacity {
+        0 => Err(CapacityError::Zero),
+        1..=MAX_CAPACITY => Ok(()),
+        _ => Err(CapacityError::TooLarge),
+    }
+}
+
 /// Allocates room for one item more, and for as many as there are if there is none.
 pub(crate) fn reserve_one<T, A: Allocator>(array: &mut Vec<T, A>) -> Result<(), TryReserveError> {
     if array.len() < array.capacity() { Ok(()) } else { reserve(array, array.len().max(4)) }

@@ -12,7 +12,9 @@
 //! A new record takes the slot of the first one, if that has expired. It follows the last one in
 //! the circle already: no link is written, only `first`. So without removals the slots of a full
 //! structure are in the order of expiry, too: the line of a record that expires soon is prefetched
-//! by the number of its slot.
+//! by the number of its slot. After a lifetime without creations each new record removes two
+//! expired ones, so the slots come in steps of two from then on: the step is that between the first
+//! two records.
 //!
 //! Invariants: the list has each record once, in the order of expiry; `before` and `after` are
 //! inverse to each other.
@@ -20,7 +22,7 @@
 use core::num::NonZeroU64;
 use core::{iter, mem};
 
-use super::error::TryReserveError;
+use super::error::CapacityError;
 use super::records::{Record, Records};
 use crate::clock::{Clock, MAX_LIFETIME};
 use crate::invariant::{InvariantError, ensure};
@@ -28,7 +30,7 @@ use crate::memory::Allocator;
 use crate::raw::index::OptIndex;
 use crate::timestamp::Timestamp;
 
-/// Slots from one that is reclaimed to the one whose line is prefetched.
+/// Records from one that is reclaimed to the one whose line is prefetched.
 const SOON: u32 = 8;
 
 /// The expiry time of a record, and its neighbours in the order of expiry.
@@ -48,6 +50,13 @@ impl Expiry {
     }
 }
 
+/// The live records: the slot of the first one to expire, and their number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Live {
+    first: Option<u32>,
+    pub(crate) count: usize,
+}
+
 /// Records by hash, in the order of their expiry.
 #[derive(Clone, Debug)]
 pub(crate) struct Expiring<K, V, A: Allocator + Clone> {
@@ -62,12 +71,8 @@ impl<K, V, A: Allocator + Clone> Expiring<K, V, A> {
     ///
     /// # Errors
     ///
-    /// If memory cannot be allocated.
-    pub(crate) fn new_in(
-        capacity: usize,
-        lifetime: u64,
-        memory: A,
-    ) -> Result<Self, TryReserveError> {
+    /// As of [`Records::new_in`].
+    pub(crate) fn new_in(capacity: usize, lifetime: u64, memory: A) -> Result<Self, CapacityError> {
         let records = Records::new_in(capacity, memory)?;
         Ok(Self { records, first: OptIndex::NONE, clock: Clock::new(lifetime.min(MAX_LIFETIME)) })
     }
@@ -156,10 +161,13 @@ impl<K, V, A: Allocator + Clone> Expiring<K, V, A> {
         make: impl FnOnce() -> (K, V),
     ) -> Option<&mut V> {
         let next = self.records.record(first).meta.after;
-        if !self.is_live(next, self.clock.now()) && next != first {
-            self.remove_expired(next);
+        if !self.is_live(next, self.clock.now()) {
+            self.remove_second(next);
         }
-        self.records.prefetch_line_of(first.wrapping_add(SOON));
+        // In slots one after the other, or in every second one after the expired ones were removed
+        // two by two, also backwards.
+        let step = next.wrapping_sub(first);
+        self.records.prefetch_line_of(first.wrapping_add(step.wrapping_mul(SOON)));
         let record = self.records.rehash(first, hash)?;
         let (key, value) = make();
         record.meta.time = self.clock.expiry();
@@ -179,16 +187,33 @@ impl<K, V, A: Allocator + Clone> Expiring<K, V, A> {
         Some(&mut self.records.record_mut(slot).value)
     }
 
+    /// Removes the record after the first one, unless there is one only.
+    #[inline(never)]
+    fn remove_second(&mut self, second: u32) {
+        if self.first != OptIndex::some(second) {
+            self.records.prefetch_line_of(second.wrapping_add(SOON));
+            drop(self.remove(second));
+        }
+    }
+
     #[inline(never)]
     fn remove_expired(&mut self, slot: u32) {
         drop(self.remove(slot));
     }
 
-    /// Gives the record in an occupied slot the latest expiry.
+    /// Gives the record in an occupied slot the latest expiry. The first one becomes the last one
+    /// where it is, as the list is a circle.
     pub(crate) fn renew(&mut self, slot: u32) {
-        self.unlink(slot, self.records.record(slot).meta);
-        self.link(slot);
-        self.records.record_mut(slot).meta.time = self.clock.expiry();
+        let expiry = self.clock.expiry();
+        let meta = &mut self.records.record_mut(slot).meta;
+        meta.time = expiry;
+        let meta = *meta;
+        if self.first == OptIndex::some(slot) {
+            self.first = OptIndex::some(meta.after);
+        } else if self.first != OptIndex::some(meta.after) {
+            self.unlink(slot, meta);
+            self.link(slot);
+        }
     }
 
     /// Removes the record from an occupied slot.
@@ -215,6 +240,7 @@ impl<K, V, A: Allocator + Clone> Expiring<K, V, A> {
         while let Some(slot) = self.first.get() {
             drop(self.remove(slot));
         }
+        self.records.reset_lines();
         self.clock = Clock::new(self.clock.lifetime());
     }
 
@@ -252,21 +278,27 @@ impl<K, V, A: Allocator + Clone> Expiring<K, V, A> {
         (expiry.before, expiry.after) = (before, after);
     }
 
-    /// Iterates over the slots of all records, in the order of their expiry.
-    fn all_slots(&self) -> impl Iterator<Item = u32> {
+    /// Iterates over the slots of up to `count` records from one on, in the order of their expiry.
+    fn slots(&self, first: Option<u32>, count: usize) -> impl Iterator<Item = u32> {
         let next = |slot: &u32| Some(self.records.record(*slot).meta.after);
-        iter::successors(self.first.get(), next).take(self.records.len())
+        iter::successors(first, next).take(count)
+    }
+
+    /// Returns the records that are live at a time of the clock. O(expired records).
+    pub(crate) fn live(&self, time: u64) -> Live {
+        let all = self.records.len();
+        let mut slots = self.slots(self.first.get(), all).zip(0..all);
+        match slots.find(|(slot, _)| self.is_live(*slot, time)) {
+            Some((slot, expired)) => Live { first: Some(slot), count: all - expired },
+            None => Live { first: None, count: 0 },
+        }
     }
 
     /// Iterates over the slots of the records that are live at a time of the clock, in the order of
     /// their expiry. O(expired records) to begin.
     pub(crate) fn live_slots(&self, time: u64) -> impl Iterator<Item = u32> {
-        self.all_slots().skip_while(move |slot| !self.is_live(*slot, time))
-    }
-
-    /// Returns the number of records that are live at a time of the clock. O(expired records).
-    pub(crate) fn live(&self, time: u64) -> usize {
-        self.records.len() - self.all_slots().take_while(|slot| !self.is_live(*slot, time)).count()
+        let Live { first, count } = self.live(time);
+        self.slots(first, count)
     }
 
     /// Removes the live records for which `is_removed` returns true, in the order of their expiry.
@@ -275,12 +307,11 @@ impl<K, V, A: Allocator + Clone> Expiring<K, V, A> {
         &mut self,
         mut is_removed: impl FnMut(&K, &mut V) -> bool,
     ) -> impl Iterator<Item = (K, V)> {
-        let time = self.clock.now();
-        let (mut count, mut next) = (self.live(time), self.live_slots(time).next());
+        let mut live = self.live(self.clock.now());
         iter::from_fn(move || {
-            while let Some(slot) = next.filter(|_| count > 0) {
+            while let Some(slot) = live.first.filter(|_| live.count > 0) {
                 let record = self.records.record_mut(slot);
-                (count, next) = (count - 1, Some(record.meta.after));
+                live = Live { first: Some(record.meta.after), count: live.count - 1 };
                 if is_removed(&record.key, &mut record.value) {
                     let Record { key, value, .. } = self.remove(slot);
                     return Some((key, value));

@@ -61,6 +61,7 @@
 //! directory is doubled at once: 8 bytes for some 600 entries.
 
 mod batch;
+pub(crate) mod bursts;
 mod check;
 mod copy;
 mod directory;

@@ -18,15 +18,12 @@ use core::alloc::Layout;
 use core::iter::FilterMap;
 use core::slice;
 
-use super::error::TryReserveError;
+use super::error::{CapacityError, TryReserveError, check_capacity};
 use super::lines::FixedLines;
 use crate::invariant::{InvariantError, ensure};
 use crate::memory::{Allocator, LineAligned};
 use crate::raw::prefetch::SMALL;
 use crate::raw::slab::{Contiguous, Slab, Slot};
-
-/// The maximum capacity: all slots that eviction policies support.
-pub(crate) const MAX_CAPACITY: usize = (1 << 30) - 1;
 
 /// A record: a key and a value, and the metadata `M` of its structure.
 #[derive(Clone, Debug)]
@@ -60,16 +57,17 @@ pub(crate) type OccupiedMut<'a, M, K, V> = FilterMap<
 >;
 
 impl<M, K, V, A: Allocator + Clone> Records<M, K, V, A> {
-    /// Memory for a capacity, from one to [`MAX_CAPACITY`].
+    /// Memory for a capacity.
     ///
     /// # Errors
     ///
-    /// If memory cannot be allocated.
-    pub(crate) fn new_in(capacity: usize, memory: A) -> Result<Self, TryReserveError> {
+    /// If the capacity is zero or 2^30 or more, or memory cannot be allocated.
+    pub(crate) fn new_in(capacity: usize, memory: A) -> Result<Self, CapacityError> {
+        check_capacity(capacity)?;
         let lines = FixedLines::with_capacity_in(capacity, memory.clone())?;
         let mut slots = Slab::new_in(LineAligned(memory));
         if !slots.try_reserve_exact(capacity) {
-            return Err(Self::memory_error(capacity));
+            return Err(Self::memory_error(capacity).into());
         }
         Ok(Self { lines, slots, capacity })
     }
@@ -101,22 +99,37 @@ impl<M, K, V, A: Allocator + Clone> Records<M, K, V, A> {
     /// # Errors
     ///
     /// If memory cannot be allocated. Nothing has changed then.
-    pub(crate) fn set_capacity(&mut self, capacity: usize) -> Result<(), TryReserveError> {
+    pub(crate) fn set_capacity(&mut self, capacity: usize) -> Result<(), CapacityError> {
         debug_assert!(self.len() <= capacity);
-        if capacity > self.capacity {
-            let mut lines = FixedLines::with_capacity_in(capacity, self.allocator().clone())?;
-            for slot in 0..self.slot_count() {
-                if let Some(record) = self.slots.get(slot) {
-                    lines.insert_here(record.hash, slot)?;
-                }
-            }
-            if !self.slots.try_reserve_exact(capacity) {
-                return Err(Self::memory_error(capacity));
-            }
-            self.lines = lines;
+        let lines = match self.lines.has_room_for(capacity) {
+            true => None,
+            false => Some(self.lines_for(capacity)?),
+        };
+        if !self.slots.try_reserve_exact(capacity) {
+            return Err(Self::memory_error(capacity).into());
         }
+        lines.into_iter().for_each(|lines| self.lines = lines);
         self.capacity = capacity;
         Ok(())
+    }
+
+    /// Lines with these records, and room for as many as a capacity.
+    fn lines_for(&self, capacity: usize) -> Result<FixedLines<A>, TryReserveError> {
+        let mut lines = FixedLines::with_capacity_in(capacity, self.allocator().clone())?;
+        for slot in 0..self.slot_count() {
+            if let Some(record) = self.slots.get(slot) {
+                lines.insert_here(record.hash, slot)?;
+            }
+        }
+        Ok(lines)
+    }
+
+    /// Resets the lines, if there are no records: overflow counts that were saturated by hashes
+    /// that are not random end. O(capacity).
+    pub(crate) fn reset_lines(&mut self) {
+        if self.len() == 0 {
+            self.lines.clear();
+        }
     }
 
     pub(crate) fn allocator(&self) -> &A {
@@ -281,24 +294,23 @@ impl<M, K, V, A: Allocator + Clone> Records<M, K, V, A> {
         }
     }
 
-    /// Whether the records have more than [`SMALL`] bytes.
+    /// Whether the records have more than [`SMALL`] bytes: only then prefetches pay.
     #[inline(always)]
-    const fn is_large(&self) -> bool {
+    pub(crate) const fn is_large(&self) -> bool {
         self.capacity > SMALL / size_of::<Slot<Record<M, K, V>>>()
     }
 
-    /// Prefetches the lines of hashes, and then the records that they lead to; nothing if the
-    /// records have few bytes.
-    #[inline]
-    pub(crate) fn prefetch(&self, hashes: &[u32]) {
-        if !self.is_large() {
-            return;
-        }
-        hashes.iter().for_each(|&hash| self.lines.prefetch(hash));
-        for &hash in hashes {
-            if let Some(slot) = self.lines.home_line(hash).candidate(hash) {
-                self.slots.prefetch(slot);
-            }
+    /// Prefetches the home line of a hash.
+    #[inline(always)]
+    pub(crate) fn prefetch_line(&self, hash: u32) {
+        self.lines.prefetch(hash);
+    }
+
+    /// Prefetches the record that the home line of a hash leads to.
+    #[inline(always)]
+    pub(crate) fn prefetch_record(&self, hash: u32) {
+        if let Some(slot) = self.lines.home_line(hash).candidate(hash) {
+            self.slots.prefetch(slot);
         }
     }
 

@@ -126,6 +126,10 @@ fn caches_report_the_memory_that_they_have() {
     assert_eq!((cache.len(), cache.capacity()), (2 * capacity, 2 * capacity));
     cache.set_capacity(1).unwrap();
     assert_eq!((cache.len(), memory.bytes(), cache.validate()), (1, before, Ok(())));
+    // All memory is there still.
+    cache.set_capacity(2 * capacity).unwrap();
+    cache.extend((0..4 * capacity as u64).map(|key| (key, [key; 3])));
+    assert_eq!((cache.len(), memory.bytes()), (2 * capacity, before));
     memory.fail_each(0);
     let sets = SourceHashCache::<u64, u64, 4, _>::new_in(capacity, &memory).unwrap();
     assert_eq!(sets.allocation_size(), memory.bytes() - before);

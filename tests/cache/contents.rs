@@ -20,7 +20,7 @@ use flowtable::hash::IdHasher;
 use flowtable::hash::source_index::SourceIndex;
 #[cfg(feature = "papers")]
 use flowtable::papers::hash::{Crc8Pair, Crc16, Crc32, Fletcher16, XorFold8, XorFold16};
-use flowtable::{BoundedCache, SourceHashCache, Timestamp, write_to};
+use flowtable::{BoundedCache, DefaultHashBuilder, SourceHashCache, Timestamp, write_to};
 use model::alloc;
 use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
 use model::hashers::{Weak, mix};
@@ -88,7 +88,9 @@ fn impossible_sizes_are_errors() {
     for capacity in [usize::MAX, usize::MAX - 1, 1 << (usize::BITS - 1), 1 << (usize::BITS - 4)] {
         assert_eq!(sets(capacity), Some(CacheError::TooLarge), "{capacity}");
     }
-    assert_eq!(sets(1 << 40), Some(CacheError::NoMemory));
+    assert_eq!(sets(1 << 30), Some(CacheError::TooLarge));
+    let sets = SourceHashCache::<u32, [u64; 400]>::new((1 << 30) - 1);
+    assert_eq!(sets.err(), Some(CacheError::NoMemory));
 
     let chains = |capacity| BoundedCache::<u64, [u64; 400]>::new(capacity).err();
     assert_eq!((chains(0), chains(1)), (Some(CacheError::NoCapacity), None));
@@ -222,6 +224,30 @@ fn entries_with_equal_indices_fill_the_ways_of_a_set() {
     let Statistics { hits, misses, insertions, evictions, .. } = cache.statistics();
     assert_eq!((hits, misses, insertions, evictions), (72, 8, 8, 0));
     assert_eq!(cache.capacity(), 128);
+}
+
+/// With values of so many bytes.
+fn check_batches<const BYTES: usize>() {
+    let new = || BoundedCache::with_parts(128, Lru::new(), DefaultHashBuilder::with_seed(1));
+    let mut cache: BoundedCache<u64, [u8; BYTES], _> = new().unwrap();
+    (0..100).for_each(|key| _ = cache.insert(key, [0; BYTES]));
+    let mut single = cache.clone();
+    for count in [100, 64, 1, 0] {
+        let keys: Vec<u64> = (0..count).map(|number| mix(number) % 150).collect();
+        let mut found = vec![];
+        cache.get_batch_mut(&keys, |at, value| found.push((at, value.is_some())));
+        let expected = keys.iter().map(|key| single.get(key).is_some()).enumerate();
+        assert!(expected.eq(found));
+    }
+    assert_eq!(cache.statistics(), single.statistics());
+    assert!(cache.iter_by_recency().eq(single.iter_by_recency()));
+}
+
+#[test]
+fn a_batch_has_the_effect_of_single_lookups() {
+    check_batches::<8>();
+    // More than two MiB, where a batch is looked up in bursts.
+    check_batches::<20_000>();
 }
 
 /// A key of which a part is the hash.

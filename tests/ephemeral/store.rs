@@ -294,29 +294,46 @@ fn full_for_several_lifetimes() -> EphemeralStore {
     store
 }
 
-#[test]
-fn a_batch_has_the_effect_of_single_operations() {
+/// With values of so many bytes more.
+fn check_batches<const PADDING: usize>() {
     let now = Timestamp::ZERO;
-    let mut store: EphemeralStore = store(128, LIFETIME);
+    let mut store: EphemeralStore<u64, (u64, [u8; PADDING])> = store(128, LIFETIME);
     let tags: Vec<u64> = (0..150).map(|number| number % 120).collect();
     let mut full = 0;
     store.get_or_insert_batch(
         &tags,
         now,
-        |number| number as u64,
+        |number| (number as u64, [0; PADDING]),
         |number, value| match value {
-            Ok(value) => assert_eq!(*value, tags[number]),
+            Ok((value, _)) => assert_eq!(*value, tags[number]),
             Err(Full) => full += 1,
         },
     );
     assert_eq!((full, store.live(now)), (0, 120));
     let mut found = vec![None; 150];
     store.get_batch(&tags, now, write_to(&mut found));
-    assert!(found.into_iter().eq(tags.iter().map(Some)));
+    assert!(found.into_iter().flatten().map(|(value, _)| value).eq(&tags));
     // As many as there are free entries, and no more.
     let more: Vec<u64> = (200..300).collect();
-    store.get_or_insert_batch(&more, now, |_| 0, |_, value| full += usize::from(value.is_err()));
-    assert_eq!((full, store.live(now)), (92, 128));
+    let (new, mut refused) = (|_| (0, [0; PADDING]), vec![]);
+    store.get_or_insert_batch(&more, now, new, |at, value| {
+        refused.extend(value.is_err().then_some(at));
+    });
+    assert!(refused.into_iter().eq(8..100) && store.live(now) == 128);
+    assert_eq!(store.validate(), Ok(()));
+    // Whole bursts, and none.
+    for count in [64, 0] {
+        let mut live = 0;
+        store.get_batch(&tags[..count], now, |_, value| live += usize::from(value.is_some()));
+        assert_eq!(live, count);
+    }
+}
+
+#[test]
+fn a_batch_has_the_effect_of_single_operations() {
+    check_batches::<0>();
+    // More than two MiB, where a batch is looked up in bursts.
+    check_batches::<20_000>();
 }
 
 /// A removed binding gives its place back at once, whatever its age: a store for fifty handshakes

@@ -1,6 +1,6 @@
 //! Operations of a `TrashMap`, a `FlowCache`, an `EphemeralStore`, a `BoundedCache`, a
-//! `RouteTable`, a `SocketTable` and the tables for many threads, each in a function of its own:
-//! `ci/instructions.sh` counts their instructions.
+//! `DuplicateFilter`, a `RouteTable`, a `SocketTable` and the tables for many threads, each in a
+//! function of its own: `ci/instructions.sh` counts their instructions.
 
 mod flows;
 mod new_flows;

@@ -3,6 +3,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
+use flowtable::cache::{CallVerdict, DuplicateFilter};
 use flowtable::{BoundedCache, DefaultHashBuilder, EphemeralStore, Timestamp};
 
 use super::COUNT;
@@ -38,6 +39,35 @@ fn count_cache_hit(cache: &mut BoundedCache<u128, u64>, keys: &[u128]) -> u64 {
     keys.iter().map(|key| cache.get(key).copied().unwrap_or(1)).sum()
 }
 
+/// Each insertion evicts an entry.
+#[inline(never)]
+fn count_cache_stream(cache: &mut BoundedCache<u128, u64>, keys: &[u128]) -> u64 {
+    keys.iter().filter(|key| cache.insert(**key, 2).evicted.is_some()).count() as u64
+}
+
+#[inline(always)]
+fn accept(
+    filter: &mut DuplicateFilter<u64>,
+    senders: &[u64],
+    now: Timestamp,
+    expected: CallVerdict,
+) -> u64 {
+    let verdicts = senders.iter().map(|sender| filter.accept(sender, now.as_nanos(), now));
+    verdicts.filter(|verdict| *verdict == expected).count() as u64
+}
+
+/// Calls of senders that are known, with new sequence numbers.
+#[inline(never)]
+fn count_duplicate_accept(filter: &mut DuplicateFilter<u64>, senders: &[u64]) -> u64 {
+    accept(filter, senders, Timestamp::from_nanos(2), CallVerdict::Accept)
+}
+
+/// The same calls once more.
+#[inline(never)]
+fn count_duplicate_hit(filter: &mut DuplicateFilter<u64>, senders: &[u64]) -> u64 {
+    accept(filter, senders, Timestamp::from_nanos(2), CallVerdict::Duplicate)
+}
+
 pub(crate) fn count() {
     let lifetime = Duration::from_nanos(COUNT);
     let hasher = DefaultHashBuilder::with_seed(1);
@@ -50,9 +80,18 @@ pub(crate) fn count() {
     assert_eq!(black_box(count_ephemeral_new(&mut store, &tags(2))), COUNT);
     assert_eq!(black_box(count_ephemeral_hit(&mut store, &tags(2))), COUNT);
     let policy = flowtable::eviction::SecondChance::new();
-    let cache = BoundedCache::with_parts(COUNT as usize, policy, hasher);
+    let cache = BoundedCache::with_parts(COUNT as usize, policy, hasher.clone());
     let mut cache = cache.expect("there is memory");
     let keys = super::keys(0);
     cache.extend(keys.iter().map(|key| (*key, 1)));
     assert_eq!(black_box(count_cache_hit(&mut cache, &keys)), COUNT);
+    assert_eq!(black_box(count_cache_stream(&mut cache, &super::keys(COUNT))), COUNT);
+    let filter = DuplicateFilter::with_hasher(COUNT as usize, lifetime, hasher);
+    let mut filter = filter.expect("there is memory");
+    // Senders call in another order than before.
+    let mut senders = tags(0);
+    assert_eq!(accept(&mut filter, &senders, Timestamp::from_nanos(1), CallVerdict::Accept), COUNT);
+    senders.sort_unstable_by_key(|sender| sender.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    assert_eq!(black_box(count_duplicate_accept(&mut filter, &senders)), COUNT);
+    assert_eq!(black_box(count_duplicate_hit(&mut filter, &senders)), COUNT);
 }

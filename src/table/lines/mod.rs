@@ -41,7 +41,8 @@
 //! - **L2** Each entry has the tag of its hash, in a line of the segment of its home line; or it is
 //!   in the *stash*, if all lines of the segment were full.
 //! - **L3** The overflow count of a line is the number of entries that have passed it. An entry in
-//!   the stash has passed all lines of its segment. A count of 255 is not decremented any more.
+//!   the stash has passed all lines of its segment. A count of 255 is not decremented any more: it lasts until
+//!   its line splits, merges or is cleared.
 //! - **L4** `len` is the number of entries in lines and in the stash.
 //!
 //! # Hashes that are not random
@@ -172,6 +173,18 @@ impl<A: Allocator + Clone> FixedLines<A> {
         let mut table = Self { places, len: 0, stash };
         table.reserve_stash()?;
         Ok(table)
+    }
+
+    /// Whether there are as many lines as for this number of entries, or more.
+    pub(crate) fn has_room_for(&self, entries: usize) -> bool {
+        policy::fixed(entries) <= self.places.count()
+    }
+
+    /// Removes all entries, and resets the overflow counts, those of 255 included. O(capacity).
+    pub(crate) fn clear(&mut self) {
+        self.places.clear();
+        self.stash.clear();
+        self.len = 0;
     }
 }
 

@@ -153,6 +153,11 @@ impl<A: Allocator> Fixed<A> {
         lines.resize(count, Line::EMPTY);
         Ok(Self(lines))
     }
+
+    /// Removes the entries of all lines.
+    pub(super) fn clear(&mut self) {
+        self.0.fill(Line::EMPTY);
+    }
 }
 
 impl<A: Allocator> Places for Fixed<A> {
@@ -245,6 +250,24 @@ mod tests {
             }
             prop_assert_eq!(lines.len(), model.len());
         }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "no unsafe code, and long")]
+    fn saturated_counts_last_until_the_lines_are_cleared() {
+        let mut lines = fixed();
+        for number in 0..CAPACITY as u32 {
+            assert_eq!(lines.insert_here(7, number), Ok(()));
+        }
+        for number in 0..CAPACITY as u32 {
+            assert!(lines.remove(7, number));
+        }
+        assert!(lines.len() == 0 && lines.home_line(7).has_overflowed());
+        lines.insert_reserved(7, 1);
+        lines.clear();
+        assert!(lines.len() == 0 && !lines.home_line(7).has_overflowed());
+        assert_eq!((lines.find(7, |_| true), lines.validate(|_| 7)), (None, Ok(())));
+        assert!(lines.has_room_for(CAPACITY) && !lines.has_room_for(2 * CAPACITY));
     }
 
     #[test]
