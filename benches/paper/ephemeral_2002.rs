@@ -22,8 +22,8 @@ pub(crate) const ABOUT: About = About {
         vanish a fixed time later. As all live equally long, a ring of entries below a hash table \
         frees them as fast as they come, and an instruction takes a few µs on a network processor.",
     ours: "EphemeralStore is that ring, as a linked list in the order of expiry, below an index of \
-        tags instead of chains, which are modelled; the module esp executes the instructions on it. The words of memory that they \
-        touch follow from the sizes of its entries.",
+        tags instead of chains, which are modelled; the module esp executes the instructions on \
+        it. The words of memory that they touch follow from the sizes of its entries.",
     outcome: "Chains are as short as the paper draws them. Its latencies do not follow from its \
         words of memory.",
     modules: &["ephemeral"],

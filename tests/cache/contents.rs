@@ -226,7 +226,7 @@ fn entries_with_equal_indices_fill_the_ways_of_a_set() {
     assert_eq!(cache.capacity(), 128);
 }
 
-/// With values of so many bytes.
+/// With values of this number of bytes.
 fn check_batches<const BYTES: usize>() {
     let new = || BoundedCache::with_parts(128, Lru::new(), DefaultHashBuilder::with_seed(1));
     let mut cache: BoundedCache<u64, [u8; BYTES], _> = new().unwrap();

@@ -294,7 +294,7 @@ fn full_for_several_lifetimes() -> EphemeralStore {
     store
 }
 
-/// With values of so many bytes more.
+/// With values that have this number of bytes more.
 fn check_batches<const PADDING: usize>() {
     let now = Timestamp::ZERO;
     let mut store: EphemeralStore<u64, (u64, [u8; PADDING])> = store(128, LIFETIME);

@@ -62,7 +62,7 @@ fn count_duplicate_accept(filter: &mut DuplicateFilter<u64>, senders: &[u64]) ->
     accept(filter, senders, Timestamp::from_nanos(2), CallVerdict::Accept)
 }
 
-/// The same calls once more.
+/// Calls whose sequence numbers were accepted before.
 #[inline(never)]
 fn count_duplicate_hit(filter: &mut DuplicateFilter<u64>, senders: &[u64]) -> u64 {
     accept(filter, senders, Timestamp::from_nanos(2), CallVerdict::Duplicate)

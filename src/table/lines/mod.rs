@@ -41,8 +41,8 @@
 //! - **L2** Each entry has the tag of its hash, in a line of the segment of its home line; or it is
 //!   in the *stash*, if all lines of the segment were full.
 //! - **L3** The overflow count of a line is the number of entries that have passed it. An entry in
-//!   the stash has passed all lines of its segment. A count of 255 is not decremented any more: it lasts until
-//!   its line splits, merges or is cleared.
+//!   the stash has passed all lines of its segment. A count of 255 is not decremented any
+//!   more: it lasts until its line splits, merges or is cleared.
 //! - **L4** `len` is the number of entries in lines and in the stash.
 //!
 //! # Hashes that are not random
