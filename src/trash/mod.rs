@@ -59,7 +59,8 @@
 //!   have none;
 //! - the map of an entry: `into_map`, and `into_table` of tables;
 //! - `clear` and `drain`, which free the memory;
-//! - allocators, which must be `Clone`: `Default`, `FromIterator` and `From` are for the global one.
+//! - allocators, which must be `Clone`; `Default`, `FromIterator` and `From` are for the global
+//!   one.
 //!
 //! Sets have no difference beyond these. For tables see [`table`].
 //!

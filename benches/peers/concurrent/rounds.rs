@@ -1,7 +1,7 @@
 //! Timed rounds: reads, and reads with updates, by 1, 2, 4, 8 … threads, as many as there are CPUs.
 //!
 //! A figure is the time of a run divided by the operations of all threads, so less is better as in
-//! all results; remarks give the rates in millions of operations per second. The speed-up of several
+//! all results; remarks give the rates in millions of operations per second. The speed-up of
 //! threads is to be compared with the speed-up of "no map": on a busy machine the other threads get
 //! less CPU time.
 
