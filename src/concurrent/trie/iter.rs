@@ -12,8 +12,7 @@ use crate::concurrent::pinned::{Pinned, Protect};
 use crate::key::bits::BitString;
 
 /// An iterator over the entries of a [`ConcurrentLcTrie`](super::ConcurrentLcTrie) in the order of
-/// their keys. Created by [`iter`](Pinned::<ConcurrentLcTrie<K, V>>::iter) and
-/// [`iter_from`](Pinned::<ConcurrentLcTrie<K, V>>::iter_from).
+/// their keys. Created by `iter` and `iter_from` of a [pin](ConcurrentLcTrie::pin).
 pub struct TrieIter<'p, K, V>(Walk<'p, K, V>);
 
 impl<'t, K: BitString, V, G: Borrow<Guard>> Pinned<'t, ConcurrentLcTrie<K, V>, G> {
