@@ -268,6 +268,24 @@ impl<'p, V> Block<'p, V> {
         Some(unsafe { self.nth_child(below) })
     }
 
+    /// Returns the child in a slot, or `none` if it does not exist, without a branch.
+    ///
+    /// # Safety
+    ///
+    /// If `FAST`, the CPU has the instructions of `bit_ops`.
+    #[inline(always)]
+    pub(super) unsafe fn child_or<const FAST: bool>(self, slot: u32, none: &Self) -> Self {
+        let branches = self.bits().branches;
+        // SAFETY: by the contract of this function.
+        let below = unsafe { ones::<FAST>(branches & ((1 << slot) - 1)) } as usize;
+        let child = self.header.as_ptr().cast::<NonNull<Header>>().wrapping_sub(below + 1);
+        let child = select_ptr(branches >> slot & 1, child.cast_const(), &raw const none.header);
+        // SAFETY: the child exists, or it is `none`.
+        let child = unsafe { child.read() };
+        // SAFETY: a child is freed no earlier than the last of its parents.
+        unsafe { Self::from_ptr(child) }
+    }
+
     /// Prefetches the header.
     #[inline(always)]
     pub(super) fn prefetch(self) {

@@ -13,8 +13,8 @@ use crate::raw::bit_ops::select;
 use crate::raw::prefetch::{BURST, prefetch};
 use crate::routes::stride::{STRIDE, first_slot};
 
-/// Steps of a descent that a burst takes together: to bit 48, where most routes of IPv6 have ended.
-const STEPS: usize = 5;
+/// Steps of a descent that a burst takes together: to bit 42, at which most routes of IPv6 are.
+const STEPS: usize = 4;
 
 /// A descent from the block of a slot, which records the last block with a match.
 struct Descent<'p, V> {
@@ -44,24 +44,23 @@ impl<'p, V> Descent<'p, V> {
         Self { block, pos: END, rest, best: block, best_at }
     }
 
-    /// Records the block if it has a match, without a branch if `SELECT`, and proceeds to the child
-    /// for an address, if it exists, without reading that.
+    /// Returns the slot of the next step, and where it is.
+    #[inline(always)]
+    const fn at(&self) -> (u32, u64) {
+        let slot = first_slot(self.rest);
+        (slot, (self.pos as u64) << 32 | slot as u64)
+    }
+
+    /// Records the block if it has a match, and proceeds to the child for an address, if it exists,
+    /// without reading that.
     ///
     /// # Safety
     ///
     /// If `FAST`, the CPU has the instructions of `bit_ops`.
     #[inline(always)]
-    unsafe fn step<A: Address, const FAST: bool, const SELECT: bool>(
-        &mut self,
-        address: &A,
-    ) -> bool {
-        let slot = first_slot(self.rest);
-        let covers = self.block.covers(slot);
-        let at = u64::from(self.pos) << 32 | u64::from(slot);
-        if SELECT {
-            self.best = Block::select(covers, self.block, self.best);
-            self.best_at = select(covers, at, self.best_at);
-        } else if covers != 0 {
+    unsafe fn step<A: Address, const FAST: bool>(&mut self, address: &A) -> bool {
+        let (slot, at) = self.at();
+        if self.block.covers(slot) != 0 {
             (self.best, self.best_at) = (self.block, at);
         }
         if self.pos + STRIDE >= A::BITS {
@@ -77,6 +76,23 @@ impl<'p, V> Descent<'p, V> {
         true
     }
 
+    /// [`step`](Self::step) without a branch: to `none` if the child does not exist.
+    ///
+    /// # Safety
+    ///
+    /// As there; and no more than [`STEPS`] steps were made before.
+    #[inline(always)]
+    unsafe fn step_or<const FAST: bool>(&mut self, none: &Block<'p, V>) {
+        let (slot, at) = self.at();
+        let covers = self.block.covers(slot);
+        self.best = Block::select(covers, self.block, self.best);
+        self.best_at = select(covers, at, self.best_at);
+        // SAFETY: by the contract of this function.
+        self.block = unsafe { self.block.child_or::<FAST>(slot, none) };
+        self.pos += STRIDE;
+        self.rest <<= STRIDE;
+    }
+
     /// Returns the length, only if `LEN`, and the value of the longest match.
     ///
     /// # Safety
@@ -88,7 +104,7 @@ impl<'p, V> Descent<'p, V> {
         address: &A,
     ) -> Option<(u32, &'p V)> {
         // SAFETY: by the contract of this function.
-        while unsafe { self.step::<A, FAST, false>(address) } {}
+        while unsafe { self.step::<A, FAST>(address) } {}
         let (pos, slot) = ((self.best_at >> 32) as u32, self.best_at as u32);
         // SAFETY: by the contract of this function.
         unsafe { self.best.longest::<FAST, LEN, true>(slot, pos) }
@@ -221,21 +237,18 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
         for ((descent, block), address) in descents.iter_mut().zip(blocks).zip(addresses) {
             *descent = Descent::new(block, address.window(0));
         }
+        let none = Block::empty();
         for _ in 0..STEPS {
-            let mut is_done = true;
-            for (descent, address) in descents.iter_mut().zip(addresses) {
+            for (descent, _) in descents.iter_mut().zip(addresses) {
                 // SAFETY: by the contract of this function.
-                if unsafe { descent.step::<A, FAST, true>(address) } {
-                    descent.block.prefetch();
-                    is_done = false;
-                }
-            }
-            if is_done {
-                break;
+                unsafe { descent.step_or::<FAST>(&none) };
+                descent.block.prefetch();
             }
         }
-        for ((descent, address), longest) in descents.iter().zip(addresses).zip(longest) {
-            // SAFETY: by the contract of this function.
+        for ((descent, address), longest) in descents.iter_mut().zip(addresses).zip(longest) {
+            // SAFETY: by the contract of this function; and so for the call below.
+            unsafe { descent.step_or::<FAST>(&none) };
+            // SAFETY: as above.
             *longest = prefetch_value(unsafe { descent.finish::<A, FAST, LEN>(address) });
         }
     }
