@@ -297,7 +297,9 @@ where
     /// Records a use of `key`, but no hit. Returns whether it has a value.
     pub fn promote<Q: Query<K>>(&mut self, key: Q) -> bool {
         let found = self.find(&key);
-        found.into_iter().for_each(|slot| _ = self.record_use(slot));
+        if let Some(slot) = found {
+            self.record_use(slot);
+        }
         found.is_some()
     }
 

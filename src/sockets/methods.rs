@@ -3,6 +3,7 @@
 use core::hash::BuildHasher;
 
 use super::connections::Connections;
+use super::ends::PacketQuery;
 use super::ephemeral::Cursors;
 use super::error::SocketError;
 use super::listeners::{Listener, Listeners, Place};
@@ -219,7 +220,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     pub fn lookup(&self, packet: impl Query<FlowKey, Key = FlowKey>) -> Option<Match<&T>> {
         match self.connections.get(&self.hasher, &packet) {
             Some(socket) => Some(Match { socket, by: Specificity::Connection }),
-            None => self.lookup_bound(packet.key()),
+            None => self.lookup_bound(&packet),
         }
     }
 
@@ -234,7 +235,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         if let Some(socket) = connections.get_mut(hasher, &packet) {
             return Some(Match { socket, by: Specificity::Connection });
         }
-        lookup_bound_mut(listeners, hasher, packet.key())
+        lookup_bound_mut(listeners, hasher, &packet)
     }
 
     /// Returns the hash of a packet, for a [`Prehashed`](crate::Prehashed).
@@ -279,7 +280,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
             let first = index;
             for (socket, packet) in connected.into_iter().zip(&mut packets) {
                 let connection = socket.map(|socket| Match { socket, by: Specificity::Connection });
-                each(index, connection.or_else(|| self.lookup_bound(packet.key())));
+                each(index, connection.or_else(|| self.lookup_bound(&packet)));
                 index += 1;
             }
             if index - first < BURST {
@@ -341,11 +342,12 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
 
     /// Returns the bound socket that matches a packet best.
     #[inline]
-    pub(super) fn lookup_bound(&self, packet: &FlowKey) -> Option<Match<&T>> {
-        if self.listeners.len() == 0 || is_mapped(packet) {
+    pub(super) fn lookup_bound(&self, packet: &impl PacketQuery) -> Option<Match<&T>> {
+        if self.listeners.len() == 0 || is_mapped(packet.key()) {
             return None;
         }
-        let listener = self.listeners.find(packet, || self.hasher.hash_one(packet))?;
+        // The hash selects the socket of a group, if several share a port.
+        let listener = self.listeners.find(packet.key(), || packet.hash_with(&self.hasher))?;
         Some(listener.found())
     }
 

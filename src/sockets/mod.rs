@@ -129,6 +129,7 @@ use crate::invariant::InvariantError;
 use crate::key::flow::FlowKey;
 use crate::memory::{Allocator, Global};
 use connections::Connections;
+use ends::PacketQuery;
 use ephemeral::Cursors;
 use listeners::Listeners;
 use ports::Ports;
@@ -209,12 +210,12 @@ fn map_error(broken: impl Error) -> InvariantError {
 fn lookup_bound_mut<'a, T, S: BuildHasher, A: Allocator + Clone>(
     listeners: &'a mut Listeners<T, S, A>,
     hasher: &S,
-    packet: &FlowKey,
+    packet: &impl PacketQuery,
 ) -> Option<Match<&'a mut T>> {
-    if is_mapped(packet) {
+    if is_mapped(packet.key()) {
         return None;
     }
-    let listener = listeners.find_mut(packet, || hasher.hash_one(packet))?;
+    let listener = listeners.find_mut(packet.key(), || packet.hash_with(hasher))?;
     Some(Match { by: listener.by(), socket: &mut listener.socket })
 }
 

@@ -108,7 +108,9 @@ impl<M, K, V, A: Allocator + Clone> Records<M, K, V, A> {
         if !self.slots.try_reserve_exact(capacity) {
             return Err(Self::memory_error(capacity).into());
         }
-        lines.into_iter().for_each(|lines| self.lines = lines);
+        if let Some(lines) = lines {
+            self.lines = lines;
+        }
         self.capacity = capacity;
         Ok(())
     }

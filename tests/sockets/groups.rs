@@ -3,8 +3,8 @@
 use core::net::SocketAddr;
 use std::collections::{BTreeMap, BTreeSet};
 
-use flowtable::DefaultHashBuilder;
 use flowtable::sockets::{Local, Name, Reuse, SocketTable, Specificity};
+use flowtable::{DefaultHashBuilder, FlowKey, Prehashed, write_to};
 
 use crate::{TCP, UDP, end, flow, ip, tcp};
 
@@ -81,6 +81,29 @@ fn joining_or_leaving_a_group_moves_only_the_flows_of_that_member() {
         before.iter().zip(&now).filter(|(before, _)| **before == left).map(|(_, now)| *now);
     assert!(successors.collect::<BTreeSet<u32>>().len() > 6);
     sockets.validate().unwrap();
+}
+
+#[test]
+fn a_group_and_a_queue_use_the_hash_of_the_caller() {
+    let mut sockets = SocketTable::with_hasher(100, DefaultHashBuilder::with_seed(5));
+    (0..8).for_each(|number| _ = sockets.bind(tcp("0.0.0.0:443"), Reuse::Port, number).unwrap());
+    let key = FlowKey::new(ip("203.0.113.1"), ip("192.0.2.1"), 40_000, 443, TCP).unwrap();
+    let by = |sockets: &SocketTable<u32>, hash| {
+        let packets = [Prehashed { hash, key: &key }];
+        let mut batch = [None; 1];
+        sockets.lookup_batch(packets, write_to(&mut batch));
+        let single = sockets.lookup(packets[0]).map(|found| *found.socket);
+        assert_eq!(single, batch[0].map(|found| *found.socket));
+        single
+    };
+    let own = sockets.hash_of(&key);
+    assert_eq!(by(&sockets, own), sockets.lookup(&key).map(|found| *found.socket));
+    let members: BTreeSet<_> = (0..200_u64).map(|hash| by(&sockets, own ^ hash << 40)).collect();
+    assert_eq!(members.len(), 8);
+    let name = sockets.queue(&key, 100).unwrap();
+    assert_eq!(by(&sockets, own), Some(100));
+    sockets.remove(&name).unwrap();
+    assert_ne!(by(&sockets, own), Some(100));
 }
 
 #[test]

@@ -60,7 +60,9 @@ impl<T> Splice<T> {
     /// Calls a function with each item in order, given the old ones.
     fn each(self, old: usize, get: impl Fn(usize) -> T, mut each: impl FnMut(T)) {
         (0..self.at).for_each(|index| each(get(index)));
-        self.inserted.into_iter().for_each(&mut each);
+        if let Some(inserted) = self.inserted {
+            each(inserted);
+        }
         (self.at + self.removed..old).for_each(|index| each(get(index)));
     }
 }

@@ -75,8 +75,11 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         let (slots, since) = cursor.advance(self.store.flows.slot_count(), budget);
         for slot in slots {
             let flow = self.resident_at(slot).filter(|flow| flow.version() > since);
-            if flow.is_some_and(|flow| !keep(&flow)) {
-                self.remove_slot(slot, EndReason::Forced).into_iter().for_each(&mut each);
+            if flow.is_none_or(|flow| keep(&flow)) {
+                continue;
+            }
+            if let Some(removed) = self.remove_slot(slot, EndReason::Forced) {
+                each(removed);
             }
         }
     }

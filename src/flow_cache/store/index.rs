@@ -324,7 +324,9 @@ impl<S: BuildHasher, A: Allocator + Clone> Index<S, A> {
         for _ in 0..MOVED {
             let Some(slot) = self.old().map(|old| old.next) else { return };
             if slot >= store.flows.slot_count() {
-                self.reseeded.iter_mut().for_each(|reseeded| reseeded.old = None);
+                if let Some(reseeded) = &mut self.reseeded {
+                    reseeded.old = None;
+                }
                 return;
             }
             let mut id = Some(KeyId::slot(slot));
@@ -337,7 +339,9 @@ impl<S: BuildHasher, A: Allocator + Clone> Index<S, A> {
             }
             let reseeded = self.reseeded.as_mut();
             let old = reseeded.and_then(|reseeded| reseeded.old.as_mut());
-            old.into_iter().for_each(|old| old.next += 1);
+            if let Some(old) = old {
+                old.next += 1;
+            }
         }
     }
 
@@ -375,7 +379,9 @@ impl<S: BuildHasher, A: Allocator + Clone> Index<S, A> {
         let hash = self.current_hash(before, key);
         self.insert(hash, id, store)?;
         let old = self.reseeded.as_mut().and_then(|reseeded| reseeded.old.as_mut());
-        old.into_iter().for_each(|old| _ = old.lines.remove(before, id.bits()));
+        if let Some(old) = old {
+            old.lines.remove(before, id.bits());
+        }
         store.set_hash(id, hash);
         Ok(())
     }

@@ -313,7 +313,9 @@ impl<K, V, A: Allocator + Clone> Store<K, V, A> {
             Some(slot) => self.rest.cold.get_mut(slot).map(|cold| &mut cold.hash),
             None => self.rest.aliases.get_mut(id.number()).map(|alias| &mut alias.hash),
         };
-        place.into_iter().for_each(|place| *place = hash);
+        if let Some(place) = place {
+            *place = hash;
+        }
     }
 
     /// The id after this one of the keys of a flow.

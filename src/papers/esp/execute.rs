@@ -183,8 +183,9 @@ impl<S: BuildHasher, O: Observer> Bindings<'_, S, O> {
         if !is_count {
             self.observer.words(VALUE_WORDS);
             // The paper has kept a pointer to the binding: the second lookup does not count.
-            let stored = self.store.get_mut(&count, self.now);
-            stored.into_iter().for_each(|stored| *stored = left);
+            if let Some(stored) = self.store.get_mut(&count, self.now) {
+                *stored = left;
+            }
         }
         Ok((left == 0).then_some(combined))
     }

@@ -101,7 +101,9 @@ impl<T, M: Allocator + Clone> Drop for Pool<T, M> {
     fn drop(&mut self) {
         while let Some(chunk) = self.chunks.pop() {
             let units = if self.chunks.is_empty() { self.first_units } else { Self::UNITS };
-            chunk.into_iter().for_each(|chunk| self.free_chunk(chunk, units));
+            if let Some(chunk) = chunk {
+                self.free_chunk(chunk, units);
+            }
         }
     }
 }

@@ -28,6 +28,7 @@ use core::hash::BuildHasher;
 
 use super::local::{LocalWords, Scope};
 use super::{Local, Name, Reuse};
+use crate::hash::Prehashed;
 use crate::key::flow::FlowKey;
 use crate::memory::Allocator;
 use crate::raw::index::OptIndex;
@@ -201,11 +202,14 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Listeners<T, S, A> {
     }
 
     /// Returns the index of the socket that matches a packet best. Calls `hash` if a group of
-    /// several does.
+    /// several does, or if sockets wait behind connections.
     #[inline]
     fn best(&self, packet: &FlowKey, hash: impl Fn() -> u64) -> Option<u32> {
-        if let Some(queue) = self.queue(packet) {
-            return queue.first.get();
+        if !self.queues.is_empty() {
+            let queue = self.queues.get(Prehashed { hash: hash(), key: packet });
+            if let Some(queue) = queue {
+                return queue.first.get();
+            }
         }
         let best =
             |all_ports| self.parts(packet, all_ports).into_iter().find(|first| first.is_some());

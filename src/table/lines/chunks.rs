@@ -150,8 +150,9 @@ impl<A: Allocator + Clone> Chunks<A> {
             self.chunks.push(chunk);
         }
         while self.capacity() - CHUNK.min(self.capacity()) >= lines {
-            let last = self.chunks.pop();
-            last.into_iter().for_each(|chunk| free(chunk, CHUNK, self.chunks.allocator()));
+            if let Some(chunk) = self.chunks.pop() {
+                free(chunk, CHUNK, self.chunks.allocator());
+            }
         }
         Ok(())
     }

@@ -103,7 +103,9 @@ impl Line {
     #[inline(always)]
     pub(super) fn remove(&mut self, tag: u8, number: u32) -> bool {
         let slot = self.matches(tag).find(|slot| self.number(*slot) == number);
-        slot.into_iter().for_each(|slot| self.tags[slot] = FREE);
+        if let Some(slot) = slot {
+            self.tags[slot] = FREE;
+        }
         slot.is_some()
     }
 
