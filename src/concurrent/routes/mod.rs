@@ -78,15 +78,15 @@
 //! on few pages: the blocks of the Internet's routes are on a fifth fewer pages than in a heap,
 //! also after millions of updates. So single lookups take up to 1.3 times as long, lookups in
 //! bursts up to 1.2 times. Single lookups of IPv6 take two thirds of the instructions, but on a
-//! Sapphire Rapids CPU 1.4 times as long, and on older ones up to 2.6 times: they read a block for
+//! Sapphire Rapids CPU 1.4 times as long, and elsewhere 2 to 2.6 times: they read a block for
 //! each six bits, one after the other, where a `RouteTable` reads three hashed levels at once.
-//! Bursts of IPv6 overlap their cache misses, and their steps have no branches: 1.2 times.
+//! Bursts of IPv6 overlap their cache misses, and their steps have no branches: 1.2 to 1.3 times.
 //!
 //! A lookup of the Internet's IPv6 routes reads 4.4 blocks in a mean. It reads 4.1 if blocks with
 //! one child are left out, 3.9 if the last 16 routes of a subtree are in one block, and 3.6 with
 //! 64. Slots of 30 bits, in groups below the slots, leave 2.4 blocks, and a lookup took as long:
 //! the blocks above bit 30 are in the CPU's caches. In single lookups, steps without branches took
-//! 5 % longer than branches. So there is no shortcut.
+//! 5 to 12 % longer than branches. So there is no shortcut.
 //!
 //! An update of the default route reads the blocks of all slots, and changes a word for each: up to
 //! 24 ms with the 900,000 IPv4 routes of the Internet, for which other writers wait, but no reader.
