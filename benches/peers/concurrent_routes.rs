@@ -20,13 +20,16 @@ mod feed;
 mod measure;
 mod subjects;
 
+use std::net::{Ipv4Addr, Ipv6Addr};
+
 use crate::args::Plan;
 use crate::results::{Outcome, Report};
 
 pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
     println!("\nConcurrentRoutes");
     for &n in plan.sizes(&[usize::MAX], &[usize::MAX]) {
-        measure::rounds(plan, report, n)?;
+        measure::rounds::<Ipv4Addr>(plan, report, n)?;
+        measure::rounds::<Ipv6Addr>(plan, report, n)?;
     }
     Ok(())
 }

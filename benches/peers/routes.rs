@@ -27,15 +27,15 @@
 //!     worst       all updates again, each timed: see `worst`
 //! ```
 
-mod address;
+pub(crate) mod address;
 mod build;
 mod churn;
 mod dir;
-mod family;
+pub(crate) mod family;
 mod lookups;
 pub(crate) mod real;
 mod subject;
-mod synthetic;
+pub(crate) mod synthetic;
 mod tables;
 mod worst;
 

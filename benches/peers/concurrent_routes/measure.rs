@@ -1,7 +1,6 @@
 //! Rounds of lookups in one thread while another one updates the table.
 
 use std::hint::{black_box, spin_loop};
-use std::net::Ipv4Addr;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -13,6 +12,7 @@ use super::feed::{Feed, Table, Update};
 use super::subjects::{Apart, LeftRight, Lookups, Ours, SharedTable};
 use crate::args::Plan;
 use crate::results::{Column, Outcome, Report, Results};
+use crate::routes::family::Family;
 use crate::subject::{BURST, ours, peer, rotation};
 
 /// Updates per second: more than in the worst minutes of the Internet.
@@ -44,8 +44,8 @@ struct Times {
 }
 
 /// The benchmark of one way of sharing.
-trait SharedRoutesBenchmark {
-    fn run(&self, lookups: Lookups, addresses: &[Ipv4Addr], feed: &Feed) -> Times;
+trait SharedRoutesBenchmark<A> {
+    fn run(&self, lookups: Lookups, addresses: &[A], feed: &Feed<A>) -> Times;
 }
 
 struct Loops<S> {
@@ -56,34 +56,35 @@ struct Loops<S> {
     next: AtomicUsize,
 }
 
-fn shared<S: SharedTable + 'static>(
+fn shared<A: Family, S: SharedTable<A> + 'static>(
     per_call: Option<usize>,
-    feed: &Feed,
-) -> Box<dyn SharedRoutesBenchmark> {
+    feed: &Feed<A>,
+) -> Box<dyn SharedRoutesBenchmark<A>> {
     Box::new(Loops { shared: S::new(feed.table()), per_call, next: AtomicUsize::new(0) })
 }
 
-pub(crate) fn rounds(plan: &Plan, report: &mut Report, n: usize) -> Outcome {
-    let mut feed = Feed::new(n)?;
+pub(crate) fn rounds<A: Family>(plan: &Plan, report: &mut Report, n: usize) -> Outcome {
+    let mut feed = Feed::<A>::new(n)?;
     let (rounds, count) = if plan.quick { (3, 1 << 20) } else { (9, 1 << 23) };
     let subjects = [
-        ours("concurrent_routes", "ConcurrentRoutes", shared::<Ours>(Some(1), &feed)),
-        peer("the same, 32 in a call", shared::<Ours>(Some(32), &feed)),
-        peer("the same, no writer", shared::<Ours>(None, &feed)),
-        peer("RouteTable, no writer", shared::<Table>(None, &feed)),
-        peer("RouteTable, updates of another", shared::<Apart>(Some(1), &feed)),
-        peer("RwLock", shared::<RwLock<Table>>(Some(1), &feed)),
-        peer("ArcSwap", shared::<ArcSwap<Table>>(Some(1), &feed)),
-        peer("left-right", shared::<LeftRight>(Some(1), &feed)),
+        ours("concurrent_routes", "ConcurrentRoutes", shared::<_, Ours<A>>(Some(1), &feed)),
+        peer("the same, 32 in a call", shared::<_, Ours<A>>(Some(32), &feed)),
+        peer("the same, no writer", shared::<_, Ours<A>>(None, &feed)),
+        peer("RouteTable, no writer", shared::<_, Table<A>>(None, &feed)),
+        peer("RouteTable, updates of another", shared::<_, Apart<A>>(Some(1), &feed)),
+        peer("RwLock", shared::<_, RwLock<Table<A>>>(Some(1), &feed)),
+        peer("ArcSwap", shared::<_, ArcSwap<Table<A>>>(Some(1), &feed)),
+        peer("left-right", shared::<_, LeftRight<A>>(Some(1), &feed)),
     ];
     let title = format!(
-        "{} IPv4 routes of {}: a reader, and a writer with {RATE} updates a second; {BURST} \
+        "{} {} routes of {}: a reader, and a writer with {RATE} updates a second; {BURST} \
          lookups per pin, ns for each; medians of {rounds} rounds",
         feed.len(),
+        A::NAME,
         feed.origin,
     );
     let columns = COLUMNS.map(|(bench, unit)| Column { bench, unit, n: feed.len() });
-    let mut results = Results::new(title, "v4", columns.to_vec());
+    let mut results = Results::new(title, A::KEY, columns.to_vec());
     results.add_rows(&subjects);
     for round in 0..rounds {
         let addresses = feed.addresses(count);
@@ -128,8 +129,8 @@ fn quantile(times: &mut [u32], quantile: f64) -> f64 {
     (*times.select_nth_unstable(at).1).into()
 }
 
-impl<S: SharedTable> SharedRoutesBenchmark for Loops<S> {
-    fn run(&self, lookups: Lookups, addresses: &[Ipv4Addr], feed: &Feed) -> Times {
+impl<A: Family, S: SharedTable<A>> SharedRoutesBenchmark<A> for Loops<S> {
+    fn run(&self, lookups: Lookups, addresses: &[A], feed: &Feed<A>) -> Times {
         let mut reads = vec![1; addresses.len() / BURST];
         let (is_started, is_done) = (AtomicBool::new(false), AtomicBool::new(false));
         thread::scope(|scope| {
@@ -153,17 +154,17 @@ impl<S: SharedTable> SharedRoutesBenchmark for Loops<S> {
 }
 
 impl<S> Loops<S> {
-    fn next(&self, feed: &Feed) -> Update {
+    fn next<A: Family>(&self, feed: &Feed<A>) -> Update<A> {
         feed.update(self.next.fetch_add(1, Ordering::Relaxed))
     }
 }
 
 #[inline(never)]
-fn run_lookups<S: SharedTable>(
+fn run_lookups<A, S: SharedTable<A>>(
     shared: &S,
     reader: &S::Reader,
     lookups: Lookups,
-    addresses: &[Ipv4Addr],
+    addresses: &[A],
     ns: &mut [u32],
 ) {
     let mut last = Instant::now();
@@ -177,10 +178,10 @@ fn run_lookups<S: SharedTable>(
 
 /// Makes updates when they are due, or at once when they are late, until the reader is done.
 /// Returns the times of the calls, and the number of calls that were due.
-fn write<S: SharedTable>(
+fn write<A, S: SharedTable<A>>(
     shared: &S,
     per_call: usize,
-    next: impl Fn() -> Update,
+    next: impl Fn() -> Update<A>,
     is_started: &AtomicBool,
     is_done: &AtomicBool,
 ) -> (Vec<u32>, usize) {

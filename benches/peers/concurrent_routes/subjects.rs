@@ -1,6 +1,5 @@
 //! Ways of sharing a route table between threads.
 
-use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, RwLock};
 
 use arc_swap::ArcSwap;
@@ -9,6 +8,7 @@ use flowtable::concurrent::{ConcurrentRoutes, PinnedRoutes};
 use left_right::{Absorb, ReadHandle, ReadHandleFactory, WriteHandle};
 
 use super::feed::{Table, Update};
+use crate::routes::family::Family;
 use crate::subject::BURST;
 
 /// The lookups of [`BURST`] addresses under one pin.
@@ -19,44 +19,32 @@ pub(crate) enum Lookups {
 }
 
 /// A table that looks up addresses.
-pub(crate) trait LookUp {
-    fn one(&self, address: &Ipv4Addr) -> Option<(Prefix<Ipv4Addr>, &u32)>;
+pub(crate) trait LookUp<A> {
+    fn one(&self, address: &A) -> Option<(Prefix<A>, &u32)>;
 
-    fn batch<'t>(
-        &'t self,
-        addresses: &[Ipv4Addr],
-        found: &mut [Option<(Prefix<Ipv4Addr>, &'t u32)>],
-    );
+    fn batch<'t>(&'t self, addresses: &[A], found: &mut [Option<(Prefix<A>, &'t u32)>]);
 }
 
-impl LookUp for Table {
+impl<A: Family> LookUp<A> for Table<A> {
     #[inline(always)]
-    fn one(&self, address: &Ipv4Addr) -> Option<(Prefix<Ipv4Addr>, &u32)> {
+    fn one(&self, address: &A) -> Option<(Prefix<A>, &u32)> {
         self.lookup(address)
     }
 
     #[inline(always)]
-    fn batch<'t>(
-        &'t self,
-        addresses: &[Ipv4Addr],
-        found: &mut [Option<(Prefix<Ipv4Addr>, &'t u32)>],
-    ) {
+    fn batch<'t>(&'t self, addresses: &[A], found: &mut [Option<(Prefix<A>, &'t u32)>]) {
         self.lookup_batch(addresses, |i, route| found[i] = route);
     }
 }
 
-impl LookUp for PinnedRoutes<'_, Ipv4Addr, u32> {
+impl<A: Family> LookUp<A> for PinnedRoutes<'_, A, u32> {
     #[inline(always)]
-    fn one(&self, address: &Ipv4Addr) -> Option<(Prefix<Ipv4Addr>, &u32)> {
+    fn one(&self, address: &A) -> Option<(Prefix<A>, &u32)> {
         self.lookup(address)
     }
 
     #[inline(always)]
-    fn batch<'t>(
-        &'t self,
-        addresses: &[Ipv4Addr],
-        found: &mut [Option<(Prefix<Ipv4Addr>, &'t u32)>],
-    ) {
+    fn batch<'t>(&'t self, addresses: &[A], found: &mut [Option<(Prefix<A>, &'t u32)>]) {
         self.lookup_batch(addresses, |i, route| found[i] = route);
     }
 }
@@ -64,10 +52,9 @@ impl LookUp for PinnedRoutes<'_, Ipv4Addr, u32> {
 impl Lookups {
     /// Looks up addresses. Returns a sum of the routes, so that they are used.
     #[inline(always)]
-    fn run(self, table: &impl LookUp, addresses: &[Ipv4Addr]) -> u64 {
-        let number = |(prefix, &value): (Prefix<Ipv4Addr>, &u32)| {
-            u64::from(prefix.len()) << 32 | u64::from(value)
-        };
+    fn run<A: Family>(self, table: &impl LookUp<A>, addresses: &[A]) -> u64 {
+        let number =
+            |(prefix, &value): (Prefix<A>, &u32)| u64::from(prefix.len()) << 32 | u64::from(value);
         if self == Self::Single {
             return addresses.iter().filter_map(|address| table.one(address)).map(number).sum();
         }
@@ -78,62 +65,62 @@ impl Lookups {
 }
 
 /// A table that one thread reads while another one updates it.
-pub(crate) trait SharedTable: Sync {
+pub(crate) trait SharedTable<A>: Sync {
     /// The state of a reading thread.
     type Reader;
 
-    fn new(table: Table) -> Self;
+    fn new(table: Table<A>) -> Self;
     fn reader(&self) -> Self::Reader;
 
     /// Looks up addresses, and returns the sum of [`Lookups::run`].
-    fn read(&self, reader: &Self::Reader, lookups: Lookups, addresses: &[Ipv4Addr]) -> u64;
+    fn read(&self, reader: &Self::Reader, lookups: Lookups, addresses: &[A]) -> u64;
 
     /// Applies updates, which become visible one by one or at once.
-    fn update(&self, updates: &[Update]);
+    fn update(&self, updates: &[Update<A>]);
 }
 
-pub(crate) type Ours = ConcurrentRoutes<Ipv4Addr, u32>;
+pub(crate) type Ours<A> = ConcurrentRoutes<A, u32>;
 
-impl SharedTable for Ours {
+impl<A: Family> SharedTable<A> for Ours<A> {
     type Reader = ();
 
-    fn new(table: Table) -> Self {
+    fn new(table: Table<A>) -> Self {
         table.into()
     }
 
     fn reader(&self) {}
 
     #[inline]
-    fn read(&self, (): &(), lookups: Lookups, addresses: &[Ipv4Addr]) -> u64 {
+    fn read(&self, (): &(), lookups: Lookups, addresses: &[A]) -> u64 {
         lookups.run(&self.pin(), addresses)
     }
 
-    fn update(&self, updates: &[Update]) {
+    fn update(&self, updates: &[Update<A>]) {
         self.apply(updates.iter().copied()).expect("the garbage is below its limit");
     }
 }
 
 /// Without a writer.
-impl SharedTable for Table {
+impl<A: Family> SharedTable<A> for Table<A> {
     type Reader = ();
 
-    fn new(table: Table) -> Self {
+    fn new(table: Table<A>) -> Self {
         table
     }
 
     fn reader(&self) {}
 
     #[inline]
-    fn read(&self, (): &(), lookups: Lookups, addresses: &[Ipv4Addr]) -> u64 {
+    fn read(&self, (): &(), lookups: Lookups, addresses: &[A]) -> u64 {
         lookups.run(self, addresses)
     }
 
-    fn update(&self, _: &[Update]) {
+    fn update(&self, _: &[Update<A>]) {
         unreachable!("there is no writer");
     }
 }
 
-fn apply(table: &mut Table, updates: &[Update]) {
+fn apply<A: Family>(table: &mut Table<A>, updates: &[Update<A>]) {
     for &(prefix, value) in updates {
         match value {
             Some(value) => table.insert(prefix, value),
@@ -143,76 +130,76 @@ fn apply(table: &mut Table, updates: &[Update]) {
 }
 
 /// A table that is not shared: updates are made to another one.
-pub(crate) struct Apart {
-    read: Table,
-    written: Mutex<Table>,
+pub(crate) struct Apart<A> {
+    read: Table<A>,
+    written: Mutex<Table<A>>,
 }
 
-impl SharedTable for Apart {
+impl<A: Family> SharedTable<A> for Apart<A> {
     type Reader = ();
 
-    fn new(table: Table) -> Self {
+    fn new(table: Table<A>) -> Self {
         Self { written: Mutex::new(table.clone()), read: table }
     }
 
     fn reader(&self) {}
 
     #[inline]
-    fn read(&self, (): &(), lookups: Lookups, addresses: &[Ipv4Addr]) -> u64 {
+    fn read(&self, (): &(), lookups: Lookups, addresses: &[A]) -> u64 {
         lookups.run(&self.read, addresses)
     }
 
-    fn update(&self, updates: &[Update]) {
+    fn update(&self, updates: &[Update<A>]) {
         apply(&mut self.written.lock().expect("no thread panics"), updates);
     }
 }
 
-impl SharedTable for RwLock<Table> {
+impl<A: Family> SharedTable<A> for RwLock<Table<A>> {
     type Reader = ();
 
-    fn new(table: Table) -> Self {
+    fn new(table: Table<A>) -> Self {
         Self::new(table)
     }
 
     fn reader(&self) {}
 
     #[inline]
-    fn read(&self, (): &(), lookups: Lookups, addresses: &[Ipv4Addr]) -> u64 {
+    fn read(&self, (): &(), lookups: Lookups, addresses: &[A]) -> u64 {
         lookups.run(&*RwLock::read(self).expect("no thread panics"), addresses)
     }
 
-    fn update(&self, updates: &[Update]) {
+    fn update(&self, updates: &[Update<A>]) {
         apply(&mut self.write().expect("no thread panics"), updates);
     }
 }
 
 /// Copied as a whole for each call of `update`.
-impl SharedTable for ArcSwap<Table> {
+impl<A: Family> SharedTable<A> for ArcSwap<Table<A>> {
     type Reader = ();
 
-    fn new(table: Table) -> Self {
+    fn new(table: Table<A>) -> Self {
         Self::from_pointee(table)
     }
 
     fn reader(&self) {}
 
     #[inline]
-    fn read(&self, (): &(), lookups: Lookups, addresses: &[Ipv4Addr]) -> u64 {
+    fn read(&self, (): &(), lookups: Lookups, addresses: &[A]) -> u64 {
         lookups.run(&**self.load(), addresses)
     }
 
-    fn update(&self, updates: &[Update]) {
-        let mut table = Table::clone(&self.load());
+    fn update(&self, updates: &[Update<A>]) {
+        let mut table = Table::<A>::clone(&self.load());
         apply(&mut table, updates);
         self.store(Arc::new(table));
     }
 }
 
 /// An entry of the log of `left-right`.
-pub(crate) struct Op(Update);
+pub(crate) struct Op<A>(Update<A>);
 
-impl Absorb<Op> for Table {
-    fn absorb_first(&mut self, op: &mut Op, _: &Self) {
+impl<A: Family> Absorb<Op<A>> for Table<A> {
+    fn absorb_first(&mut self, op: &mut Op<A>, _: &Self) {
         apply(self, &[op.0]);
     }
 
@@ -221,30 +208,30 @@ impl Absorb<Op> for Table {
     }
 }
 
-pub(crate) struct LeftRight {
-    write: Mutex<WriteHandle<Table, Op>>,
-    readers: ReadHandleFactory<Table>,
+pub(crate) struct LeftRight<A: Family> {
+    write: Mutex<WriteHandle<Table<A>, Op<A>>>,
+    readers: ReadHandleFactory<Table<A>>,
 }
 
 /// Published after each call of `update`.
-impl SharedTable for LeftRight {
-    type Reader = ReadHandle<Table>;
+impl<A: Family> SharedTable<A> for LeftRight<A> {
+    type Reader = ReadHandle<Table<A>>;
 
-    fn new(table: Table) -> Self {
+    fn new(table: Table<A>) -> Self {
         let (write, reader) = left_right::new_from_empty(table);
         Self { write: Mutex::new(write), readers: reader.factory() }
     }
 
-    fn reader(&self) -> ReadHandle<Table> {
+    fn reader(&self) -> ReadHandle<Table<A>> {
         self.readers.handle()
     }
 
     #[inline]
-    fn read(&self, reader: &ReadHandle<Table>, lookups: Lookups, addresses: &[Ipv4Addr]) -> u64 {
+    fn read(&self, reader: &ReadHandle<Table<A>>, lookups: Lookups, addresses: &[A]) -> u64 {
         lookups.run(&*reader.enter().expect("the writer is alive"), addresses)
     }
 
-    fn update(&self, updates: &[Update]) {
+    fn update(&self, updates: &[Update<A>]) {
         let mut write = self.write.lock().expect("no thread panics");
         for &update in updates {
             write.append(Op(update));

@@ -14,7 +14,7 @@ pub(crate) const IS_NATIVE: bool = cfg!(target_feature = "bmi2");
 
 /// An address of a family, with the traits that the subjects require.
 pub(crate) trait Family:
-    Address + Nibbles + Copy + Debug + Ord + Hash + FromStr + Into<IpAddr> + 'static
+    Address + Nibbles + Copy + Debug + Ord + Hash + FromStr + Into<IpAddr> + Send + Sync + 'static
 {
     const NAME: &str;
 
