@@ -1,6 +1,7 @@
 //! The example `route_lookup`: input, errors and results.
 
 use std::io::{Cursor, Write};
+use std::time::{Duration, Instant};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -272,8 +273,22 @@ fn a_route_is_there_while_a_peer_announces_it() {
                 None => "10.1.2.3 -".to_owned(),
             };
             assert_eq!(answer(&read(&all), "10.1.2.3"), expected);
+            // A path that comes and goes changes nothing, however often.
+            records.extend([announced(3), withdrawn(3)].concat().repeat(70));
+            assert_eq!(answer(&read(&records), "10.1.2.3"), expected);
         }
     }
+}
+
+#[test]
+fn a_prefix_of_very_many_paths_takes_linear_time() {
+    const PATHS: u32 = 400_000;
+    let begin = Instant::now();
+    let entry = |id: u32| record(13, 8, &rib(8, &[10], &id.to_be_bytes(), &[&path(7)]));
+    let routes = read(&(0..PATHS).flat_map(entry).collect::<Vec<u8>>());
+    assert_eq!(answer(&routes, "10.1.2.3"), "10.1.2.3 10.0.0.0/8 AS7");
+    // A comparison with each path of the prefix would take a minute.
+    assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
 }
 
 #[test]
