@@ -11,6 +11,8 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use indicatif::ProgressBar;
+#[cfg(unix)]
+use rustix::event::PollFlags;
 
 use crate::program::Program;
 
@@ -174,12 +176,23 @@ impl Read for Patient {
 /// Waits until a read would not block, for a limited time. Returns whether it would not.
 #[cfg(unix)]
 pub(crate) fn is_readable(file: &impl AsFd) -> io::Result<bool> {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    is_ready(file, PollFlags::IN)
+}
+
+/// Waits until a short write would not block, for a limited time. Returns whether it would not.
+#[cfg(unix)]
+pub(crate) fn is_writable(file: &File) -> io::Result<bool> {
+    is_ready(file, PollFlags::OUT)
+}
+
+#[cfg(unix)]
+fn is_ready(file: &impl AsFd, event: PollFlags) -> io::Result<bool> {
+    use rustix::event::{PollFd, Timespec, poll};
     use rustix::io::Errno;
 
     /// The time after which other work is done.
     const WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-    let mut files = [PollFd::new(file, PollFlags::IN)];
+    let mut files = [PollFd::new(file, event)];
     match poll(&mut files, Some(&WAIT)) {
         Ok(ready) => Ok(ready > 0),
         Err(Errno::INTR) => Ok(false),
@@ -190,6 +203,12 @@ pub(crate) fn is_readable(file: &impl AsFd) -> io::Result<bool> {
 /// Elsewhere, reads wait for bytes.
 #[cfg(not(unix))]
 fn is_readable(_: &File) -> io::Result<bool> {
+    Ok(true)
+}
+
+/// Elsewhere, writes wait for their readers.
+#[cfg(not(unix))]
+pub(crate) fn is_writable(_: &File) -> io::Result<bool> {
     Ok(true)
 }
 

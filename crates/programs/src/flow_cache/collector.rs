@@ -22,6 +22,7 @@ use super::ipfix::Message;
 use super::messages::{MessageOptions, Packing};
 use super::record::Record;
 use crate::program::Console;
+use crate::program::signals::Signals;
 
 /// A collector and what is sent to it.
 pub(crate) struct Collector {
@@ -39,12 +40,13 @@ impl Collector {
         name: &str,
         options: &MessageOptions,
         console: Console,
+        signals: Signals,
     ) -> io::Result<Self> {
         let addresses: Vec<SocketAddr> = name.to_socket_addrs()?.collect();
         if addresses.is_empty() {
             return Err(io::Error::other("no address"));
         }
-        let mut session = Session::new(name.to_owned(), addresses, options.size, console);
+        let mut session = Session::new(name.to_owned(), addresses, options.size, console, signals);
         let mut packing = Packing::new(options);
         session.open(&mut packing);
         Ok(Self { packing, session })
@@ -101,6 +103,7 @@ struct Session {
     /// Messages up to the last templates, and their time.
     templates: (u64, Instant),
     console: Console,
+    signals: Signals,
 }
 
 impl Session {
@@ -129,6 +132,7 @@ impl Session {
         addresses: Vec<SocketAddr>,
         size: Option<usize>,
         console: Console,
+        signals: Signals,
     ) -> Self {
         let now = Instant::now();
         Self {
@@ -147,6 +151,7 @@ impl Session {
             reopened: None,
             templates: (0, now),
             console,
+            signals,
         }
     }
 
@@ -229,6 +234,11 @@ impl Session {
     }
 
     fn send(&mut self, packing: &mut Packing, message: &[u8]) {
+        if let Err(ended) = self.signals.check_outputs() {
+            self.error = ended.to_string();
+            (self.messages, self.lost) = (self.messages + 1, self.lost + 1);
+            return;
+        }
         // A pending error is that of an earlier message, and would keep this one from being sent.
         self.check_error(packing);
         if self.socket.is_none() && !self.reopen(packing) {
@@ -341,12 +351,16 @@ impl Session {
     }
 }
 
+/// The time in which a socket has to take a message: a signal is noticed only after it.
+const LONGEST_WAIT: Duration = Duration::from_millis(200);
+
 fn connected(address: SocketAddr) -> io::Result<UdpSocket> {
     let socket = match address {
         SocketAddr::V4(_) => UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?,
         SocketAddr::V6(_) => UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0))?,
     };
     socket.connect(address)?;
+    socket.set_write_timeout(Some(LONGEST_WAIT))?;
     Ok(socket)
 }
 

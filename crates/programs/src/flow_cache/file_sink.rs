@@ -11,7 +11,7 @@
 //! is taken back.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,8 +20,10 @@ use std::time::{Duration, Instant};
 use super::destination::Rotation;
 use super::export::{Closed, Sink};
 use super::identity::{self, Identity};
+use super::patient_file::{PatientFile, regular_length};
 use super::record::Record;
 use crate::program::Console;
+use crate::program::signals::Signals;
 
 /// The format of a file.
 pub(crate) trait Format: Send {
@@ -61,7 +63,7 @@ pub(crate) enum Place {
 
 /// A file that is written.
 struct Written {
-    file: File,
+    file: PatientFile,
     /// The length, of a regular file.
     length: Option<u64>,
     /// The second in which its period began.
@@ -91,6 +93,7 @@ pub(crate) struct FileSink {
     lost: u64,
     error: String,
     console: Console,
+    signals: Signals,
 }
 
 impl FileSink {
@@ -109,8 +112,12 @@ impl FileSink {
         place: Place,
         opened: Option<File>,
         console: Console,
+        signals: Signals,
     ) -> Self {
-        let written = opened.map(|file| Written { file, length: None, start_s: 0 });
+        let written = opened.map(|file| {
+            let file = PatientFile::new(file, signals.clone());
+            Written { file, length: None, start_s: 0 }
+        });
         let mut sink = Self {
             name,
             format,
@@ -123,6 +130,7 @@ impl FileSink {
             lost: 0,
             error: String::new(),
             console,
+            signals,
         };
         // Without an existing file there is no error.
         if sink.written.is_some() && sink.format.begin(None, &mut sink.pending).is_ok() {
@@ -152,8 +160,8 @@ impl FileSink {
         let start_s = rotation.period_start(self.second);
         let path = free_path(&rotation.path(path, self.second), *rotation)?;
         let file = identity::open(&path, captures)?;
-        let about = file.metadata()?;
-        let length = about.is_file().then_some(about.len());
+        let length = regular_length(&file);
+        let file = PatientFile::new(file, self.signals.clone());
         let mut front = Vec::new();
         let existing = length.is_some_and(|length| length > 0).then_some(&*path);
         self.format.begin(existing, &mut front)?;
@@ -237,7 +245,8 @@ impl FileSink {
 
     /// Reports an error if it is the first one, and sets the time of the next attempt.
     fn fail(&mut self, error: &io::Error) {
-        if self.trouble.is_none() {
+        let is_last = self.signals.check_outputs().is_err();
+        if self.trouble.is_none() && !is_last {
             let (name, then) = (&self.name, "it is tried again each second");
             self.console.say(&format_args!("{name} cannot be written: {error}: {then}"));
         }
@@ -266,12 +275,8 @@ impl Written {
     /// Takes back a row of which only a part was written: `at` bytes were written, `whole` of them
     /// are rows. Returns the number of bytes that stay.
     fn take_back(&self, at: usize, whole: usize) -> usize {
-        let cut = || {
-            let length = self.file.metadata()?.len();
-            self.file.set_len(length.saturating_sub((at - whole) as u64))
-        };
         match self.length {
-            Some(_) if at > whole && cut().is_ok() => whole,
+            Some(_) if at > whole && self.file.shorten(at - whole).is_ok() => whole,
             _ => at,
         }
     }

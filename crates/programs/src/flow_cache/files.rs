@@ -15,6 +15,7 @@ use super::messages::Messages;
 use super::options::{Ipfix, Options};
 use super::rows::Rows;
 use crate::program::Console;
+use crate::program::signals::Signals;
 
 /// Opens all outputs that the options name.
 ///
@@ -24,12 +25,14 @@ use crate::program::Console;
 pub(crate) fn open_outputs(
     options: &Options,
     console: &Console,
+    signals: &Signals,
 ) -> Result<Vec<Box<dyn Sink>>, String> {
     let captures: Vec<Identity> =
         options.captures.iter().filter_map(identity::of_capture).collect();
     let mut opening = Opening {
         options,
         console,
+        signals,
         captures: captures.into(),
         outputs: Vec::new(),
         taken: Vec::new(),
@@ -46,8 +49,9 @@ pub(crate) fn open_outputs(
                 opening.file("--ipfix", to, Box::new(Messages::new(&options.messages)))?;
             }
             Ipfix::Collector(name) => {
-                let collector = Collector::connect(name, &options.messages, console.clone());
-                let collector = collector.map_err(|error| format!("--ipfix {name}: {error}"))?;
+                let (console, signals) = (console.clone(), signals.clone());
+                let collector = Collector::connect(name, &options.messages, console, signals)
+                    .map_err(|error| format!("--ipfix {name}: {error}"))?;
                 opening.outputs.push(Box::new(collector));
             }
         }
@@ -59,6 +63,7 @@ pub(crate) fn open_outputs(
 struct Opening<'a> {
     options: &'a Options,
     console: &'a Console,
+    signals: &'a Signals,
     captures: Arc<[Identity]>,
     outputs: Vec<Box<dyn Sink>>,
     taken: Vec<Taken>,
@@ -80,10 +85,11 @@ impl Opening<'_> {
         format: Box<dyn Format>,
     ) -> Result<(), String> {
         let name = format!("{option} {to}");
-        let (console, rotation) = (self.console.clone(), self.options.rotation);
+        let (console, signals) = (self.console.clone(), self.signals.clone());
+        let rotation = self.options.rotation;
         let Destination::File(path) = to else {
             let out = standard_output().map_err(|error| format!("{name}: {error}"))?;
-            let sink = FileSink::new(name, format, Place::Opened, Some(out), console);
+            let sink = FileSink::new(name, format, Place::Opened, Some(out), console, signals);
             self.outputs.push(Box::new(sink));
             return Ok(());
         };
@@ -93,7 +99,7 @@ impl Opening<'_> {
             return Err(refused(format!("is the file of {}", other.option)));
         }
         let place = Place::Named { path: path.clone(), rotation, captures: self.captures.clone() };
-        let mut sink = FileSink::new(name.clone(), format, place, None, console);
+        let mut sink = FileSink::new(name.clone(), format, place, None, console, signals);
         // A file of a time is opened with the first record: only then is its name known.
         if !rotation.is_on() {
             sink.open_first(self.options.overwrites).map_err(refused)?;

@@ -40,6 +40,7 @@ mod meter;
 #[cfg(not(libpcap))]
 mod no_libpcap;
 mod options;
+mod patient_file;
 mod record;
 mod report;
 mod rows;

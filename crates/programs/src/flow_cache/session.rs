@@ -22,7 +22,7 @@ use super::report::{Reading, Report};
 use super::screen::Live;
 use super::{Intake, Options};
 use crate::program::failure::{Failure, Kind};
-use crate::program::signals::{Signal, Signals};
+use crate::program::signals::Signals;
 use crate::program::{Console, Program, print};
 
 /// Runs the meter. All results are written, and the report is printed, even if the captures are
@@ -42,7 +42,8 @@ pub fn run(program: Program, options: &Options) -> Result<(), Failure> {
     // Created only now: a mistyped name of a capture must not destroy an older output file.
     let console = Console::new(program, inputs.bar().clone());
     inputs.report_to(console.clone());
-    let outputs = open_outputs(options, &console).map_err(|why| Failure::new(Kind::Input, why))?;
+    let outputs =
+        open_outputs(options, &console, &signals).map_err(|why| Failure::new(Kind::Input, why))?;
     let live = options.live.then(|| Live::new(inputs.bar(), options.top)).flatten();
     let mut session = Session {
         intake: Intake::new(options.tunnels),
@@ -52,10 +53,10 @@ pub fn run(program: Program, options: &Options) -> Result<(), Failure> {
         start: Instant::now(),
         silence: None,
     };
-    let (problems, signal) = session.read(inputs, &signals);
+    let problems = session.read(inputs, &signals);
     match session.engine.is_closed() {
         true => Ok(()),
-        false => session.finish(program, options, &problems, signal),
+        false => session.finish(program, options, &problems, &signals),
     }
 }
 
@@ -79,14 +80,14 @@ struct Session {
 
 impl Session {
     /// Time that a live input has to deliver what is on its way, after a signal has ended the run.
-    const LAST_PACKETS: Duration = Duration::from_secs(1);
+    const LAST_PACKETS: Duration = Duration::from_millis(500);
 
     /// The silence after which time goes on by the clock on the wall.
     const SILENCE: Duration = Duration::from_secs(1);
 
     /// Meters all frames, until the inputs end or a signal does. Returns what was wrong with the
-    /// inputs, and the signal.
-    fn read(&mut self, mut inputs: Inputs, signals: &Signals) -> (Problems, Option<Signal>) {
+    /// inputs.
+    fn read(&mut self, mut inputs: Inputs, signals: &Signals) -> Problems {
         let mut deadline = None;
         while !self.engine.is_closed() {
             let is_ending = signals.ending().is_some();
@@ -120,7 +121,7 @@ impl Session {
                 self.engine.with_export(Export::reopen);
             }
         }
-        (inputs.finish(), signals.ending())
+        inputs.finish()
     }
 
     /// Continues while the input is silent.
@@ -174,7 +175,7 @@ impl Session {
         program: Program,
         options: &Options,
         problems: &Problems,
-        signal: Option<Signal>,
+        signals: &Signals,
     ) -> Result<(), Failure> {
         self.live = None;
         let Self { intake, engine, .. } = &mut self;
@@ -200,7 +201,7 @@ impl Session {
             failures.iter().for_each(|line| program.log(line));
             return Err(Failure::new(Kind::Results, last));
         }
-        if let Some(signal) = signal {
+        if let Some(signal) = signals.ending() {
             return Err(Failure::new(Kind::Signal(signal), format_args!("ended by {signal}")));
         }
         if problems.is_damaged {

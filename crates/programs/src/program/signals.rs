@@ -7,8 +7,9 @@
 
 use core::fmt;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 /// A signal that ends a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,16 +33,21 @@ impl fmt::Display for Signal {
     }
 }
 
-/// The signals that have arrived.
-#[derive(Debug, Default)]
+/// The signals that have arrived. Copies have the same ones.
+#[derive(Clone, Debug, Default)]
 pub struct Signals {
     /// The number of a signal that ends the run; 0 before it.
     ending: Arc<AtomicUsize>,
+    /// The time at which that signal was noticed.
+    noticed: Arc<OnceLock<Instant>>,
     is_report_due: Arc<AtomicBool>,
     is_reopening_due: Arc<AtomicBool>,
 }
 
 impl Signals {
+    /// The time after a signal in which outputs can take results. A run ends within a second.
+    const GRACE: Duration = Duration::from_millis(800);
+
     /// Begins to watch for signals; SIGHUP ends the run.
     ///
     /// # Errors
@@ -100,6 +106,19 @@ impl Signals {
         match self.ending.load(Ordering::Relaxed) {
             0 => None,
             number => Some(Signal(number)),
+        }
+    }
+
+    /// Returns a failure if a signal has ended the run, and the time of its outputs is over.
+    ///
+    /// # Errors
+    ///
+    /// That signal.
+    pub(crate) fn check_outputs(&self) -> io::Result<()> {
+        let Some(signal) = self.ending() else { return Ok(()) };
+        match self.noticed.get_or_init(Instant::now).elapsed() < Self::GRACE {
+            true => Ok(()),
+            false => Err(io::Error::new(io::ErrorKind::TimedOut, format!("ended by {signal}"))),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
+use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -175,8 +176,12 @@ pub(super) fn wait_for(path: &Path, words: &str) -> Duration {
 
 /// Returns a capture of this many flows of one packet.
 fn flows(count: u16, second: u32) -> Vec<u8> {
-    let frames: Vec<_> = (1..=count).map(|port| udp(port, 53, 0)).collect();
-    let records: Vec<_> = frames.iter().map(|frame| (second, 0, &frame[..])).collect();
+    flows_to(53, count, second)
+}
+
+fn flows_to(dport: u16, count: u16, second: u32) -> Vec<u8> {
+    let frames: Vec<_> = (1..=count).map(|port| udp(port, dport, 0)).collect();
+    let records: Vec<_> = (1..).zip(&frames).map(|(at, frame)| (second, at, &frame[..])).collect();
     pcap(LITTLE, MICROSECONDS, ETHERNET, &records)
 }
 
@@ -220,30 +225,56 @@ fn a_signal_loses_no_row_of_a_real_capture() {
     assert_eq!(rows.lines().count(), 1 + 13_688);
 }
 
+/// An output whose reader does not read: the rows that it does not take are lost, and counted.
+#[test]
+fn a_signal_ends_an_export_to_a_full_pipe() {
+    const FLOWS: usize = 20_000;
+    for workers in ["1", "2"] {
+        let mut run = LiveRun::new(&["--csv", "-", "--workers", workers]);
+        // More rows than a pipe holds.
+        run.write(&flows(FLOWS as u16, 1_700_000_000));
+        let start = Instant::now();
+        run.signal("TERM");
+        let run = run.end();
+        assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+        assert_eq!(run.code, Some(1), "{run:?}");
+        let errors = run.errors().join("\n");
+        assert!(errors.contains("cannot be written: ended by SIGTERM; "), "{errors}");
+        let lost = run.count("rows are lost") as usize;
+        assert_eq!(run.stdout.matches('\n').count(), 1 + FLOWS - lost, "{run:?}");
+    }
+}
+
+/// A collector gets no more than UDP can take: the last messages of many flows take seconds.
+#[test]
+fn a_signal_ends_a_long_export_to_a_collector() {
+    let collector = UdpSocket::bind("127.0.0.1:0").expect("there is a port");
+    let address = collector.local_addr().expect("it is bound").to_string();
+    let mut run = LiveRun::new(&["--ipfix", &address, "--message-size", "512"]);
+    for server_port in 1..=4 {
+        run.write(&flows_to(server_port, 50_000, 1_700_000_000));
+    }
+    let start = Instant::now();
+    run.signal("TERM");
+    let run = run.end();
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(run.stderr.contains("messages: ended by SIGTERM"), "{run:?}");
+}
+
 #[test]
 fn a_second_interrupt_ends_at_once() {
-    // An output that blocks: a named pipe without a reader could not even be opened, so the
-    // reader of this one does not read.
-    let mut command = live_example();
-    command.args(["-", "--csv", "-"]);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().expect("the example can be run");
-    let mut pipe = child.stdin.take().expect("it is piped");
-    pipe.write_all(&flows(20_000, 1_700_000_000)).expect("it reads");
-    let kill = || {
-        let id = child.id().to_string();
-        let sent = Command::new("kill").args(["-s", "INT", &id]).status();
-        assert!(sent.expect("there is kill").success());
-    };
-    kill();
-    // More rows than a pipe holds: it waits for a reader.
+    // Standard error blocks the last lines: it is the pipe that the rows have filled.
+    let shell = ["sh", "-c", "exec \"$0\" \"$@\" 2>&1"];
+    let mut run = LiveRun::within(&shell, &["-", "--csv", "-"]);
+    run.write(&flows(20_000, 1_700_000_000));
+    run.signal("INT");
     thread::sleep(Duration::from_millis(1500));
-    kill();
-    let status = child.wait().expect("it ends");
-    assert_eq!(status.code(), Some(130));
-    let mut rows = String::new();
-    child.stdout.take().expect("it is piped").read_to_string(&mut rows).expect("it is text");
-    assert!(rows.lines().count() < 20_000);
+    assert!(!run.has_ended());
+    run.signal("INT");
+    let run = run.end();
+    assert_eq!(run.code, Some(130));
+    assert!(run.stdout.lines().count() < 20_000);
 }
 
 /// Before the capture begins, too; then there is nothing to report.
