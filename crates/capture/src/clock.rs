@@ -81,9 +81,14 @@ impl ClockRule {
 
     /// Returns the differences in nanoseconds that are near.
     fn bounds_ns(&self) -> RangeInclusive<i128> {
-        let ns = |bound: Duration| bound.as_nanos().min(u128::from(u64::MAX)) as i128;
-        -ns(self.behind)..=ns(self.ahead)
+        -i128::from(nanos(self.behind))..=i128::from(nanos(self.ahead))
     }
+}
+
+/// Returns the nanoseconds of a period, at most what 64 bits hold.
+const fn nanos(period: Duration) -> u64 {
+    let nanos = period.as_nanos();
+    if nanos > u64::MAX as u128 { u64::MAX } else { nanos as u64 }
 }
 
 impl Default for ClockRule {
@@ -168,6 +173,9 @@ impl Witnesses {
 #[derive(Clone, Debug)]
 pub struct PacketClock<T> {
     rule: ClockRule,
+    /// The bounds of the rule in nanoseconds.
+    ahead_ns: u64,
+    behind_ns: u64,
     /// `None` before the first packet.
     now: Option<Timestamp>,
     held: VecDeque<Held<T>>,
@@ -202,7 +210,15 @@ impl<T> PacketClock<T> {
             time: Timestamp::ZERO,
             witnesses: Witnesses { flows: Vec::new(), packets: 0 },
         };
-        Self { rule, now: None, held: VecDeque::new(), late, others: Vec::new() }
+        Self {
+            rule,
+            ahead_ns: nanos(rule.ahead),
+            behind_ns: nanos(rule.behind),
+            now: None,
+            held: VecDeque::new(),
+            late,
+            others: Vec::new(),
+        }
     }
 
     /// Returns the present time; the origin before the first packet.
@@ -222,7 +238,9 @@ impl<T> PacketClock<T> {
     #[inline]
     pub fn accept(&mut self, time: Timestamp) -> Option<Timestamp> {
         let now = self.now.unwrap_or(time);
-        let is_near = time <= now + self.rule.ahead && now <= time + self.rule.behind;
+        let (now_ns, time_ns) = (now.as_nanos(), time.as_nanos());
+        let is_near = time_ns <= now_ns.saturating_add(self.ahead_ns)
+            && now_ns <= time_ns.saturating_add(self.behind_ns);
         if !is_near || !self.held.is_empty() {
             return None;
         }

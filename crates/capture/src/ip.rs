@@ -52,6 +52,7 @@ pub(crate) enum Fragment {
 }
 
 impl Fragment {
+    #[inline]
     const fn new(offset: u16, has_more: bool) -> Self {
         match (offset, has_more) {
             (0, false) => Self::Whole,
@@ -63,6 +64,7 @@ impl Fragment {
 
 impl<'a> Ip<'a> {
     /// Parses the headers of the packet that begins here.
+    #[inline(always)]
     pub(crate) fn parse(version: Version, packet: Span<'a>) -> Result<Self, Reject> {
         match version {
             Version::V4 => Self::v4(packet),
@@ -70,6 +72,7 @@ impl<'a> Ip<'a> {
         }
     }
 
+    #[inline(always)]
     fn v4(packet: Span<'a>) -> Result<Self, Reject> {
         let mut padded = [0; Ipv4Header::MAX_LEN];
         let header = match Ipv4HeaderSlice::from_slice(packet.captured()) {
@@ -86,9 +89,11 @@ impl<'a> Ip<'a> {
         };
         let fragment = Fragment::new(header.fragments_offset().value(), header.more_fragments());
         let payload = packet.first(length).skip(header_len);
-        let (protocol, payload) = match fragment {
-            Fragment::Later => (header.protocol(), payload),
-            _ => authenticated(header.protocol(), payload),
+        let (protocol, payload) = match (header.protocol(), fragment) {
+            (IpNumber::AUTHENTICATION_HEADER, Fragment::Whole | Fragment::First) => {
+                authenticated(header.protocol(), payload)
+            }
+            (protocol, _) => (protocol, payload),
         };
         Ok(Self {
             addresses: Addresses::V4(header.source_addr(), header.destination_addr()),

@@ -49,12 +49,14 @@ pub(crate) fn section_order(head: &[u8]) -> Option<Order> {
 
 /// Returns whether these bytes are the beginning of a capture file inside a capture file: the magic
 /// of a pcap with a version that was in use, or a section of a pcapng.
+#[inline]
 pub(crate) fn begins_file(bytes: &[u8]) -> bool {
-    let Some(first) = bytes.first() else { return false };
     // Nearly all bytes are none of these.
-    if !matches!(first, 0x0a | 0x1c | 0x34 | 0x4d | 0xa1 | 0xab..=0xac | 0xd4) {
-        return false;
-    }
+    let is_first = |byte| matches!(byte, 0x0a | 0x1c | 0x34 | 0x4d | 0xa1 | 0xab..=0xac | 0xd4);
+    bytes.first().is_some_and(|byte| is_first(*byte)) && has_magic(bytes)
+}
+
+fn has_magic(bytes: &[u8]) -> bool {
     if section_order(bytes).is_some() {
         return true;
     }

@@ -11,6 +11,7 @@ pub(crate) enum Order {
 
 impl Order {
     /// Reads the 16-bit integer at `at`, if `bytes` are long enough.
+    #[inline]
     pub(crate) fn u16(self, bytes: &[u8], at: usize) -> Option<u16> {
         let field = *bytes.get(at..)?.first_chunk()?;
         Some(match self {
@@ -20,6 +21,7 @@ impl Order {
     }
 
     /// Reads the 32-bit integer at `at`, if `bytes` are long enough.
+    #[inline]
     pub(crate) fn u32(self, bytes: &[u8], at: usize) -> Option<u32> {
         let field = *bytes.get(at..)?.first_chunk()?;
         Some(match self {

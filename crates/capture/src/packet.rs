@@ -111,6 +111,7 @@ impl Tunnels {
 }
 
 /// Returns the packets of a frame: one, or the packets of a wireless network's aggregate (A-MSDU).
+#[inline]
 pub fn packets<'a>(frame: &Frame<'a>, tunnels: Tunnels) -> Packets<'a> {
     let start = (Next::Link(frame.link), Span::new(frame.data, frame.wire_len));
     Packets { next: Some(start), tunnels, frame: frame.data, time_ns: frame.time_ns }
@@ -122,6 +123,20 @@ pub struct Packets<'a> {
     tunnels: Tunnels,
     frame: &'a [u8],
     time_ns: u64,
+}
+
+impl Packets<'_> {
+    /// Passes the packets to `each`, in place: a packet is large, and copies of it cost as much as
+    /// its parsing.
+    #[inline]
+    pub fn pass_to(mut self, mut each: impl FnMut(&Result<Packet, Reject>)) {
+        while let Some(start) = self.next.take() {
+            let mut walk = Walk::new();
+            let packet = Packet::parse(&mut walk, start, &self);
+            self.next = walk.subframes.map(|rest| (Next::Subframes, rest));
+            each(&packet);
+        }
+    }
 }
 
 impl Iterator for Packets<'_> {
@@ -142,6 +157,7 @@ impl Packet {
         packets(frame, Tunnels::Outer).next().unwrap_or(Err(Reject::LinkCut))
     }
 
+    #[inline(always)]
     fn parse<'a>(
         walk: &mut Walk<'a>,
         start: Step<'a>,
@@ -187,6 +203,7 @@ fn content<'a>(walk: &mut Walk<'a>, outer: &Ip<'a>) -> Option<(Ip<'a>, Span<'a>)
 }
 
 /// Returns the key of a packet.
+#[inline(always)]
 fn key(ip: &Ip<'_>, sockets: Sockets, icmp: Option<Icmp>) -> FlowKey {
     let Sockets { sport, dport } = sockets;
     let protocol = ip.protocol.0;
@@ -214,6 +231,7 @@ struct Transport {
 }
 
 impl Transport {
+    #[inline(always)]
     fn parse(ip: &Ip<'_>) -> Self {
         let without = |ports| Self { sockets: Sockets::default(), ports, tcp: None, icmp: None };
         if ip.fragment == Fragment::Later {
@@ -260,6 +278,7 @@ struct Tcp {
 impl Tcp {
     /// Parses a header. `None` if the capture ends before the flags, or the packet is shorter than
     /// its TCP header: no host accepts its flags.
+    #[inline(always)]
     fn parse(ip: &Ip<'_>) -> Option<Self> {
         const SHORTEST: usize = 20;
         let segment = ip.payload;

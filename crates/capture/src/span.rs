@@ -17,6 +17,7 @@ pub(crate) struct Span<'a> {
 impl<'a> Span<'a> {
     /// Creates the span of a frame. A length on the wire that is below that of the captured bytes
     /// is wrong, and does not count.
+    #[inline]
     pub(crate) fn new(captured: &'a [u8], wire_len: u32) -> Self {
         Self { captured, wire: captured.len().max(wire_len as usize) }
     }
@@ -36,18 +37,21 @@ impl<'a> Span<'a> {
     }
 
     /// Returns the bytes behind a header of `length` bytes.
+    #[inline]
     pub(crate) fn after(&self, length: usize) -> Result<Self, Reject> {
         let captured = self.captured.get(length..).ok_or(Reject::LinkCut)?;
         Ok(Self { captured, wire: self.wire - length })
     }
 
     /// Returns the bytes behind a header of `length` bytes: none if it is cut.
+    #[inline]
     pub(crate) fn skip(&self, length: usize) -> Self {
         let captured = self.captured.get(length..).unwrap_or_default();
         Self { captured, wire: self.wire.saturating_sub(length) }
     }
 
     /// Returns the first `length` bytes: the others belong to another layer.
+    #[inline]
     pub(crate) fn first(&self, length: usize) -> Self {
         let captured = self.captured.get(..length).unwrap_or(self.captured);
         Self { captured, wire: self.wire.min(length) }
@@ -62,24 +66,29 @@ impl<'a> Span<'a> {
         self.captured.starts_with(prefix)
     }
 
+    #[inline]
     pub(crate) fn u8(&self, at: usize) -> Result<u8, Reject> {
         self.captured.get(at).copied().ok_or(Reject::LinkCut)
     }
 
     /// Reads a 16-bit integer in network byte order.
+    #[inline]
     pub(crate) fn u16(&self, at: usize) -> Result<u16, Reject> {
         self.u16_in(Order::Big, at)
     }
 
     /// Reads a 32-bit integer in network byte order.
+    #[inline]
     pub(crate) fn u32(&self, at: usize) -> Result<u32, Reject> {
         self.u32_in(Order::Big, at)
     }
 
+    #[inline]
     pub(crate) fn u16_in(&self, order: Order, at: usize) -> Result<u16, Reject> {
         order.u16(self.captured, at).ok_or(Reject::LinkCut)
     }
 
+    #[inline]
     pub(crate) fn u32_in(&self, order: Order, at: usize) -> Result<u32, Reject> {
         order.u32(self.captured, at).ok_or(Reject::LinkCut)
     }

@@ -63,10 +63,13 @@ impl Vlans {
     }
 }
 
-/// Hashes both in one word: a call for each would cost more.
+/// Hashes both in one word, and nothing without tags: each call of the hasher costs.
 impl Hash for Vlans {
+    #[inline]
     fn hash<S: Hasher>(&self, state: &mut S) {
-        state.write_u32(u32::from(self.outer) << 16 | u32::from(self.inner));
+        if *self != Self::default() {
+            state.write_u32(u32::from(self.outer) << 16 | u32::from(self.inner));
+        }
     }
 }
 

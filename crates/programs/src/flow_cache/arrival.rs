@@ -34,7 +34,7 @@ pub(crate) struct Arrival {
 
 impl View {
     /// Returns the packet for a meter.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arrival(self, packet: &Packet, now: Timestamp) -> Arrival {
         Arrival {
             key: (if self.by_vlan { packet.vlans } else { Vlans::default() }, packet.key),

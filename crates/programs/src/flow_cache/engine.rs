@@ -1,7 +1,5 @@
 //! The meters of a run and the export of their records: in this thread, or in several.
 
-use std::mem;
-
 use capture::Packet;
 use flowtable::Timestamp;
 use flowtable::flow_cache::{Config, Metrics};
@@ -31,8 +29,8 @@ enum Meters {
 struct Single {
     meter: Meter,
     export: Export,
-    /// The second of the packets' time in which the records were flushed last.
-    flushed_s: u64,
+    /// The beginning of the second of the packets' time in which the records were flushed last.
+    flushed_ns: u64,
 }
 
 impl Single {
@@ -43,8 +41,12 @@ impl Single {
         call(meter, &mut |record| export.take(&record));
     }
 
-    fn flush(&mut self) {
+    fn settle(&mut self) {
         self.with_meter(|meter, mut take| meter.settle(&mut take));
+    }
+
+    fn flush(&mut self) {
+        self.settle();
         self.export.flush();
     }
 }
@@ -65,7 +67,7 @@ impl Engine {
         let export = Export::new(outputs, options.top);
         let mut meters = configs.into_iter().map(Meter::new);
         let meters = match (meters.next(), meters.len()) {
-            (Some(meter), 0) => Meters::Single(Box::new(Single { meter, export, flushed_s: 0 })),
+            (Some(meter), 0) => Meters::Single(Box::new(Single { meter, export, flushed_ns: 0 })),
             (first, _) => {
                 let meters: Vec<Meter> = first.into_iter().chain(meters).collect();
                 let number = meters.len();
@@ -85,7 +87,9 @@ impl Engine {
         let arrival = self.view.arrival(packet, now);
         match &mut self.meters {
             Meters::Single(single) => {
-                single.with_meter(|meter, mut take| meter.packet(arrival, &mut take));
+                if single.meter.push(arrival) {
+                    single.settle();
+                }
             }
             Meters::Workers(workers) => workers.packet(arrival),
         }
@@ -114,9 +118,11 @@ impl Engine {
     /// Writes what is due at this time of the packets.
     #[inline]
     pub(crate) fn tick(&mut self, now: Timestamp) {
+        const SECOND_NS: u64 = 1_000_000_000;
         let Meters::Single(single) = &mut self.meters else { return };
-        let second = now.as_nanos() / 1_000_000_000;
-        if mem::replace(&mut single.flushed_s, second) != second {
+        let now_ns = now.as_nanos();
+        if now_ns.wrapping_sub(single.flushed_ns) >= SECOND_NS {
+            single.flushed_ns = now_ns - now_ns % SECOND_NS;
             single.flush();
         }
     }
@@ -124,7 +130,7 @@ impl Engine {
     /// Counts all packets so far, or leaves that to workers, which do it soon.
     pub(crate) fn settle(&mut self) {
         match &mut self.meters {
-            Meters::Single(single) => single.with_meter(|meter, mut take| meter.settle(&mut take)),
+            Meters::Single(single) => single.settle(),
             Meters::Workers(workers) => workers.settle(),
         }
     }

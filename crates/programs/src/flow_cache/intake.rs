@@ -64,8 +64,8 @@ pub(crate) struct Intake {
     totals: Totals,
     /// The time of the last packet.
     now: Timestamp,
-    /// The tick of the last [time](Engine::time) that was passed on.
-    tick: Option<u64>,
+    /// The beginning of the tick of the last [time](Engine::time) that was passed on.
+    tick_ns: Option<u64>,
 }
 
 impl Intake {
@@ -78,7 +78,7 @@ impl Intake {
 
     pub(crate) fn new(tunnels: Tunnels) -> Self {
         let clock = PacketClock::new(ClockRule::DEFAULT);
-        Self { clock, tunnels, totals: Totals::default(), now: Timestamp::ZERO, tick: None }
+        Self { clock, tunnels, totals: Totals::default(), now: Timestamp::ZERO, tick_ns: None }
     }
 
     /// Processes a frame: passes the packets that can be dated to the engine.
@@ -86,8 +86,8 @@ impl Intake {
     pub(crate) fn observe(&mut self, frame: &Frame<'_>, engine: &mut Engine) {
         self.totals.packets += 1;
         self.totals.wire_bytes += u64::from(frame.wire_len);
-        for packet in packets(frame, self.tunnels) {
-            let parsed = self.totals.count(&packet);
+        packets(frame, self.tunnels).pass_to(|packet| {
+            let parsed = self.totals.count(packet);
             // Some blocks of pcapng have no time.
             let time = match frame.time_ns {
                 0 => self.clock.now(),
@@ -95,15 +95,15 @@ impl Intake {
             };
             match self.clock.accept(time) {
                 Some(now) => self.advance(parsed, now, engine),
-                None => self.wait(time, parsed.copied(), engine),
+                None => self.wait(time, parsed, engine),
             }
-        }
+        });
     }
 
     /// Adds a packet whose time is doubtful, and processes those that can be dated now.
     #[cold]
-    fn wait(&mut self, time: Timestamp, parsed: Parsed, engine: &mut Engine) {
-        self.clock.push(time, flow_number(&parsed), parsed);
+    fn wait(&mut self, time: Timestamp, parsed: Option<&Packet>, engine: &mut Engine) {
+        self.clock.push(time, flow_number(parsed), parsed.copied());
         while let Some(dated) = self.clock.pop() {
             self.advance_dated(&dated, engine);
         }
@@ -141,7 +141,7 @@ impl Intake {
                 // Ages are those at the last time before it.
                 engine.time(self.now + elapsed);
                 engine.reset(dated.now);
-                (self.now, self.tick) = (dated.now, None);
+                (self.now, self.tick_ns) = (dated.now, None);
             }
         }
         self.advance(dated.packet.as_ref(), dated.now, engine);
@@ -149,18 +149,24 @@ impl Intake {
 
     #[inline]
     fn advance(&mut self, parsed: Option<&Packet>, now: Timestamp, engine: &mut Engine) {
-        let tick = now.as_nanos() / Self::TICK_NS;
-        if self.tick != Some(tick) {
-            if now.as_nanos().saturating_sub(self.now.as_nanos()) >= Self::LONG_NS {
-                engine.time(self.now);
-            }
-            self.tick = Some(tick);
-            engine.time(now);
+        let now_ns = now.as_nanos();
+        let is_within = |tick_ns| now_ns.wrapping_sub(tick_ns) < Self::TICK_NS;
+        if !self.tick_ns.is_some_and(is_within) {
+            self.begin_tick(now, engine);
         }
         self.now = now;
         if let Some(packet) = parsed {
             engine.packet(packet, now);
         }
+    }
+
+    fn begin_tick(&mut self, now: Timestamp, engine: &mut Engine) {
+        let now_ns = now.as_nanos();
+        if now_ns.saturating_sub(self.now.as_nanos()) >= Self::LONG_NS {
+            engine.time(self.now);
+        }
+        self.tick_ns = Some(now_ns - now_ns % Self::TICK_NS);
+        engine.time(now);
     }
 
     pub(crate) const fn totals(&self) -> &Totals {
@@ -174,9 +180,9 @@ impl Intake {
 }
 
 /// Returns a number that is equal for the packets of a flow.
-fn flow_number(parsed: &Parsed) -> u64 {
+fn flow_number(parsed: Option<&Packet>) -> u64 {
     let mut hasher = DefaultHasher::new();
-    let key = parsed.as_ref().map(|packet| packet.key);
+    let key = parsed.map(|packet| packet.key);
     key.map(|key| key.min(key.reversed())).hash(&mut hasher);
     hasher.finish()
 }

@@ -40,14 +40,12 @@ impl Meter {
         Self { cache: FlowCache::new(config), burst: Vec::with_capacity(Self::BURST), is_timed }
     }
 
-    /// Counts a packet, or keeps it for a burst. Passes records of flows that end for packets to
-    /// `take`.
+    /// Keeps a packet for a burst. Returns whether the burst is full, and must be
+    /// [counted](Self::settle).
     #[inline]
-    pub(crate) fn packet(&mut self, arrival: Arrival, take: &mut impl FnMut(Record)) {
+    pub(crate) fn push(&mut self, arrival: Arrival) -> bool {
         self.burst.push(arrival);
-        if self.burst.len() == Self::BURST {
-            self.settle(take);
-        }
+        self.burst.len() == Self::BURST
     }
 
     /// Ends and reports the flows that are due at `now`.
@@ -64,7 +62,7 @@ impl Meter {
         self.cache.set_clock(now);
     }
 
-    /// Counts the packets that were kept.
+    /// Counts the packets that were kept. Passes records of flows that end for packets to `take`.
     pub(crate) fn settle(&mut self, take: &mut impl FnMut(Record)) {
         let Self { cache, burst, .. } = self;
         let packets = burst.iter().map(|arrival| (&arrival.key, arrival.shown, arrival.now));

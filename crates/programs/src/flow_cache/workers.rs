@@ -255,7 +255,11 @@ impl Worker {
             let take = &mut |record| records.push(record);
             for step in batch {
                 match step {
-                    Step::Packet(arrival) => self.meter.packet(arrival, take),
+                    Step::Packet(arrival) => {
+                        if self.meter.push(arrival) {
+                            self.meter.settle(take);
+                        }
+                    }
                     Step::Time(now) => self.meter.time(now, take),
                     Step::Reset(now) => self.meter.reset(now, take),
                 }
