@@ -11,8 +11,8 @@ use crate::concurrent::guard::Guard;
 use crate::concurrent::pinned::{Pinned, Protect};
 use crate::key::bits::BitString;
 
-/// An iterator over the entries of a [`ConcurrentLcTrie`](super::ConcurrentLcTrie) in the order of
-/// their keys. Created by `iter` and `iter_from` of a [pin](ConcurrentLcTrie::pin).
+/// An iterator over the entries of a [`ConcurrentLcTrie`] in the order of their keys. Created by
+/// `iter` and `iter_from` of a [pin](ConcurrentLcTrie::pin).
 pub struct TrieIter<'p, K, V>(Walk<'p, K, V>);
 
 impl<'t, K: BitString, V, G: Borrow<Guard>> Pinned<'t, ConcurrentLcTrie<K, V>, G> {
