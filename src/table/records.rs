@@ -289,9 +289,8 @@ impl<M, K, V, A: Allocator + Clone> Records<M, K, V, A> {
     /// few bytes.
     #[inline(always)]
     pub(crate) fn prefetch_line_of(&self, slot: u32) {
-        if self.is_large()
-            && let Some(record) = self.slots.get(slot)
-        {
+        let slots = self.is_large().then_some(&self.slots);
+        if let Some(record) = slots.and_then(|slots| slots.get(slot)) {
             self.lines.prefetch(record.hash);
         }
     }
