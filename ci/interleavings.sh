@@ -11,7 +11,6 @@ limit=${1:-600}
 
 # Compilation is most of the time, so only what runs for long is optimized. The library must be: its
 # functions would need more than the small stacks of the simulated threads.
-export CARGO_PROFILE_DEV_OPT_LEVEL=0
 optimized() {
     printf -- '--config profile.dev.package.%s.opt-level=1 ' \
         flowtable crossbeam-epoch generator "$@"

@@ -22,8 +22,7 @@ if ! has_nightly has_sources; then
     exit 77
 fi
 folder=$(target)/sanitizers
-# Tests do less: fewer rounds, cases and sizes, and cases that failed once are in other checks. Then
-# compilation with optimization would take longer than the tests do without.
+# Tests do less: fewer rounds, cases and sizes, and cases that failed once are in other checks.
 sizes=sizes::every_size
 if [ -n "${LONG-}" ]; then
     sizes=sizes::

@@ -76,7 +76,7 @@ fn stated(quotation: &str) -> Vec<f64> {
     }
 }
 
-/// Returns whether a quotation states what is printed: all its numbers, or its first long word.
+/// Returns whether a quotation has the printed value: all its numbers, or its first long word.
 fn states(quotation: &str, printed: &str) -> bool {
     let numbers = numbers(printed);
     if numbers.is_empty() {

@@ -189,7 +189,7 @@ fn judge_messages(report: &mut Report, protocol: Protocol, with: u64, without: &
         ),
     };
     let finding = Finding::check("section 4", what, paper, ours, rule, holds);
-    // The model sends what it is built to send.
+    // The number of messages follows from the model, so it is calculated.
     report.record(finding.calculated());
 }
 

@@ -54,13 +54,9 @@ impl View for Guarded<'_> {
     }
 
     #[inline]
-    fn retain_all(&self) -> Option<usize> {
-        let mut visited = 0;
-        self.map.retain_sync(|_, _| {
-            visited += 1;
-            true
-        });
-        Some(visited)
+    fn retain_if(&self, mut keep: impl FnMut() -> bool) -> bool {
+        self.map.retain_sync(|_, _| keep());
+        true
     }
 }
 

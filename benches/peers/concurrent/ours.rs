@@ -51,13 +51,9 @@ impl View for Pinned<'_, Ours> {
     }
 
     #[inline]
-    fn retain_all(&self) -> Option<usize> {
-        let mut visited = 0;
-        self.retain(|_, _| {
-            visited += 1;
-            true
-        });
-        Some(visited)
+    fn retain_if(&self, mut keep: impl FnMut() -> bool) -> bool {
+        self.retain(|_, _| keep());
+        true
     }
 
     #[inline]

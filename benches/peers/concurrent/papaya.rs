@@ -43,13 +43,8 @@ impl View for Guarded<'_> {
     }
 
     #[inline]
-    fn retain_all(&self) -> Option<usize> {
-        let mut visited = 0;
-        let keep = |_: &Key, _: &u64| {
-            visited += 1;
-            true
-        };
-        self.map.retain(keep, &self.guard);
-        Some(visited)
+    fn retain_if(&self, mut keep: impl FnMut() -> bool) -> bool {
+        self.map.retain(|_, _| keep(), &self.guard);
+        true
     }
 }

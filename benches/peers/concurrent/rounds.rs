@@ -48,7 +48,7 @@ pub(crate) fn rounds(subjects: &mut [SharedMapSubject], n: usize, quick: bool) -
     let most = *counts.last().expect("one thread at least");
     let keys = random_keys::<Key>(n, 1);
     let mut traffic = Traffic::new(&keys);
-    let mut tables = [0, 1].map(|reading| figures(subjects, n, rounds, (reading, &counts)));
+    let mut tables = [0, 1].map(|reading| figures(subjects, n, rounds, reading, &counts));
     subjects.iter_mut().for_each(|subject| subject.benchmark.fill(&keys, &mut |_| ()));
     for round in 0..rounds {
         for (mix, (every, _)) in MIXES.iter().enumerate() {
@@ -73,7 +73,8 @@ fn figures(
     subjects: &[SharedMapSubject],
     n: usize,
     rounds: usize,
-    (reading, counts): (usize, &[usize]),
+    reading: usize,
+    counts: &[usize],
 ) -> Figures {
     let (what, prefix) = [("single lookups", ""), ("bursts of 32", "burst ")][reading];
     let title = format!(

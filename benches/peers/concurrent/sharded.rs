@@ -35,13 +35,9 @@ impl View for &Dash {
     }
 
     #[inline]
-    fn retain_all(&self) -> Option<usize> {
-        let mut visited = 0;
-        self.retain(|_, _| {
-            visited += 1;
-            true
-        });
-        Some(visited)
+    fn retain_if(&self, mut keep: impl FnMut() -> bool) -> bool {
+        self.retain(|_, _| keep());
+        true
     }
 }
 
@@ -74,12 +70,8 @@ impl View for &Scc {
     }
 
     #[inline]
-    fn retain_all(&self) -> Option<usize> {
-        let mut visited = 0;
-        self.retain_sync(|_, _| {
-            visited += 1;
-            true
-        });
-        Some(visited)
+    fn retain_if(&self, mut keep: impl FnMut() -> bool) -> bool {
+        self.retain_sync(|_, _| keep());
+        true
     }
 }

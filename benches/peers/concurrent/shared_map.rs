@@ -31,11 +31,10 @@ pub(crate) trait View {
     /// Inserts an entry, or replaces its value.
     fn insert(&mut self, key: Key, value: u64);
 
-    /// Calls `retain`, which visits all entries and keeps them. Returns their number, if the map
-    /// has such a method.
+    /// Calls `retain` with a function of no arguments. Returns whether the map has such a method.
     #[inline]
-    fn retain_all(&self) -> Option<usize> {
-        None
+    fn retain_if(&self, _keep: impl FnMut() -> bool) -> bool {
+        false
     }
 
     /// The sum of [`low_half`] of a batch's values; one lookup at a time, unless the map has a

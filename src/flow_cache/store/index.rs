@@ -65,6 +65,10 @@ impl<S, A: Allocator + Clone> Index<S, A> {
         self.reseeded.as_ref()?.old.as_ref()
     }
 
+    fn old_mut(&mut self) -> Option<&mut Old<A>> {
+        self.reseeded.as_mut()?.old.as_mut()
+    }
+
     /// Number of keys.
     pub(crate) fn len(&self) -> usize {
         self.lines.len() + self.old().map_or(0, |old| old.lines.len())
@@ -138,7 +142,7 @@ impl<S, A: Allocator + Clone> Index<S, A> {
         if self.lines.remove(hash, id.bits()) {
             return;
         }
-        if let Some(old) = self.reseeded.as_mut().and_then(|reseeded| reseeded.old.as_mut()) {
+        if let Some(old) = self.old_mut() {
             old.lines.remove(hash, id.bits());
         }
     }
@@ -337,9 +341,7 @@ impl<S: BuildHasher, A: Allocator + Clone> Index<S, A> {
                 }
                 id = store.next_key(at);
             }
-            let reseeded = self.reseeded.as_mut();
-            let old = reseeded.and_then(|reseeded| reseeded.old.as_mut());
-            if let Some(old) = old {
+            if let Some(old) = self.old_mut() {
                 old.next += 1;
             }
         }
@@ -378,8 +380,7 @@ impl<S: BuildHasher, A: Allocator + Clone> Index<S, A> {
         let Some(key) = store.key_of(id).filter(|_| is_old) else { return Ok(()) };
         let hash = self.current_hash(before, key);
         self.insert(hash, id, store)?;
-        let old = self.reseeded.as_mut().and_then(|reseeded| reseeded.old.as_mut());
-        if let Some(old) = old {
+        if let Some(old) = self.old_mut() {
             old.lines.remove(before, id.bits());
         }
         store.set_hash(id, hash);

@@ -160,7 +160,7 @@ impl<G> Medium<G> {
         if self.own == self.designated { Ok(()) } else { Err(RouterError::NotDesignated) }
     }
 
-    /// Returns the label of the row that has been free for the longest time, or of another one.
+    /// Returns the label of the row that has been free for the longest time, or of a new row.
     fn free_label(&self) -> Result<Label, NoLabel> {
         let rows = self.rows.len() as u32;
         match self.free.front() {
