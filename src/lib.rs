@@ -65,8 +65,8 @@
 //! - A structure with a bound needs its capacity, so it has no `Default`. It returns the entries
 //!   that it evicts, and refuses the entries that it cannot store.
 //! - Structures that threads share are used through a pin, such as [`ConcurrentMap::pin`].
-//! - Errors implement [`core::error::Error`]. An error that returns a value has the field
-//!   `refused`.
+//! - Errors implement [`core::error::Error`]. An error that returns a value has it in the field
+//!   `refused`, and its cause in the field `reason`.
 //!
 //! # Trade-offs
 //!

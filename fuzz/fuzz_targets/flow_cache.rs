@@ -15,8 +15,8 @@ use flow_cache::expected::{Expected, Seen, Traversal, assert_exact, flows_by_ten
 use flow_cache::script::{Input, Key, Op, Policy, Sent, Setup, When, tenant};
 use flowtable::eviction::{ByClass, Eviction, Lru, Passive, PassiveGc, Random, SecondChance};
 use flowtable::flow_cache::{
-    AliasError, Class, Cursor, EndReason, Event, Handle, Image, ImageError, Metrics, Packet,
-    Refused, RemovedFlow, Renewal, Report, Resident, Tenant,
+    AdmissionError, AliasError, Class, Cursor, EndReason, Event, Handle, Image, ImageError,
+    Metrics, Packet, RemovedFlow, Renewal, Report, Resident, Tenant,
 };
 use flowtable::{DefaultHashBuilder, Direction, FiveTuple, FlowCache, FourTuple, Timestamp};
 use libfuzzer_sys::fuzz_target;
@@ -250,14 +250,14 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
 
     fn observe(&mut self, sent: Sent, now: Timestamp) {
         let (key, packet) = (K::of(sent.key), sent.packet());
-        let seen = self.cache.observe(&key, packet, now).map(seen).map_err(|error| error.why);
+        let seen = self.cache.observe(&key, packet, now).map(seen).map_err(|error| error.reason);
         if let Ok(seen) = &seen {
             let found = self.cache.find(&key).map(|found| found.handle);
             let is_found = found == Some(seen.handle);
             let config = self.cache.config();
             assert!(is_found || self.times > MANY || config.renewal() == Renewal::Initiator);
         }
-        if seen.as_ref().is_err_and(|refused| *refused == Refused::Full) {
+        if seen.as_ref().is_err_and(|refused| *refused == AdmissionError::Full) {
             let metrics = self.cache.metrics();
             assert_eq!((metrics.flows, metrics.pinned), (metrics.capacity, metrics.capacity));
         }
@@ -276,7 +276,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
             (0..).zip(&packets).map(|(at, (key, packet))| (key, *packet, times[at / 5 % 2]));
         self.cache.observe_batch(burst, |at, observed| {
             assert_eq!(at, results.len(), "each once, in order");
-            results.push(observed.map(seen).map_err(|error| error.why));
+            results.push(observed.map(seen).map_err(|error| error.reason));
         });
         assert_eq!(results.len(), packets.len());
         for ((key, packet), seen) in packets.iter().zip(results) {
@@ -284,7 +284,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
         }
     }
 
-    fn record_packet(&mut self, key: &K, packet: Packet, seen: Result<Seen<K>, Refused>) {
+    fn record_packet(&mut self, key: &K, packet: Packet, seen: Result<Seen<K>, AdmissionError>) {
         self.packets += 1;
         match seen {
             Ok(Seen { handle, fresh, value, removed }) => {
@@ -297,11 +297,11 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
                 expected_flow.value += 1;
                 assert_eq!((expected_flow.handle, expected_flow.value), (handle, value));
             }
-            Err(Refused::Memory) => assert!(self.setup.max_bytes().is_some()),
-            Err(Refused::Tenant) => {
+            Err(AdmissionError::Memory) => assert!(self.setup.max_bytes().is_some()),
+            Err(AdmissionError::Tenant) => {
                 assert!(self.shares[packet.tenant().0 as usize].is_some());
             }
-            Err(refused) => assert_eq!(refused, Refused::Full),
+            Err(refused) => assert_eq!(refused, AdmissionError::Full),
         }
     }
 
@@ -440,7 +440,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
         };
         let Some(key) = self.cache.resident(handle).map(|flow| flow.key()) else { return };
         let seen =
-            self.cache.observe(&key, Packet::OTHER, now).map(seen).map_err(|error| error.why);
+            self.cache.observe(&key, Packet::OTHER, now).map(seen).map_err(|error| error.reason);
         self.record_packet(&key, Packet::OTHER, seen);
         let mut cursor = Cursor::changed_since(version);
         let changed = self.cache.page(&mut cursor, usize::MAX).map(|flow| flow.handle());
@@ -460,7 +460,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
             }
             Err(error) => {
                 assert_eq!(error.refused, self.image);
-                self.assert_refusal(error.why, before.flows + count);
+                self.assert_refusal(error.reason, before.flows + count);
                 let mut after = self.cache.metrics();
                 (after.bytes, after.reseeds) = (before.bytes, before.reseeds);
                 assert_eq!(after, before, "nothing changes: {error}");
@@ -501,8 +501,8 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
         let mut next = Self::new(self.setup, self.policy.clone());
         let (count, restored) = (image.len(), next.cache.restore(image, now));
         if let Err(error) = restored {
-            assert!(!matches!(error.why, ImageError::Keys { .. }));
-            next.assert_refusal(error.why, count);
+            assert!(!matches!(error.reason, ImageError::Keys { .. }));
+            next.assert_refusal(error.reason, count);
             return next.check();
         }
         assert_eq!(restored, Ok(count));

@@ -109,13 +109,13 @@ impl<K: Eq, T> Pcbs<K, T> {
         pcb: T,
     ) -> Result<(), RejectedPcb<T>> {
         if self.search(*first, &key).at.is_some() {
-            return Err(RejectedPcb { refused: pcb, why: DemuxError::InUse });
+            return Err(RejectedPcb { refused: pcb, reason: DemuxError::InUse });
         }
         if self.0.is_full() {
-            return Err(RejectedPcb { refused: pcb, why: DemuxError::Full });
+            return Err(RejectedPcb { refused: pcb, reason: DemuxError::Full });
         }
         if !self.0.try_reserve() {
-            return Err(RejectedPcb { refused: pcb, why: DemuxError::NoMemory });
+            return Err(RejectedPcb { refused: pcb, reason: DemuxError::NoMemory });
         }
         *first = OptIndex::some(self.0.insert(Pcb { key, next: *first, pcb }));
         Ok(())

@@ -28,7 +28,7 @@ use super::{Arrival, Demux, DemuxError, Found, NotFound, RejectedPcb};
 /// assert_eq!(connections.lookup(&7, Arrival::Data).pcb, Some(&mut "a PCB"));
 /// // An ID that was never assigned.
 /// assert_eq!(connections.lookup(&4_000_000_000, Arrival::Data).pcb, None);
-/// assert_eq!(connections.insert(100, "").unwrap_err().why, DemuxError::NoSuchId);
+/// assert_eq!(connections.insert(100, "").unwrap_err().reason, DemuxError::NoSuchId);
 /// ```
 #[derive(Clone, Debug)]
 pub struct ConnectionId<T> {
@@ -49,17 +49,17 @@ impl<T> ConnectionId<T> {
 impl<T> Demux<T, u32> for ConnectionId<T> {
     fn insert(&mut self, id: u32, pcb: T) -> Result<(), RejectedPcb<T>> {
         if id >= self.capacity {
-            return Err(RejectedPcb { refused: pcb, why: DemuxError::NoSuchId });
+            return Err(RejectedPcb { refused: pcb, reason: DemuxError::NoSuchId });
         }
         let slot = id as usize;
         if slot >= self.pcbs.len() {
             if self.pcbs.try_reserve(slot + 1 - self.pcbs.len()).is_err() {
-                return Err(RejectedPcb { refused: pcb, why: DemuxError::NoMemory });
+                return Err(RejectedPcb { refused: pcb, reason: DemuxError::NoMemory });
             }
             self.pcbs.resize_with(slot + 1, || None);
         }
         if self.pcbs[slot].is_some() {
-            return Err(RejectedPcb { refused: pcb, why: DemuxError::InUse });
+            return Err(RejectedPcb { refused: pcb, reason: DemuxError::InUse });
         }
         self.pcbs[slot] = Some(pcb);
         self.len += 1;

@@ -9,23 +9,27 @@ pub struct RejectedPcb<T> {
     /// The PCB, returned.
     pub refused: T,
     /// The reason.
-    pub why: DemuxError,
+    pub reason: DemuxError,
 }
 
 /// Without the PCB, so that `unwrap` and `?` need no `Debug` of it.
 impl<T> fmt::Debug for RejectedPcb<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RejectedPcb").field("why", &self.why).finish_non_exhaustive()
+        f.debug_struct("RejectedPcb").field("reason", &self.reason).finish_non_exhaustive()
     }
 }
 
 impl<T> fmt::Display for RejectedPcb<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.why.fmt(f)
+        self.reason.fmt(f)
     }
 }
 
-impl<T> Error for RejectedPcb<T> {}
+impl<T> Error for RejectedPcb<T> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.reason)
+    }
+}
 
 /// The reason why a [`Demux`](super::Demux) rejects a PCB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

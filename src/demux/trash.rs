@@ -98,12 +98,12 @@ impl<T, K: Eq + Hash, S: BuildHasher> Demux<T, K> for TrashDemux<T, K, S> {
     fn insert(&mut self, key: K, pcb: T) -> Result<(), RejectedPcb<T>> {
         let hash = self.pcbs.hash_of(&key);
         if self.pcbs.contains_key(Prehashed { hash, key: &key }) {
-            return Err(RejectedPcb { refused: pcb, why: DemuxError::InUse });
+            return Err(RejectedPcb { refused: pcb, reason: DemuxError::InUse });
         }
         match self.pcbs.try_insert_with_hash(hash, key, pcb) {
             Ok(_) => Ok(()),
             Err(TryInsertError { refused: (_, refused), .. }) => {
-                Err(RejectedPcb { refused, why: DemuxError::NoMemory })
+                Err(RejectedPcb { refused, reason: DemuxError::NoMemory })
             }
         }
     }

@@ -86,7 +86,7 @@ impl<K: FlowName, V, A: Allocator + Clone> FlowCache<K, V, ByClass<A>, DefaultHa
     ///
     /// ```
     /// use bumpalo::Bump;
-    /// use flowtable::flow_cache::{Config, Packet, Refused};
+    /// use flowtable::flow_cache::{AdmissionError, Config, Packet};
     /// use flowtable::{FlowCache, Timestamp};
     ///
     /// let arena = Bump::new();
@@ -100,7 +100,7 @@ impl<K: FlowName, V, A: Allocator + Clone> FlowCache<K, V, ByClass<A>, DefaultHa
     /// arena.set_allocation_limit(Some(0));
     /// let mut none: FlowCache<u64, u64, _, _, _> = FlowCache::new_in(Config::new(50)?, &arena);
     /// let error = none.observe(&7, Packet::UDP, Timestamp::ZERO).unwrap_err();
-    /// assert_eq!((error.why, none.len()), (Refused::Memory, 0));
+    /// assert_eq!((error.reason, none.len()), (AdmissionError::Memory, 0));
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     #[must_use]
@@ -116,8 +116,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// allocator, which may be the same.
     ///
     /// A new flow for which the allocator has no memory evicts a flow, or is
-    /// [refused](super::Refused::Memory) if there is none to evict. Memory is for 1024 flows at a
-    /// time, or for all of the configured ones if these are fewer: so for a small area the
+    /// [refused](super::AdmissionError::Memory) if there is none to evict. Memory is for 1024 flows
+    /// at a time, or for all of the configured ones if these are fewer: so for a small area the
     /// [configured number](Config::new) is one that fits, or there is no memory for the first flow.
     /// A flow takes about 85 bytes and its value, and the first one 4 KiB more.
     ///
@@ -392,14 +392,14 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// # Example
     ///
     /// ```
-    /// use flowtable::flow_cache::{Config, Packet, Refused};
+    /// use flowtable::flow_cache::{AdmissionError, Config, Packet};
     /// use flowtable::{FlowCache, Timestamp};
     ///
     /// let mut cache: FlowCache<u64, ()> = FlowCache::new(Config::new(1)?);
     /// let handle = cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.handle();
     /// assert!(cache.set_pinned(handle, true));
     /// let error = cache.observe(&8, Packet::UDP, Timestamp::ZERO).unwrap_err();
-    /// assert_eq!(error.why, Refused::Full);
+    /// assert_eq!(error.reason, AdmissionError::Full);
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn set_pinned(&mut self, handle: Handle, pinned: bool) -> bool {

@@ -145,7 +145,7 @@ impl Config {
     /// # Errors
     ///
     /// If `bytes` is less than [`MIN_BYTES`](Self::MIN_BYTES). If the limit is too low for a single
-    /// flow, each new flow is [refused](super::Refused::Memory).
+    /// flow, each new flow is [refused](super::AdmissionError::Memory).
     pub const fn with_max_bytes(self, bytes: usize) -> Result<Self, ConfigError> {
         if bytes < Self::MIN_BYTES {
             return Err(ConfigError::Bytes(bytes));

@@ -129,7 +129,8 @@ pub use packet::result::Observed;
 pub use packet::state;
 pub use packet::state::{Assurance, Class, CloseRule, EndReason, FinWatch, Renewal};
 pub use report::events::{
-    AliasError, Event, FlowMatch, ObserveError, Progress, Refused, RefusedFlow, RemovedFlow, Report,
+    AdmissionError, AliasError, Event, FlowMatch, ObserveError, Progress, RefusedFlow, RemovedFlow,
+    Report,
 };
 pub use report::image::{Image, ImageError, RefusedImage};
 pub use report::iteration::Residents;

@@ -164,7 +164,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
         ports: &mut Ports<S, A>,
         slot: Slot<T>,
     ) -> Result<(), RejectedSocket<T>> {
-        let why = if self.few.get(&slot.key).is_some() {
+        let reason = if self.few.get(&slot.key).is_some() {
             SocketError::InUse
         } else if self.few.len() < MAX_FEW && self.few.reserve(1) {
             self.few.push(slot);
@@ -175,7 +175,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
         } else {
             SocketError::NoMemory
         };
-        Err(RejectedSocket { refused: slot.socket, why })
+        Err(RejectedSocket { refused: slot.socket, reason })
     }
 
     /// Removes a connection and returns its socket.
@@ -387,8 +387,8 @@ where
 }
 
 /// The error with a socket. Without one, the hasher is inconsistent, and the socket is in the map.
-fn rejected<T>(refused: Option<T>, why: SocketError) -> Result<(), RejectedSocket<T>> {
-    refused.map_or(Ok(()), |refused| Err(RejectedSocket { refused, why }))
+fn rejected<T>(refused: Option<T>, reason: SocketError) -> Result<(), RejectedSocket<T>> {
+    refused.map_or(Ok(()), |refused| Err(RejectedSocket { refused, reason }))
 }
 
 fn as_v4(key: &FlowKey) -> Option<Ends<Ipv4Addr>> {

@@ -9,23 +9,27 @@ pub struct RejectedSocket<T> {
     /// The socket, returned.
     pub refused: T,
     /// The reason.
-    pub why: SocketError,
+    pub reason: SocketError,
 }
 
 /// Without the socket, so that `unwrap` and `?` need no `Debug` of it.
 impl<T> fmt::Debug for RejectedSocket<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RejectedSocket").field("why", &self.why).finish_non_exhaustive()
+        f.debug_struct("RejectedSocket").field("reason", &self.reason).finish_non_exhaustive()
     }
 }
 
 impl<T> fmt::Display for RejectedSocket<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.why.fmt(f)
+        self.reason.fmt(f)
     }
 }
 
-impl<T> Error for RejectedSocket<T> {}
+impl<T> Error for RejectedSocket<T> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.reason)
+    }
+}
 
 /// The reason why a [`SocketTable`](super::SocketTable) rejects a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -24,16 +24,16 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         reuse: Reuse,
         socket: T,
     ) -> Result<Name, RejectedSocket<T>> {
-        let why = if local.port == Some(0) {
+        let reason = if local.port == Some(0) {
             SocketError::PortZero
-        } else if let Err(why) = self.check_limit() {
-            why
+        } else if let Err(reason) = self.check_limit() {
+            reason
         } else if self.is_in_use(&local, reuse, OptIndex::NONE) {
             SocketError::InUse
         } else {
             return self.insert_bound(local, reuse, socket);
         };
-        Err(RejectedSocket { refused: socket, why })
+        Err(RejectedSocket { refused: socket, reason })
     }
 
     /// Returns whether a socket cannot be bound to a local address, or moved there.
@@ -73,8 +73,8 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         reuse: Reuse,
         socket: T,
     ) -> Result<Name, RejectedSocket<T>> {
-        if let Err(why) = ephemeral::check(&ports).and_then(|()| self.check_limit()) {
-            return Err(RejectedSocket { refused: socket, why });
+        if let Err(reason) = ephemeral::check(&ports).and_then(|()| self.check_limit()) {
+            return Err(RejectedSocket { refused: socket, reason });
         }
         let Self { connections, ports: used, .. } = self;
         let taken = |used: &Ports<S, A>, port| used.taken(&local.at_port(port));
@@ -85,7 +85,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         let random = |index| self.hasher.hash_one(index);
         match self.cursors.next(hash, &ports, random, used, taken, is_free) {
             Ok(port) => self.insert_bound(local.at_port(port), reuse, socket),
-            Err(why) => Err(RejectedSocket { refused: socket, why }),
+            Err(reason) => Err(RejectedSocket { refused: socket, reason }),
         }
     }
 
@@ -106,7 +106,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         } else {
             socket
         };
-        Err(RejectedSocket { refused, why: SocketError::NoMemory })
+        Err(RejectedSocket { refused, reason: SocketError::NoMemory })
     }
 
     /// Inserts a socket that is no connection. Returns it if memory allocation fails.
@@ -182,7 +182,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     ) -> Result<Name, RejectedSocket<T>> {
         match connection(local, remote, protocol) {
             Ok(key) => self.insert_connected(&key, socket),
-            Err(why) => Err(RejectedSocket { refused: socket, why }),
+            Err(reason) => Err(RejectedSocket { refused: socket, reason }),
         }
     }
 
@@ -212,7 +212,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     pub fn accept(&mut self, packet: &FlowKey, socket: T) -> Result<Name, RejectedSocket<T>> {
         match connection_of(packet) {
             Ok(key) => self.insert_connected(&key, socket),
-            Err(why) => Err(RejectedSocket { refused: socket, why }),
+            Err(reason) => Err(RejectedSocket { refused: socket, reason }),
         }
     }
 
@@ -269,9 +269,9 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
                 self.ports.remove_bound(&local);
                 Ok(Name::Connected(key))
             }
-            Err(RejectedSocket { refused: socket, why }) => {
+            Err(RejectedSocket { refused: socket, reason }) => {
                 self.listeners.put_back(Listener { place, reuse, id, socket, links });
-                Err(why)
+                Err(reason)
             }
         }
     }
@@ -306,7 +306,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     pub fn queue(&mut self, packet: &FlowKey, socket: T) -> Result<Name, RejectedSocket<T>> {
         let key = match connection_of(packet).and_then(|key| self.check_limit().map(|()| key)) {
             Ok(key) => key,
-            Err(why) => return Err(RejectedSocket { refused: socket, why }),
+            Err(reason) => return Err(RejectedSocket { refused: socket, reason }),
         };
         let reuse = self.listeners.reuse_of(&key);
         let refused = if self.ports.insert_local(&key, reuse != Reuse::No) {
@@ -320,7 +320,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         } else {
             socket
         };
-        Err(RejectedSocket { refused, why: SocketError::NoMemory })
+        Err(RejectedSocket { refused, reason: SocketError::NoMemory })
     }
 
     /// Inserts a connection from a port of a range that no bound socket has, and no connection to
@@ -347,7 +347,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     ///     sockets.connect_ephemeral(local, remote, 6, 50_000..=50_001, socket)?;
     /// }
     /// let error = sockets.connect_ephemeral(local, remote, 6, 50_000..=50_001, 2).unwrap_err();
-    /// assert_eq!((error.refused, error.why), (2, SocketError::NoPort));
+    /// assert_eq!((error.refused, error.reason), (2, SocketError::NoPort));
     /// // Connections to another destination may use these ports, too.
     /// sockets.connect_ephemeral(local, "198.51.100.2:443".parse()?, 6, 50_000..=50_001, 2)?;
     /// # Ok::<(), Box<dyn core::error::Error>>(())
@@ -364,7 +364,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         let checked = ephemeral::check(&ports).and_then(|()| connection(first, remote, protocol));
         let key = match checked.and_then(|key| self.check_limit().map(|()| key)) {
             Ok(key) => key,
-            Err(why) => return Err(RejectedSocket { refused: socket, why }),
+            Err(reason) => return Err(RejectedSocket { refused: socket, reason }),
         };
         let Self { connections, listeners, ports: used, cursors, hasher, .. } = self;
         used.track(&ports);
@@ -387,22 +387,22 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         let random = |index| hasher.hash_one(index);
         match cursors.next(hash, &ports, random, used, taken, is_free) {
             Ok(port) => self.insert_connected(&from(port), socket),
-            Err(why) => Err(RejectedSocket { refused: socket, why }),
+            Err(reason) => Err(RejectedSocket { refused: socket, reason }),
         }
     }
 
     #[inline]
     fn insert_connected(&mut self, key: &FlowKey, socket: T) -> Result<Name, RejectedSocket<T>> {
-        let why = match self.check_limit() {
+        let reason = match self.check_limit() {
             Ok(()) if self.listeners.has_queue(key) => SocketError::InUse,
             Ok(()) => {
                 let allows_reuse = self.listeners.reuse_of(key) != Reuse::No;
                 let inserted = self.connections.insert(&mut self.ports, key, allows_reuse, socket);
                 return inserted.map(|()| Name::Connected(*key));
             }
-            Err(why) => why,
+            Err(reason) => reason,
         };
-        Err(RejectedSocket { refused: socket, why })
+        Err(RejectedSocket { refused: socket, reason })
     }
 }
 

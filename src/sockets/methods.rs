@@ -115,7 +115,7 @@ impl<T, S: Clone, A: Allocator + Clone> SocketTable<T, S, A> {
     ///     sockets.bind(Local::new(([0, 0, 0, 0], port).into(), 17), Reuse::No, port)
     /// };
     /// let error = (1..1000).find_map(|port| bind(port).err()).unwrap();
-    /// assert_eq!(error.why, SocketError::NoMemory);
+    /// assert_eq!(error.reason, SocketError::NoMemory);
     /// assert_eq!(sockets.len(), usize::from(error.refused) - 1);
     /// ```
     #[must_use]

@@ -185,7 +185,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
             let hashes = burst.hashes;
             for ((key, value), hash) in chunk.into_iter().flatten().zip(hashes) {
                 let inserted = self.try_insert_with_hash(hash, key, value);
-                if let Some(old) = inserted.unwrap_or_else(|refusal| refusal.error.raise()) {
+                if let Some(old) = inserted.unwrap_or_else(|refusal| refusal.reason.raise()) {
                     replaced(index, old);
                 }
                 index += 1;

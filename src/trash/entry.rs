@@ -71,7 +71,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
     /// assert_eq!(packets, flowtable::TrashMap::from([(53, 1), (443, 2)]));
     /// ```
     pub fn entry(&mut self, key: K) -> Entry<'_, K, V, S, A> {
-        self.try_entry(key).unwrap_or_else(|failed| failed.error.raise())
+        self.try_entry(key).unwrap_or_else(|failed| failed.reason.raise())
     }
 
     /// Returns the entry of `key`, or the key if a reseeding has to move its entry and there
@@ -98,7 +98,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
     pub fn try_entry(&mut self, key: K) -> Result<Entry<'_, K, V, S, A>, TryInsertError<K>> {
         match self.locate_prepared(self.hash_of(&key), &key) {
             Ok(found) => Ok(self.entry_at(found, OwnedKey(key))),
-            Err(error) => Err(TryInsertError { refused: key, error }),
+            Err(reason) => Err(TryInsertError { refused: key, reason }),
         }
     }
 

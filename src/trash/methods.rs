@@ -305,7 +305,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
 
     /// Gives `key` a value and returns the one that it had. The key that was there stays.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
-        self.try_insert(key, value).unwrap_or_else(|refusal| refusal.error.raise())
+        self.try_insert(key, value).unwrap_or_else(|refusal| refusal.reason.raise())
     }
 
     /// Gives `key` a value and returns the one that it had, or both of them if there is no memory.

@@ -95,7 +95,7 @@ pub(super) fn insert<K: Eq, V, A: Allocator + Clone>(
     let eq = |own: &(K, V), new: &(K, V)| own.0 == new.0;
     let replace = |own: &mut (K, V), (_, value): (K, V)| mem::replace(&mut own.1, value);
     let inserted = table.insert(hash, entry, eq, replace, hasher);
-    inserted.map_err(|(refused, error)| TryInsertError { refused, error })
+    inserted.map_err(|(refused, reason)| TryInsertError { refused, reason })
 }
 
 impl<K, V, S, A: Allocator + Clone> TrashMap<K, V, S, A> {
@@ -204,12 +204,12 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         key: K,
         value: V,
     ) -> Result<Option<V>, TryInsertError<(K, V)>> {
-        if let Err(error) = self.prepare(&key) {
+        if let Err(reason) = self.prepare(&key) {
             // There is no memory to move its entry.
             let at = self.locate_old(&key);
             return match at.and_then(|at| self.old_table_mut()?.get_mut(at)) {
                 Some((_, old)) => Ok(Some(mem::replace(old, value))),
-                None => Err(TryInsertError { refused: (key, value), error }),
+                None => Err(TryInsertError { refused: (key, value), reason }),
             };
         }
         let hash = self.current_hash(hash, &key);

@@ -236,7 +236,7 @@ where
         let key = key.into_key();
         match map.room_for(hash) {
             Ok(room) => Ok(&mut room.insert((key, value)).1),
-            Err(error) => Err(TryInsertError { refused: (key, value), error }),
+            Err(reason) => Err(TryInsertError { refused: (key, value), reason }),
         }
     }
 }

@@ -27,7 +27,7 @@ fn a_connection_id_is_an_index() {
 fn a_connection_id_past_the_capacity_is_refused() {
     let refused = |connections: &mut ConnectionId<u32>, id| {
         let refused = connections.insert(id, 5).unwrap_err();
-        assert_eq!(refused, RejectedPcb { refused: 5, why: DemuxError::NoSuchId }, "{id}");
+        assert_eq!(refused, RejectedPcb { refused: 5, reason: DemuxError::NoSuchId }, "{id}");
     };
     let mut none = ConnectionId::new(0);
     let mut ten = ConnectionId::new(10);
@@ -47,12 +47,12 @@ fn a_connection_id_is_refused_if_allocation_fails() {
     // 2^48 bytes exceed the address space of a process.
     let mut connections = ConnectionId::new(u32::MAX);
     let refused = connections.insert(u32::MAX - 1, [7_u8; 1 << 16]).unwrap_err();
-    assert_eq!((refused.why, refused.refused[0]), (DemuxError::NoMemory, 7));
+    assert_eq!((refused.reason, refused.refused[0]), (DemuxError::NoMemory, 7));
     assert_eq!((connections.len(), connections.lookup(&(u32::MAX - 1), Data).pcb), (0, None));
     // Smaller IDs are accepted as before, and allocate for themselves only.
     connections.insert(3, [8; 1 << 16]).unwrap();
     assert_eq!(
-        connections.insert(u32::MAX - 1, [9; 1 << 16]).unwrap_err().why,
+        connections.insert(u32::MAX - 1, [9; 1 << 16]).unwrap_err().reason,
         DemuxError::NoMemory
     );
     assert_eq!(connections.remove(&3).map(|pcb| pcb[0]), Ok(8));

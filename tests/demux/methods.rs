@@ -76,7 +76,7 @@ fn a_second_insertion_returns_the_pcb_and_changes_nothing() {
         demux.insert(1, 10).unwrap();
         demux.insert(2, 20).unwrap();
         let refused = demux.insert(1, 11).unwrap_err();
-        assert_eq!(refused, RejectedPcb { refused: 11_u32, why: DemuxError::InUse }, "{name}");
+        assert_eq!(refused, RejectedPcb { refused: 11_u32, reason: DemuxError::InUse }, "{name}");
         assert_eq!(demux.len(), 2, "{name}");
         assert_eq!(demux.lookup(&1, Data).pcb, Some(&mut 10), "{name}");
         assert_eq!(demux.lookup(&2, Data).pcb, Some(&mut 20), "{name}");
@@ -554,15 +554,14 @@ fn a_pcb_may_be_of_any_type() {
 
 #[test]
 fn error_messages_describe_the_cause() {
-    fn message(error: &(dyn Error + Send + Sync + 'static)) -> String {
+    fn message(error: &(dyn Error + 'static)) -> String {
         assert!(error.source().is_none());
         error.to_string()
     }
     assert_eq!(message(&DemuxError::InUse), "the key has a PCB already");
-    assert_eq!(
-        message(&RejectedPcb { refused: 1, why: DemuxError::InUse }),
-        "the key has a PCB already"
-    );
+    let rejected = RejectedPcb { refused: 1, reason: DemuxError::InUse };
+    assert_eq!(rejected.to_string(), "the key has a PCB already");
+    assert_eq!(rejected.source().map(message), Some(rejected.to_string()));
     assert_eq!(message(&DemuxError::Full), "the structure has 2^31 - 1 PCBs, the most it can have");
     assert_eq!(message(&DemuxError::NoSuchId), "the connection ID is not below the capacity");
     assert_eq!(message(&DemuxError::NoMemory), "memory allocation failed");

@@ -5,7 +5,7 @@ use core::net::Ipv4Addr;
 
 use flowtable::eviction::ByClass;
 use flowtable::flow_cache::{
-    AliasError, Config, Cursor, Image, ImageError, Packet, Refused, Tenant, Timeouts,
+    AdmissionError, AliasError, Config, Cursor, Image, ImageError, Packet, Tenant, Timeouts,
 };
 use flowtable::{DefaultHashBuilder, Direction, FiveTuple, FlowCache, FlowKey, Timestamp};
 use model::alloc::measure;
@@ -82,7 +82,7 @@ fn a_cache_that_cannot_grow_goes_on() {
             let now = Timestamp::from_millis(number.into());
             match cache.observe(&key(number), Packet::UDP, now) {
                 Ok(seen) => left += u32::from(seen.removed().is_some()),
-                Err(error) => refused += u32::from(error.why == Refused::Memory),
+                Err(error) => refused += u32::from(error.reason == AdmissionError::Memory),
             }
         }
         assert_eq!(refused, if present == 0 { 5000 } else { 0 }, "with {present}");
@@ -149,7 +149,10 @@ fn what_is_refused_without_memory_is_as_it_was() {
     assert_eq!(cache.tenant_flows(Tenant(3)), None);
     let of_tenant = Packet::UDP.from_tenant(Tenant(3));
     let refused = cache.observe(&key(1000), of_tenant, Timestamp::ZERO).err();
-    assert_eq!((refused.map(|error| error.why), cache.len()), (Some(Refused::Memory), 50));
+    assert_eq!(
+        (refused.map(|error| error.reason), cache.len()),
+        (Some(AdmissionError::Memory), 50)
+    );
     cache.validate().unwrap();
     for period in 1..40 {
         memory.fail_each(period);
@@ -157,7 +160,7 @@ fn what_is_refused_without_memory_is_as_it_was() {
         match copy.restore(image.clone(), Timestamp::ZERO) {
             Ok(restored) => assert!(restored == 50 && copy.len() == 50),
             Err(error) => {
-                assert!(matches!(error.why, ImageError::TooMany { flows: 50, .. }));
+                assert!(matches!(error.reason, ImageError::TooMany { flows: 50, .. }));
                 assert_eq!(error.refused, image);
             }
         }

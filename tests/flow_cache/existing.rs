@@ -1,10 +1,12 @@
 //! Packets that must not create a flow, or only with the caller's consent; given hashes.
 
+use std::error::Error;
 use std::rc::Rc;
 
 use flowtable::eviction::ByClass;
 use flowtable::flow_cache::{
-    AliasError, Class, Config, ObserveError, Observed, Packet, Refused, RefusedFlow, Timeouts,
+    AdmissionError, AliasError, Class, Config, ObserveError, Observed, Packet, RefusedFlow,
+    Timeouts,
 };
 use flowtable::hash::{Rss, source_index::Toeplitz};
 use flowtable::{Direction, FlowCache, FourTuple, Prehashed, TcpFlags, Timestamp};
@@ -61,7 +63,8 @@ fn a_value_is_made_before_another_flow_is_evicted() {
     let handle = seen.handle();
     assert!(cache.set_pinned(handle, true));
     let seen = cache.try_observe_with(&key(3), SYN, at(1), || Ok::<_, ()>(8));
-    let refused = RefusedFlow { refused: 8, why: Refused::Full };
+    let refused = RefusedFlow { refused: 8, reason: AdmissionError::Full };
+    assert!(refused.source().is_some_and(<dyn Error>::is::<AdmissionError>));
     assert_eq!(seen.map(|_| ()), Err(ObserveError::Refused(refused)));
 }
 

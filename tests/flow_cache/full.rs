@@ -5,8 +5,8 @@ use std::collections::HashSet;
 
 use flowtable::eviction::{ByClass, Eviction, Lru, Passive, PassiveGc, Random, SecondChance};
 use flowtable::flow_cache::{
-    Class, Config, ConfigError, Cursor, Emergency, EndReason, Handle, Packet, Refused, Tenant,
-    Timeouts,
+    AdmissionError, Class, Config, ConfigError, Cursor, Emergency, EndReason, Handle, Packet,
+    Tenant, Timeouts,
 };
 use flowtable::{FlowCache, FlowKey, TcpFlags, Timestamp};
 use model::flow_cache::keys::{ACK, FIN_ACK, NumberedKey, RST, SYN, SYN_ACK, add, key};
@@ -100,7 +100,7 @@ fn pinned_flows_are_never_evicted_and_a_refusal_changes_nothing() {
     let before = (cache.metrics(), cache.version(), state(&cache));
     for number in 20..50 {
         let error = cache.observe(&key(number), Packet::tcp(SYN), seconds(0)).unwrap_err();
-        assert_eq!(error.why, Refused::Full);
+        assert_eq!(error.reason, AdmissionError::Full);
         cache.validate().expect("invariant");
     }
     assert_eq!((cache.version(), state(&cache)), (before.1, before.2));
@@ -290,17 +290,17 @@ fn a_share_may_be_raised_lowered_and_removed() {
         next += 1;
         let observed = cache.observe(&key(next), Packet::UDP.from_tenant(tenant), seconds(0));
         let added = observed.map(|observed| (observed.handle(), observed.removed().is_some()));
-        added.map_err(|error| error.why)
+        added.map_err(|error| error.reason)
     };
     cache.set_share(tenant, Some(0));
-    assert_eq!(add(&mut cache), Err(Refused::Tenant));
+    assert_eq!(add(&mut cache), Err(AdmissionError::Tenant));
     cache.set_share(tenant, Some(2));
     let first = add(&mut cache).expect("the first").0;
     let second = add(&mut cache).expect("the second").0;
     assert!(cache.set_pinned(first, true));
     assert!(add(&mut cache).expect("the second is evicted").1 && cache.get(second).is_none());
     assert!(cache.set_pinned(cache.find(&key(next_of(&cache))).expect("the last").handle, true));
-    assert_eq!(add(&mut cache), Err(Refused::Tenant));
+    assert_eq!(add(&mut cache), Err(AdmissionError::Tenant));
     assert_eq!(cache.len(), 2);
     cache.set_share(tenant, Some(4));
     assert!((0..2).all(|_| add(&mut cache).is_ok_and(|(_, left)| !left)));

@@ -2,7 +2,8 @@
 
 use flowtable::eviction::{ByClass, Eviction, Lru, Passive, PassiveGc, Random, SecondChance};
 use flowtable::flow_cache::{
-    Class, Config, Cursor, Image, ImageError, Packet, Refused, RefusedImage, Tenant, Timeouts,
+    AdmissionError, Class, Config, Cursor, Image, ImageError, Packet, RefusedImage, Tenant,
+    Timeouts,
 };
 use flowtable::{DefaultHashBuilder, Direction, FlowCache, FlowKey, TcpFlags, Timestamp};
 use model::alloc;
@@ -43,7 +44,7 @@ impl<P: Eviction> Flood<P> {
                 true
             }
             Err(error) => {
-                assert_eq!(error.why, Refused::Memory);
+                assert_eq!(error.reason, AdmissionError::Memory);
                 false
             }
         }
@@ -260,7 +261,10 @@ fn memory_is_bounded_for_restored_images() {
             let image: Image<_, _> = original.page(&mut Cursor::new(), usize::MAX).collect();
             match copy.restore(image.clone(), Timestamp::ZERO) {
                 Ok(count) => restored += usize::from(count == flows),
-                Err(RefusedImage { refused, why: ImageError::TooMany { flows: of, capacity } }) => {
+                Err(RefusedImage {
+                    refused,
+                    reason: ImageError::TooMany { flows: of, capacity },
+                }) => {
                     assert!(of == flows && capacity <= flows, "{capacity} of {flows}");
                     assert!(refused == image);
                     assert_eq!((copy.len(), copy.find(&key(0))), (0, None));

@@ -390,7 +390,7 @@ fn refused(cache: &mut Cache, image: Image<FlowKey, u64>, now: Timestamp) -> Ima
     let mut handles = scan(cache, Cursor::new(), 100);
     let error = cache.restore(image.clone(), now).expect_err("the image is refused");
     assert_eq!(error.refused, image);
-    let error = error.why;
+    let error = error.reason;
     let after = (content(cache), cache.version(), cache.metrics(), cache.now());
     assert_eq!(after, before, "{error}");
     handles.retain(|handle| cache.get(*handle).is_none());

@@ -68,7 +68,7 @@ fn check_restore(image: Image<FlowKey, u32>, what: &str) -> Result<(), ImageErro
     other.validate().unwrap_or_else(|broken| panic!("{what}: {broken}"));
     if let Err(error) = result {
         assert_eq!((state(&other), &error.refused), (before, &image), "{what}: {error}");
-        return Err(error.why);
+        return Err(error.reason);
     }
     assert_eq!((result, other.len()), (Ok(flows), flows + 1), "{what}");
     // Restored flows can be used.

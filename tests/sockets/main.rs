@@ -126,7 +126,7 @@ fn a_dual_stack_socket_accepts_both_versions_and_conflicts_with_both() {
         for local in both.map(tcp).into_iter().chain([tcp("[::]:80").v6_only()]) {
             for reuse in REUSES {
                 let refused = sockets.bind(local, reuse, "late").unwrap_err();
-                assert_eq!(refused, RejectedSocket { refused: "late", why: SocketError::InUse });
+                assert_eq!(refused, RejectedSocket { refused: "late", reason: SocketError::InUse });
             }
         }
         // Another port and another protocol are free.
@@ -136,7 +136,7 @@ fn a_dual_stack_socket_accepts_both_versions_and_conflicts_with_both() {
         assert_eq!((found(sockets, v4), found(sockets, v6)), (None, None));
         sockets.bind(tcp("0.0.0.0:80"), Reuse::No, "IPv4").unwrap();
         let refused = sockets.bind(tcp("[::]:80"), Reuse::No, "dual stack").unwrap_err();
-        assert_eq!(refused.why, SocketError::InUse);
+        assert_eq!(refused.reason, SocketError::InUse);
     });
 }
 
@@ -154,7 +154,10 @@ fn an_ipv6_only_socket_does_not_conflict_with_ipv4() {
         assert_eq!(found(sockets, v4), Some(("IPv4", Specificity::Port)));
         assert_eq!(found(sockets, v6), Some(("IPv6", Specificity::Port)));
         for local in [tcp("[::]:80"), tcp("[::1]:80"), tcp("127.0.0.1:80")] {
-            assert_eq!(sockets.bind(local, Reuse::Port, "").unwrap_err().why, SocketError::InUse);
+            assert_eq!(
+                sockets.bind(local, Reuse::Port, "").unwrap_err().reason,
+                SocketError::InUse
+            );
         }
     });
     // `v6_only` affects the unspecified IPv6 address only.
@@ -205,7 +208,7 @@ fn a_server_restarts_while_its_old_connections_remain() {
         sockets.remove(&listener).unwrap();
         let refused = |sockets: &mut SocketTable<u32>, local| {
             let refused = sockets.bind(local, Reuse::No, 99).unwrap_err();
-            assert_eq!(refused, RejectedSocket { refused: 99, why: SocketError::InUse });
+            assert_eq!(refused, RejectedSocket { refused: 99, reason: SocketError::InUse });
         };
         refused(&mut sockets, tcp("0.0.0.0:80"));
         refused(&mut sockets, tcp("[::]:80"));
@@ -248,7 +251,7 @@ fn connections_without_reuse_keep_their_port() {
         }
         let peer = datagram("198.51.100.7:9000", "10.0.0.1:7000");
         let thief = |sockets: &mut SocketTable<u32>, local| {
-            REUSES.map(|reuse| sockets.bind(local, reuse, 9).map_err(|error| error.why))
+            REUSES.map(|reuse| sockets.bind(local, reuse, 9).map_err(|error| error.reason))
         };
         // A socket that is bound and then connected has the reuse with which it was bound.
         let bound = sockets.bind(udp("10.0.0.1:7000"), Reuse::No, 1).unwrap();
@@ -288,7 +291,7 @@ fn multicast_receivers_share_a_port_by_address_reuse() {
             for socket in ["a", "b", "c"] {
                 sockets.bind(any, Reuse::Address, socket).unwrap();
             }
-            assert_eq!(sockets.bind(any, Reuse::No, "d").unwrap_err().why, SocketError::InUse);
+            assert_eq!(sockets.bind(any, Reuse::No, "d").unwrap_err().reason, SocketError::InUse);
             for to in ["224.0.0.251", "255.255.255.255", "192.0.2.1"] {
                 let query = packet(end("192.0.2.7:5353"), SocketAddr::new(ip(to), port), UDP);
                 assert!(sockets.matches(&query).map(|found| *found.socket).eq(["a", "b", "c"]));
@@ -298,7 +301,7 @@ fn multicast_receivers_share_a_port_by_address_reuse() {
         // Listeners of TCP cannot.
         sockets.bind(tcp("0.0.0.0:5353"), Reuse::Address, "a").unwrap();
         let second = sockets.bind(tcp("0.0.0.0:5353"), Reuse::Address, "b");
-        assert_eq!(second.unwrap_err().why, SocketError::InUse);
+        assert_eq!(second.unwrap_err().reason, SocketError::InUse);
     });
 }
 
@@ -339,9 +342,9 @@ fn sockets_wait_behind_a_connection() {
         for (name, socket) in names.iter().zip(["first", "second", "third"]) {
             assert_eq!(found(sockets, segment), Some((socket, Specificity::Connection)));
             assert_eq!(sockets.get(name), Some(&socket));
-            assert_eq!(sockets.accept(&segment, "").unwrap_err().why, SocketError::InUse);
+            assert_eq!(sockets.accept(&segment, "").unwrap_err().reason, SocketError::InUse);
             let bound = sockets.bind(tcp("192.0.2.1:80"), Reuse::Address, "");
-            assert_eq!(bound.unwrap_err().why, SocketError::InUse);
+            assert_eq!(bound.unwrap_err().reason, SocketError::InUse);
             sockets.validate().unwrap();
             assert_eq!(sockets.remove(name), Ok(socket));
         }
@@ -400,7 +403,7 @@ fn a_connected_socket_of_udp_takes_its_own_from_the_bound_one() {
         let again = sockets.connect(end("192.0.2.1:53"), end("198.51.100.7:5353"), UDP, "again");
         assert_eq!(
             again.unwrap_err(),
-            RejectedSocket { refused: "again", why: SocketError::InUse }
+            RejectedSocket { refused: "again", reason: SocketError::InUse }
         );
         sockets.connect(end("192.0.2.1:53"), end("198.51.100.7:5353"), TCP, "over TCP").unwrap();
     });

@@ -89,7 +89,7 @@ fn a_proxy_on_all_ports_gets_packets_without_another_match() {
         assert_eq!(found(sockets, datagram("198.51.100.7:40000", "192.0.2.1:81")), None);
         // One bound to an address is more specific; both need to allow reuse.
         let other = Local::all_ports(ip("192.0.2.1"), TCP);
-        assert_eq!(sockets.bind(other, Reuse::Port, "").unwrap_err().why, SocketError::InUse);
+        assert_eq!(sockets.bind(other, Reuse::Port, "").unwrap_err().reason, SocketError::InUse);
         sockets.remove(&name).unwrap();
         assert_eq!(found(sockets, v6), None);
         sockets.bind(proxy, Reuse::Address, "proxy").unwrap();
@@ -157,7 +157,7 @@ fn a_mapped_address_of_a_socket_is_the_ipv4_address() {
         let arrived = segment("198.51.100.7:4000", "192.0.2.1:80");
         assert_eq!(found(sockets, arrived), Some(("IPv4", Specificity::AddressAndPort)));
         assert_eq!(
-            sockets.bind(tcp("192.0.2.1:80"), Reuse::No, "").unwrap_err().why,
+            sockets.bind(tcp("192.0.2.1:80"), Reuse::No, "").unwrap_err().reason,
             SocketError::InUse
         );
         let (here, there) = (end("[::ffff:192.0.2.1]:80"), end("[::ffff:198.51.100.7]:4000"));

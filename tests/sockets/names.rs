@@ -64,7 +64,7 @@ fn every_socket_is_dropped_once() {
     }
     assert_eq!(alive(), 100);
     let refused = sockets.bind(tcp("[::]:80"), Reuse::No, Counted::new(7)).unwrap_err();
-    assert_eq!((refused.why, refused.refused.number), (SocketError::Full, 7));
+    assert_eq!((refused.reason, refused.refused.number), (SocketError::Full, 7));
     drop(refused);
     let clone = sockets.clone();
     assert_eq!(alive(), 200);
@@ -72,7 +72,7 @@ fn every_socket_is_dropped_once() {
     for name in names.iter().step_by(3) {
         assert!(sockets.remove(name).unwrap().is_alive());
         let refused = sockets.connect(here, client(1), TCP, Counted::new(7)).unwrap_err();
-        assert!(refused.why == SocketError::InUse && refused.refused.is_alive());
+        assert!(refused.reason == SocketError::InUse && refused.refused.is_alive());
     }
     assert_eq!(alive(), 66);
     // Few enough for the array.

@@ -54,14 +54,14 @@ fn a_range_can_be_exhausted_and_released_ports_are_reused() {
         for _ in 0..2 {
             assert_eq!(
                 connect(&mut sockets),
-                Err(RejectedSocket { refused: 1, why: SocketError::NoPort })
+                Err(RejectedSocket { refused: 1, reason: SocketError::NoPort })
             );
         }
         // One removal releases one port.
         for at in [0, count / 2, count - 1] {
             sockets.remove(&names[at]).unwrap();
             assert_eq!(connect(&mut sockets), Ok(names[at]));
-            assert_eq!(connect(&mut sockets).unwrap_err().why, SocketError::NoPort);
+            assert_eq!(connect(&mut sockets).unwrap_err().reason, SocketError::NoPort);
         }
         // All ports are free for another remote or local address and for another protocol.
         for (here, there, protocol) in [
@@ -119,7 +119,7 @@ fn the_last_free_ports_are_found_in_a_bounded_number_of_lookups() {
         assert!(most < 6000, "{most} hashes of a bound socket");
     }
     let none =
-        counted(&mut || assert_eq!(connect(&mut sockets).unwrap_err().why, SocketError::NoPort));
+        counted(&mut || assert_eq!(connect(&mut sockets).unwrap_err().reason, SocketError::NoPort));
     assert!(none < 4000, "{none} hashes until no port was found");
     let udp_socket = sockets.iter().map(|(name, ())| name).find(|name| port(*name) == 40_000);
     sockets.remove(&udp_socket.expect("all ports are bound")).unwrap();
@@ -137,7 +137,7 @@ fn ports_that_were_not_selected_by_the_table_are_known_without_a_lookup_each() {
     }
     let before = hasher.0.get();
     let error = sockets.connect_ephemeral(here, there, TCP, LINUX, ()).unwrap_err();
-    assert_eq!(error.why, SocketError::NoPort);
+    assert_eq!(error.reason, SocketError::NoPort);
     // One set of ports in use, a hash of the destination, and cursors.
     assert!(hasher.0.get() - before <= LINES + 1 + 256, "{} hashes", hasher.0.get() - before);
     // The table learns of lower ports when a range has them.
@@ -184,7 +184,7 @@ fn lookups(takes: &[Take<'_>], is_free: impl Fn(u16) -> bool, open: Open<'_>) ->
                 assert!(is_free(port(name)));
                 sockets.remove(&name).unwrap();
             }
-            Err(error) => assert_eq!(error.why, SocketError::NoPort),
+            Err(error) => assert_eq!(error.reason, SocketError::NoPort),
         }
     }
     most
@@ -266,7 +266,7 @@ fn a_port_of_many_connections_is_in_use_until_the_last_one_is_closed() {
                     assert!(open.is_empty());
                     sockets.remove(&bound).unwrap();
                 }
-                Err(error) => assert!(error.why == SocketError::InUse && !open.is_empty()),
+                Err(error) => assert!(error.reason == SocketError::InUse && !open.is_empty()),
             }
         }
     }
@@ -410,7 +410,7 @@ fn ephemeral_ports_avoid_bound_sockets() {
         }
         assert!(got.into_iter().eq(50_004..=50_006));
         let refused = sockets.connect_ephemeral(ip("192.0.2.1"), there, TCP, ports, "given");
-        assert_eq!(refused, Err(RejectedSocket { refused: "given", why: SocketError::NoPort }));
+        assert_eq!(refused, Err(RejectedSocket { refused: "given", reason: SocketError::NoPort }));
     });
 }
 
@@ -434,7 +434,7 @@ fn an_ephemeral_bind_selects_a_port_without_other_sockets() {
                     Err(refused) => break refused,
                 }
             };
-            assert_eq!(refused, RejectedSocket { refused: "given", why: SocketError::NoPort });
+            assert_eq!(refused, RejectedSocket { refused: "given", reason: SocketError::NoPort });
             names.iter().for_each(|name| _ = sockets.remove(name).unwrap());
             names.into_iter().map(port).map(|port| port - 50_000).collect::<BTreeSet<u16>>()
         };

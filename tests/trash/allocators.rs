@@ -189,8 +189,8 @@ fn a_table_without_memory_returns_the_entry() {
         memory.fail_each((number % 3) as usize);
         match table.try_insert_unique(hash(&entry), entry, hash) {
             Ok(own) => assert_eq!(own.get(), &entry),
-            Err(TryInsertError { refused: own, error }) => {
-                assert_eq!((own, error.bytes().is_some()), (entry, true));
+            Err(TryInsertError { refused: own, reason }) => {
+                assert_eq!((own, reason.bytes().is_some()), (entry, true));
                 memory.fail_each(0);
                 drop(table.try_entry(hash(&entry), |own| *own == entry, hash));
                 assert_eq!(table.allocation_size(), memory.bytes());

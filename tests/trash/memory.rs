@@ -69,7 +69,7 @@ fn an_insertion_without_memory_returns_the_entry() {
                     break;
                 };
                 assert_eq!(error.refused, (key, V::make(key)));
-                assert!(error.error.bytes().is_some_and(|bytes| bytes > 0));
+                assert!(error.reason.bytes().is_some_and(|bytes| bytes > 0));
                 assert!(allowed < 20, "{allowed} allocations for one insertion");
                 assert_eq!((map.len(), map.get(&key)), (model.len(), None));
                 refused += 1;

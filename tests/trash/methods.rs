@@ -340,7 +340,7 @@ fn errors_display_their_reasons() {
     assert!(error.source().is_none());
     let refused = flowtable::trash::TryInsertError {
         refused: (1, 'a'),
-        error: map.try_reserve(usize::MAX / 2).unwrap_err(),
+        reason: map.try_reserve(usize::MAX / 2).unwrap_err(),
     };
     assert!(refused.to_string().starts_with("no room: "), "{refused}");
     assert!(std::error::Error::source(&refused).is_some());

@@ -44,9 +44,9 @@ impl<K: Clone + Debug + PartialEq> CheckedDemux<K> {
 
     pub fn insert(&mut self, key: &K) {
         let pcb = self.fresh();
-        let refused = |why| move |refused| RejectedPcb { refused, why };
+        let refused = |reason| move |refused| RejectedPcb { refused, reason };
         let theirs = match (self.refuses)(key) {
-            Some(why) => Err(refused(why)(pcb)),
+            Some(reason) => Err(refused(reason)(pcb)),
             None => self.model.of(key).insert(key.clone(), pcb).map_err(refused(DemuxError::InUse)),
         };
         assert_eq!(self.ours.insert(key.clone(), pcb), theirs, "{}", self.name);

@@ -11,8 +11,8 @@ use core::time::Duration;
 
 use flowtable::eviction::Eviction;
 use flowtable::flow_cache::{
-    AliasError, Class, Config, Cursor, Emergency, EndReason, Event, Handle, ObserveError, Observed,
-    Progress, Refused, RefusedFlow, Resident, SetTimeoutError, Tenant,
+    AdmissionError, AliasError, Class, Config, Cursor, Emergency, EndReason, Event, Handle,
+    ObserveError, Observed, Progress, RefusedFlow, Resident, SetTimeoutError, Tenant,
 };
 use flowtable::key::flow::FlowName;
 use flowtable::memory::{Allocator, Global};
@@ -28,8 +28,8 @@ pub struct CheckedFlowCache<K, P, S, A: Allocator + Clone = Global> {
 /// The result of a packet, which is counted in the value of its flow.
 pub fn observation<K, A: Allocator + Clone>(
     observed: Result<Observed<'_, K, u64, A>, RefusedFlow<u64>>,
-) -> Result<Observation<K>, Refused> {
-    let mut observed = observed.map_err(|error| error.why)?;
+) -> Result<Observation<K>, AdmissionError> {
+    let mut observed = observed.map_err(|error| error.reason)?;
     *observed.flow += 1;
     Ok(Observation {
         handle: observed.handle(),

@@ -109,8 +109,8 @@ impl<S: BuildHasher + Clone, A: Allocator + Clone> CheckedSockets<S, A> {
                 assert!(reasons.is_empty(), "{name:?} is to be refused: {reasons:?}");
                 Some(name)
             }
-            Err(RejectedSocket { refused, why }) => {
-                self.check_reason(why, reasons);
+            Err(RejectedSocket { refused, reason }) => {
+                self.check_reason(reason, reasons);
                 assert_eq!(refused, socket, "another socket is returned");
                 None
             }
@@ -118,9 +118,9 @@ impl<S: BuildHasher + Clone, A: Allocator + Clone> CheckedSockets<S, A> {
     }
 
     /// Checks that a socket may be refused for this reason.
-    fn check_reason(&self, why: SocketError, reasons: &Reasons) {
-        let lacks_memory = self.may_lack_memory && why == SocketError::NoMemory;
-        assert!(lacks_memory || reasons.contains(&why), "refused: {why:?}, not {reasons:?}");
+    fn check_reason(&self, reason: SocketError, reasons: &Reasons) {
+        let lacks_memory = self.may_lack_memory && reason == SocketError::NoMemory;
+        assert!(lacks_memory || reasons.contains(&reason), "refused: {reason:?}, not {reasons:?}");
     }
 
     fn put_bound(&mut self, name: Name, at: Endpoint, reuse: Reuse, socket: u32) {
@@ -214,7 +214,7 @@ impl<S: BuildHasher + Clone, A: Allocator + Clone> CheckedSockets<S, A> {
                     self.removed.push(*name);
                 }
             }
-            Err(why) => self.check_reason(why, &reasons),
+            Err(reason) => self.check_reason(reason, &reasons),
         }
     }
 
@@ -233,7 +233,7 @@ impl<S: BuildHasher + Clone, A: Allocator + Clone> CheckedSockets<S, A> {
                 self.model.put(connected, Kind::Connected(key, reuse), bound.socket);
                 self.removed.push(*name);
             }
-            Err(why) => self.check_reason(why, &reasons),
+            Err(reason) => self.check_reason(reason, &reasons),
         }
     }
 

@@ -10,7 +10,7 @@ use super::state::{EndReason, Packet, Tenant};
 use crate::eviction::{EntryStats, Eviction, OwnPolicy};
 use crate::flow_cache::FlowCache;
 use crate::flow_cache::config::Emergency;
-use crate::flow_cache::report::events::{Refused, RefusedFlow, RemovedFlow};
+use crate::flow_cache::report::events::{AdmissionError, RefusedFlow, RemovedFlow};
 use crate::flow_cache::store::handle::Handle;
 use crate::flow_cache::store::slots::{KeyId, Match, Parts, set_tenant};
 use crate::flow_cache::time::clock::Clock;
@@ -55,7 +55,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             Room::Of(slot, reason) => {
                 self.replace_flow((slot, reason), arrival, (packet, marks), value)
             }
-            Room::None(why) => Err(self.refuse(value, why)),
+            Room::None(reason) => Err(self.refuse(value, reason)),
         }
     }
 
@@ -98,12 +98,12 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         if self.store.try_reserve_tenant(packet.tenant()).is_err()
             || self.index.reserve_replacement(arrival.hash, &self.store).is_err()
         {
-            return Err(self.refuse(value, Refused::Memory));
+            return Err(self.refuse(value, AdmissionError::Memory));
         }
         let mut parts = self.store.parts(slot);
         if parts.has_extra() {
             if self.reserve_without_extra(slot, arrival.hash).is_none() {
-                return Err(self.refuse(value, Refused::Memory));
+                return Err(self.refuse(value, AdmissionError::Memory));
             }
             parts = self.store.parts(slot);
         }
@@ -111,7 +111,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         // The key first: its methods may panic.
         let key = flow.key();
         if self.index.replace_key((cold.hash, arrival.hash), KeyId::slot(slot)).is_err() {
-            return Err(self.refuse(value, Refused::Memory));
+            return Err(self.refuse(value, AdmissionError::Memory));
         }
         let tenant = set_tenant(tenants, slot, packet.tenant());
         let before = FlowState::new(flow, cold, tenant);
@@ -159,7 +159,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         value: V,
     ) -> Result<Seen<V>, RefusedFlow<V>> {
         let Some(mut slot) = self.candidate() else {
-            return Err(self.refuse(value, Refused::Full));
+            return Err(self.refuse(value, AdmissionError::Full));
         };
         self.prefetch_next();
         let reads_stats = self.reads_stats();
@@ -177,7 +177,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         // The key first: its methods may panic.
         let key = flow.key();
         if self.index.rehash((cold.hash, arrival.hash), KeyId::slot(slot)).is_err() {
-            return Err(self.refuse(value, Refused::Memory));
+            return Err(self.refuse(value, AdmissionError::Memory));
         }
         let (now, before) = (self.clock.now(), flow.marks);
         let former = mem::replace(&mut flow.key, arrival.key);
@@ -210,9 +210,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// Counts a packet that is refused.
     #[cold]
     #[inline(never)]
-    fn refuse(&mut self, refused: V, why: Refused) -> RefusedFlow<V> {
+    fn refuse(&mut self, refused: V, reason: AdmissionError) -> RefusedFlow<V> {
         self.accounting.metrics.refused += 1;
-        RefusedFlow { refused, why }
+        RefusedFlow { refused, reason }
     }
 
     /// Evicts a flow that has aliases or a timeout of its own, and inserts another flow there.
@@ -317,25 +317,25 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         let is_due = self.accounting.policy.is_due(self.store.len());
         let replacing = || self.index.growth(1) + self.store.tenant_growth(tenant);
         if self.is_limited() && !self.has_memory_for(replacing()) {
-            Room::None(Refused::Memory)
+            Room::None(AdmissionError::Memory)
         } else if self.accounting.tenants.is_at_share(tenant) {
-            self.room_of_victim(Some(tenant), Refused::Tenant)
+            self.room_of_victim(Some(tenant), AdmissionError::Tenant)
         } else if self.store.len() >= self.config.flows {
-            self.room_of_victim(None, Refused::Full)
+            self.room_of_victim(None, AdmissionError::Full)
         } else if self.is_limited()
             && !self.has_memory_for(self.growth(tenant) + self.index.growth(0))
         {
-            self.room_of_victim(None, Refused::Memory)
+            self.room_of_victim(None, AdmissionError::Memory)
         } else if is_due {
-            match self.room_of_victim(None, Refused::Full) {
+            match self.room_of_victim(None, AdmissionError::Full) {
                 Room::None(_) if self.reserve_flow(hash, tenant).is_err() => {
-                    Room::None(Refused::Memory)
+                    Room::None(AdmissionError::Memory)
                 }
                 Room::None(_) => Room::Free,
                 room => room,
             }
         } else if self.reserve_flow(hash, tenant).is_err() {
-            self.room_of_victim(None, Refused::Memory)
+            self.room_of_victim(None, AdmissionError::Memory)
         } else {
             Room::Free
         }
@@ -343,10 +343,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
 
     /// Returns the place of the next victim: of a tenant, or of all flows. Without one, the flow
     /// is refused.
-    fn room_of_victim(&mut self, of: Option<Tenant>, why: Refused) -> Room {
+    fn room_of_victim(&mut self, of: Option<Tenant>, reason: AdmissionError) -> Room {
         let victim = self.victim(of);
         self.prefetch_next();
-        victim.map_or(Room::None(why), |slot| Room::Of(slot, EndReason::Resources))
+        victim.map_or(Room::None(reason), |slot| Room::Of(slot, EndReason::Resources))
     }
 
     /// Prefetches for the next evictions, with each eighth new flow, unless the flows are few.
@@ -496,7 +496,7 @@ enum Room {
     /// The slot of a flow, which ends for a reason.
     Of(u32, EndReason),
     /// No slot: the flow is refused.
-    None(Refused),
+    None(AdmissionError),
 }
 
 #[inline]

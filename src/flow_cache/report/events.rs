@@ -184,7 +184,7 @@ pub struct FlowMatch {
 /// # Example
 ///
 /// ```
-/// use flowtable::flow_cache::{Config, Packet, Refused};
+/// use flowtable::flow_cache::{AdmissionError, Config, Packet};
 /// use flowtable::{FlowCache, Timestamp};
 ///
 /// let mut cache: FlowCache<u64, u16> = FlowCache::new(Config::new(1)?);
@@ -193,7 +193,7 @@ pub struct FlowMatch {
 /// cache.set_pinned(handle, true);
 /// let error = cache.observe_with(&8, Packet::UDP, now, port(1025)).unwrap_err();
 /// // The port is free again.
-/// assert_eq!((error.refused, error.why), (1025, Refused::Full));
+/// assert_eq!((error.refused, error.reason), (1025, AdmissionError::Full));
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -201,28 +201,32 @@ pub struct RefusedFlow<V> {
     /// The value, returned.
     pub refused: V,
     /// The reason.
-    pub why: Refused,
+    pub reason: AdmissionError,
 }
 
 /// Without the value, so that `unwrap` and `?` need no `Debug` of it.
 impl<V> fmt::Debug for RefusedFlow<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RefusedFlow").field("why", &self.why).finish_non_exhaustive()
+        f.debug_struct("RefusedFlow").field("reason", &self.reason).finish_non_exhaustive()
     }
 }
 
 impl<V> fmt::Display for RefusedFlow<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.why.fmt(f)
+        self.reason.fmt(f)
     }
 }
 
-impl<V> Error for RefusedFlow<V> {}
+impl<V> Error for RefusedFlow<V> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.reason)
+    }
+}
 
 /// The reason why a flow is not created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Refused {
+pub enum AdmissionError {
     /// The cache is full, and all of its flows are pinned.
     Full,
     /// The tenant has reached its share, and none of its flows can be evicted.
@@ -231,7 +235,7 @@ pub enum Refused {
     Memory,
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for AdmissionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Full => "the cache is full, and all of its flows are pinned",
@@ -240,6 +244,8 @@ impl fmt::Display for Refused {
         })
     }
 }
+
+impl Error for AdmissionError {}
 
 /// Why a packet has no flow: an error of
 /// [`FlowCache::try_observe_with`](crate::FlowCache::try_observe_with), which has an example.

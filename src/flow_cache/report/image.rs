@@ -235,8 +235,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             let no_memory = |_| ImageError::TooMany { flows, capacity: 0 };
             restored.try_reserve_exact(flows).map_err(no_memory)
         });
-        if let Err(why) = checked {
-            return Err(RefusedImage { refused: image, why });
+        if let Err(reason) = checked {
+            return Err(RefusedImage { refused: image, reason });
         }
         self.clock.advance(now);
         let (metrics, is_emergency) = (self.accounting.metrics, self.is_emergency);
@@ -245,11 +245,11 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             match self.restore_flow(saved) {
                 Ok(slot) => restored.push(slot),
                 Err(saved) => {
-                    let why = ImageError::TooMany { flows, capacity: restored.len() };
+                    let reason = ImageError::TooMany { flows, capacity: restored.len() };
                     image.flows.push(saved);
                     image.flows.extend(restored.into_iter().rev().map(|slot| self.undo(slot)));
                     (self.accounting.metrics, self.is_emergency) = (metrics, is_emergency);
-                    return Err(RefusedImage { refused: image, why });
+                    return Err(RefusedImage { refused: image, reason });
                 }
             }
         }
@@ -380,7 +380,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
 /// let image: Image<_, _> = large.page(&mut Cursor::new(), usize::MAX).collect();
 /// let mut small: FlowCache<u64, ()> = FlowCache::new(Config::new(3)?);
 /// let error = small.restore(image, Timestamp::ZERO).unwrap_err();
-/// assert_eq!(error.why, ImageError::TooMany { flows: 10, capacity: 3 });
+/// assert_eq!(error.reason, ImageError::TooMany { flows: 10, capacity: 3 });
 /// let mut image = error.refused;
 /// image.truncate(3);
 /// assert_eq!(small.restore(image, Timestamp::ZERO)?, 3);
@@ -391,23 +391,27 @@ pub struct RefusedImage<K, V> {
     /// The image, returned.
     pub refused: Image<K, V>,
     /// The reason.
-    pub why: ImageError,
+    pub reason: ImageError,
 }
 
 /// Without the image, so that `unwrap` and `?` need no `Debug` of keys and values.
 impl<K, V> fmt::Debug for RefusedImage<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RefusedImage").field("why", &self.why).finish_non_exhaustive()
+        f.debug_struct("RefusedImage").field("reason", &self.reason).finish_non_exhaustive()
     }
 }
 
 impl<K, V> fmt::Display for RefusedImage<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.why.fmt(f)
+        self.reason.fmt(f)
     }
 }
 
-impl<K, V> Error for RefusedImage<K, V> {}
+impl<K, V> Error for RefusedImage<K, V> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.reason)
+    }
+}
 
 /// The reason why a cache does not restore an image: see [`RefusedImage`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -239,7 +239,7 @@ impl<A: Allocator + Clone> Tenants<A> {
             return Err(TryReserveError::memory(Layout::new::<Account>()));
         }
         let is_inserted = self.indices.try_insert(tenant.0, self.accounts.next_index());
-        is_inserted.map_err(|refused| refused.error)?;
+        is_inserted.map_err(|refused| refused.reason)?;
         self.accounts.insert(Account { share, flows: 0, evictable: [0; CLASSES] });
         (0..lists).for_each(|_| _ = self.queues.add_list());
         Ok(true)

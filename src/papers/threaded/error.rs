@@ -98,7 +98,14 @@ impl fmt::Display for InsertError {
     }
 }
 
-impl Error for InsertError {}
+impl Error for InsertError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::NoLabel(error) => Some(error),
+            _ => None,
+        }
+    }
+}
 
 /// The error of a router that rejects a neighbour's message or a change of its links. Nothing has
 /// changed.
@@ -165,4 +172,11 @@ impl fmt::Display for RouterError {
     }
 }
 
-impl Error for RouterError {}
+impl Error for RouterError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::NoLabel(error) => Some(error),
+            _ => None,
+        }
+    }
+}

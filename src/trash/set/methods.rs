@@ -322,8 +322,8 @@ impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> TrashSet<T, S, A> {
     pub fn try_insert(&mut self, value: T) -> Result<bool, TryInsertError<T>> {
         match self.map.try_insert(value, ()) {
             Ok(replaced) => Ok(replaced.is_none()),
-            Err(TryInsertError { refused: (refused, ()), error }) => {
-                Err(TryInsertError { refused, error })
+            Err(TryInsertError { refused: (refused, ()), reason }) => {
+                Err(TryInsertError { refused, reason })
             }
         }
     }

@@ -180,7 +180,7 @@ impl<T, A: Allocator + Clone> TrashTable<T, A> {
     ) -> Result<OccupiedEntry<'_, T, A>, TryInsertError<T>> {
         match self.table.make_room(hash, &hasher) {
             Ok(room) => Ok(VacantEntry { room }.insert(entry)),
-            Err(error) => Err(TryInsertError { refused: entry, error }),
+            Err(reason) => Err(TryInsertError { refused: entry, reason }),
         }
     }
 

@@ -6,6 +6,7 @@ mod medium;
 mod state;
 mod vector;
 
+use core::error::Error;
 use core::time::Duration;
 use model::cases;
 
@@ -108,7 +109,9 @@ fn a_label_repeats_after_its_row_was_freed_256_times_and_not_earlier() {
     let mut now = ZERO;
     for freed in 1..=256 {
         assert!(table.remove(&"D", now).is_some() || table.remove(&"E", now).is_some());
-        assert_eq!(table.insert("E", None, now), Err(InsertError::NoLabel(NoLabel::HeldDown)));
+        let error = table.insert("E", None, now).unwrap_err();
+        assert_eq!(error, InsertError::NoLabel(NoLabel::HeldDown));
+        assert!(error.source().is_some_and(<dyn Error>::is::<NoLabel>));
         now = now + hold_down;
         table.insert("E", Some(Hop::Deliver), now).unwrap();
         assert_eq!(table.forward(first).is_ok(), freed == 256, "freed {freed} times");

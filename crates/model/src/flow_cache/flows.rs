@@ -6,8 +6,8 @@ use core::fmt::Debug;
 use core::time::Duration;
 
 use flowtable::flow_cache::{
-    Class, CloseRule, EndReason, Handle, Protocol, Refused, RemovedFlow, Renewal, Report, Tenant,
-    Timeouts,
+    AdmissionError, Class, CloseRule, EndReason, Handle, Protocol, RemovedFlow, Renewal, Report,
+    Tenant, Timeouts,
 };
 use flowtable::key::flow::FlowName;
 use flowtable::{Direction, TcpFlags, Timestamp};
@@ -352,7 +352,7 @@ impl<K: FlowName + Debug> FlowsModel<K> {
         key: &K,
         seen: PacketInfo,
         now: Timestamp,
-        answer: Result<Observation<K>, Refused>,
+        answer: Result<Observation<K>, AdmissionError>,
     ) {
         self.tick_clock(now);
         self.counts.observed += 1;
@@ -474,16 +474,16 @@ impl<K: FlowName + Debug> FlowsModel<K> {
         self.remove(removed);
     }
 
-    fn refused(&mut self, tenant: Tenant, refused: Refused) {
+    fn refused(&mut self, tenant: Tenant, refused: AdmissionError) {
         self.counts.refused += 1;
-        if self.lacks_memory && refused == Refused::Memory {
+        if self.lacks_memory && refused == AdmissionError::Memory {
             return;
         }
         let is_over = self.is_over(tenant);
         let mut candidates = self.flows.iter().filter(|flow| !is_over || flow.tenant == tenant);
         assert!(is_over || self.flows.len() == self.setting.flows, "{refused}: there was room");
         assert!(candidates.all(|flow| flow.pinned), "{refused}: a flow could have been evicted");
-        assert_eq!(refused, if is_over { Refused::Tenant } else { Refused::Full });
+        assert_eq!(refused, if is_over { AdmissionError::Tenant } else { AdmissionError::Full });
     }
 
     /// Removes a flow that the cache has removed for any reason.
