@@ -115,7 +115,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
                     each(index, seen.map(|seen| self.observed(seen)));
                 }
             }
-            if places.len() < BURST {
+            // Most callers pass one burst: they pay for no empty one.
+            if places.len() < BURST || packets.size_hint().1 == Some(0) {
                 return;
             }
             first += BURST;

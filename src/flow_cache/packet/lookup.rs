@@ -250,7 +250,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         arrival: &Arrival<K>,
         packet: Packet,
     ) -> Result<Seen<V>, Option<u32>> {
-        if slot != NO_SLOT {
+        // Without a candidate, the search reads the line at first, too.
+        if slot < STALE {
             let line = self.index.home_line(arrival.hash);
             let mut entries = 0;
             let flow = line.find_map(arrival.hash, |other| {
