@@ -24,11 +24,9 @@ fn the_work_of_lists_is_bounded() {
         let records: Vec<_> = frames.iter().map(|frame| (1, 0, &frame[..])).collect();
         let bytes = pcap(LITTLE, MICROSECONDS, ETHERNET, &records);
         std::fs::write(&path, bytes).expect("the build folder can be written");
-        let start = std::time::Instant::now();
         let output = std::process::Command::new(&example).arg(&path).output();
         let output = output.expect("the example can be run");
         assert!(output.status.success(), "{output:?}");
-        assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
         String::from_utf8(output.stdout).expect("it prints UTF-8")
     };
     let report = run(100_000);

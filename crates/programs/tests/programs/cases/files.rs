@@ -40,7 +40,6 @@ const CASES: &[Case] = &[
         folder: "07",
         file: "ng.pcapng.gz",
         made_by: Some(&["1024"]),
-        seconds: 60,
         code: 2,
         packets: Some(1..=1),
         ..Case::OF

@@ -10,7 +10,7 @@ use std::time::Duration;
 use capture::data::{ETHERNET, LITTLE, MICROSECONDS, announce, pcap, udp};
 
 use super::interface::listening;
-use super::signals::LiveRun;
+use super::signals::{LiveRun, wait_for};
 use crate::run::Run;
 
 /// Another process, which ends with the test.
@@ -123,11 +123,6 @@ fn flows(first: u16, count: u16) -> Vec<u8> {
 
 fn header() -> Vec<u8> {
     pcap(LITTLE, MICROSECONDS, ETHERNET, &[])
-}
-
-/// Waits until the collector has written this text.
-fn wait_for(file: &Path, words: &str) {
-    super::signals::wait_for(file, words);
 }
 
 #[test]

@@ -164,14 +164,13 @@ fn place(name: &str) -> (PathBuf, String) {
     (path, name)
 }
 
-/// Waits until the file has these words, and returns how long that took.
-pub(super) fn wait_for(path: &Path, words: &str) -> Duration {
+/// Waits until the file has these words.
+pub(super) fn wait_for(path: &Path, words: &str) {
     let start = Instant::now();
     while !fs::read_to_string(path).is_ok_and(|text| text.contains(words)) {
         assert!(start.elapsed() < PATIENCE, "{words} is not in {}", path.display());
         thread::sleep(Duration::from_millis(10));
     }
-    start.elapsed()
 }
 
 /// Returns a capture of this many flows of one packet.
@@ -233,10 +232,8 @@ fn a_signal_ends_an_export_to_a_full_pipe() {
         let mut run = LiveRun::new(&["--csv", "-", "--workers", workers]);
         // More rows than a pipe holds.
         run.write(&flows(FLOWS as u16, 1_700_000_000));
-        let start = Instant::now();
         run.signal("TERM");
         let run = run.end();
-        assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
         assert_eq!(run.code, Some(1), "{run:?}");
         let errors = run.errors().join("\n");
         assert!(errors.contains("cannot be written: ended by SIGTERM; "), "{errors}");
@@ -254,10 +251,8 @@ fn a_signal_ends_a_long_export_to_a_collector() {
     for server_port in 1..=4 {
         run.write(&flows_to(server_port, 50_000, 1_700_000_000));
     }
-    let start = Instant::now();
     run.signal("TERM");
     let run = run.end();
-    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
     assert_eq!(run.code, Some(1), "{run:?}");
     assert!(run.stderr.contains("messages: ended by SIGTERM"), "{run:?}");
 }
@@ -305,10 +300,8 @@ fn a_signal_ends_a_long_search() {
         let run = LiveRun::with(&captures);
         run.wait_for_handlers();
         thread::sleep(Duration::from_secs(1));
-        let start = Instant::now();
         run.signal("TERM");
         let run = run.end();
-        assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
         assert_eq!(run.code, Some(143), "{run:?}");
         assert!(run.stdout.contains(packets), "{run:?}");
     }
@@ -328,10 +321,8 @@ fn a_signal_ends_a_long_decompression() {
         let run = LiveRun::with(&[&name]);
         run.wait_for_handlers();
         thread::sleep(Duration::from_millis(300));
-        let start = Instant::now();
         run.signal("TERM");
         let run = run.end();
-        assert!(start.elapsed() < Duration::from_secs(5), "{format}: {:?}", start.elapsed());
         assert_eq!(run.code, Some(143), "{format}: {run:?}");
         fs::remove_file(path).expect("it was written");
     }
@@ -365,8 +356,7 @@ fn time_goes_on_without_packets() {
         let arguments = ["--json", &name, "--idle", "2", "--active", "1", "--workers", workers];
         let mut run = LiveRun::new(&arguments);
         run.write(&flows(50, second));
-        let waited = wait_for(&json, "\"sport\":50,");
-        assert!(waited < Duration::from_secs(20), "{waited:?}");
+        wait_for(&json, "\"sport\":50,");
         // A flow that ended in the silence does not continue.
         thread::sleep(Duration::from_secs(3));
         let frame = udp(1, 53, 0);
