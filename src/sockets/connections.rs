@@ -15,7 +15,7 @@ use core::hash::BuildHasher;
 use core::mem;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use super::ends::{Ends, PacketQuery};
+use super::ends::{Ends, PacketQuery, hash_of};
 use super::few::{FewConnections, MAX_FEW, SHRINK_AT, Slot};
 use super::ports::Ports;
 use super::{Local, RejectedSocket, SocketError, map_error};
@@ -148,12 +148,14 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
     pub(super) fn insert(
         &mut self,
         ports: &mut Ports<S, A>,
-        key: &FlowKey,
+        connection: &impl PacketQuery,
         allows_reuse: bool,
         socket: T,
     ) -> Result<(), RejectedSocket<T>> {
-        if self.few.is_empty() && self.len() > 0 {
-            return self.insert_mapped(ports, key, allows_reuse, socket);
+        let key = connection.key();
+        if !(self.v4.is_empty() && self.v6.is_empty()) {
+            let hash = connection.hash_with(self.v4.hasher());
+            return self.insert_mapped(ports, Prehashed { hash, key }, allows_reuse, socket);
         }
         self.insert_few(ports, Slot { key: *key, allows_reuse, socket })
     }
@@ -171,7 +173,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
             return Ok(());
         } else if self.few.len() == MAX_FEW && self.move_to_maps(ports) {
             let Slot { key, allows_reuse, socket } = slot;
-            return self.insert_mapped(ports, &key, allows_reuse, socket);
+            return self.insert_unhashed(ports, &key, allows_reuse, socket);
         } else {
             SocketError::NoMemory
         };
@@ -258,7 +260,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
         }
         while let Some(Slot { key, allows_reuse, socket }) = self.few.pop() {
             // C1 does not hold in this loop, so it must not look up connections.
-            let inserted = self.insert_mapped(ports, &key, allows_reuse, socket);
+            let inserted = self.insert_unhashed(ports, &key, allows_reuse, socket);
             if let Err(RejectedSocket { refused: socket, .. }) = inserted {
                 self.few.push(Slot { key, allows_reuse, socket });
                 self.move_to_few(ports);
@@ -279,28 +281,40 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
         v6.drain().for_each(|(ends, socket)| push((&ends).into(), ends.allows_reuse, socket));
     }
 
-    fn insert_mapped(
+    /// Inserts a connection into its map.
+    fn insert_unhashed(
         &mut self,
         ports: &mut Ports<S, A>,
         key: &FlowKey,
         allows_reuse: bool,
         socket: T,
     ) -> Result<(), RejectedSocket<T>> {
-        let refused = match key {
-            FlowKey::V4(tuple) => {
-                insert_into(&mut self.v4, Ends::new(*tuple, allows_reuse), socket)
+        let hash = hash_of(self.v4.hasher(), key);
+        self.insert_mapped(ports, Prehashed { hash, key }, allows_reuse, socket)
+    }
+
+    /// Inserts a connection, given its hash, into its map.
+    fn insert_mapped(
+        &mut self,
+        ports: &mut Ports<S, A>,
+        Prehashed { hash, key }: Prehashed<&FlowKey>,
+        allows_reuse: bool,
+        socket: T,
+    ) -> Result<(), RejectedSocket<T>> {
+        match key {
+            FlowKey::V4(key) => {
+                insert_into(&mut self.v4, Ends::new(*key, allows_reuse).with(hash), socket)
             }
-            FlowKey::V6(tuple) => {
-                insert_into(&mut self.v6, Ends::new(*tuple, allows_reuse), socket)
+            FlowKey::V6(key) => {
+                insert_into(&mut self.v6, Ends::new(*key, allows_reuse).with(hash), socket)
             }
-        };
-        refused?;
+        }?;
         if ports.insert_connection(key, allows_reuse) {
             return Ok(());
         }
         let removed = match key {
-            FlowKey::V4(tuple) => self.v4.remove(&Ends::of(tuple)),
-            FlowKey::V6(tuple) => self.v6.remove(&Ends::of(tuple)),
+            FlowKey::V4(key) => self.v4.remove(Ends::of(key).with(hash).as_ref()),
+            FlowKey::V6(key) => self.v6.remove(Ends::of(key).with(hash).as_ref()),
         };
         rejected(removed, SocketError::NoMemory)
     }
@@ -363,7 +377,7 @@ where
 #[inline]
 fn insert_into<I, T, S, A>(
     map: &mut TrashMap<Ends<I>, T, S, A>,
-    ends: Ends<I>,
+    ends: Prehashed<Ends<I>>,
     socket: T,
 ) -> Result<(), RejectedSocket<T>>
 where
@@ -371,7 +385,7 @@ where
     S: BuildHasher,
     A: Allocator + Clone,
 {
-    match map.try_insert(ends, socket) {
+    match map.try_insert_with_hash(ends.hash, ends.key, socket) {
         Ok(None) => Ok(()),
         Ok(Some(previous)) => {
             // It stays.

@@ -1,5 +1,6 @@
 //! The keys of the maps of connections: a five-tuple, and whether the connection allows reuse.
 
+use core::cell::OnceCell;
 use core::hash::{BuildHasher, Hash, Hasher};
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -11,6 +12,39 @@ use crate::key::flow::{FiveTuple, FlowKey};
 pub(super) trait PacketQuery: Query<FlowKey, Key = FlowKey> {}
 
 impl<Q: Query<FlowKey, Key = FlowKey>> PacketQuery for Q {}
+
+/// Returns the hash of a connection to insert. Not inlined: so lookups have the code that hashes
+/// their packets inline.
+#[inline(never)]
+pub(super) fn hash_of(hasher: &impl BuildHasher, key: &FlowKey) -> u64 {
+    hasher.hash_one(key)
+}
+
+/// A connection whose key no packet has. The key is hashed at most once.
+pub(super) struct HashedOnce {
+    key: FlowKey,
+    hash: OnceCell<u64>,
+}
+
+impl HashedOnce {
+    pub(super) const fn new(key: FlowKey) -> Self {
+        Self { key, hash: OnceCell::new() }
+    }
+}
+
+impl Query<FlowKey> for HashedOnce {
+    type Key = FlowKey;
+
+    #[inline]
+    fn key(&self) -> &FlowKey {
+        &self.key
+    }
+
+    #[inline]
+    fn hash_with<S: BuildHasher>(&self, hasher: &S) -> u64 {
+        *self.hash.get_or_init(|| hash_of(hasher, &self.key))
+    }
+}
 
 /// A connection. The flag is in a byte that a [`FiveTuple`] pads, and is no part of the key.
 #[derive(Clone, Copy, Debug)]

@@ -45,8 +45,8 @@ impl<A: Allocator> Cursors<A> {
     ///
     /// The range has passed [`check`]. `random` returns the initial value of each cursor. `taken`
     /// returns the ports in use in the block of a port; `is_free` returns whether a port outside of
-    /// that set is free. A search calls `taken` at most once for each block, and once more for the
-    /// block of the first port.
+    /// that set is free, and is called last for the port that is returned. A search calls `taken`
+    /// at most once for each block, and once more for the block of the first port.
     pub(super) fn next<C>(
         &mut self,
         hash: u64,
@@ -54,7 +54,7 @@ impl<A: Allocator> Cursors<A> {
         random: impl Fn(usize) -> u64,
         used: &mut C,
         taken: impl Fn(&C, u16) -> Block,
-        is_free: impl Fn(&mut C, u16) -> bool,
+        mut is_free: impl FnMut(&mut C, u16) -> bool,
     ) -> Result<u16, SocketError> {
         // None yet, or some, if the hasher has panicked.
         let missing = self.0.len()..CURSORS;
@@ -70,7 +70,7 @@ impl<A: Allocator> Cursors<A> {
         // From the first port to the end, then from the start to the first.
         let wrapped = start..=first.saturating_sub(1).max(start);
         for range in [first..=end, wrapped] {
-            if let Some(port) = next_free(range, used, &taken, &is_free) {
+            if let Some(port) = next_free(range, used, &taken, &mut is_free) {
                 let step = (u64::from(port) + span - u64::from(first)) % span;
                 // The order of ports breaks where the cursor wraps, once in four billion ports.
                 *cursor = cursor.wrapping_add(step as u32 + 1);
@@ -86,7 +86,7 @@ fn next_free<C>(
     ports: RangeInclusive<u16>,
     used: &mut C,
     taken: &impl Fn(&C, u16) -> Block,
-    is_free: &impl Fn(&mut C, u16) -> bool,
+    is_free: &mut impl FnMut(&mut C, u16) -> bool,
 ) -> Option<u16> {
     let (first, last) = ports.into_inner();
     (first / BLOCK..=last / BLOCK).find_map(|block| {

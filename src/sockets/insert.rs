@@ -4,9 +4,11 @@ use core::hash::BuildHasher;
 use core::net::{IpAddr, SocketAddr};
 use core::ops::RangeInclusive;
 
+use super::ends::{HashedOnce, PacketQuery};
 use super::listeners::{Links, Listener, Place};
 use super::ports::Ports;
 use super::{Local, Name, RejectedSocket, Reuse, SocketError, SocketTable, ephemeral};
+use crate::hash::Query;
 use crate::key::flow::{FiveTuple, FlowKey};
 use crate::memory::Allocator;
 use crate::raw::index::OptIndex;
@@ -181,7 +183,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         socket: T,
     ) -> Result<Name, RejectedSocket<T>> {
         match connection(local, remote, protocol) {
-            Ok(key) => self.insert_connected(&key, socket),
+            Ok(key) => self.insert_connected(&HashedOnce::new(key), socket),
             Err(reason) => Err(RejectedSocket { refused: socket, reason }),
         }
     }
@@ -209,9 +211,14 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     /// assert_eq!(*sockets.lookup(&syn).unwrap().socket, "connection");
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
-    pub fn accept(&mut self, packet: &FlowKey, socket: T) -> Result<Name, RejectedSocket<T>> {
-        match connection_of(packet) {
-            Ok(key) => self.insert_connected(&key, socket),
+    pub fn accept(
+        &mut self,
+        packet: impl Query<FlowKey, Key = FlowKey>,
+        socket: T,
+    ) -> Result<Name, RejectedSocket<T>> {
+        match converted(packet.key()) {
+            Ok(None) => self.insert_connected(&packet, socket),
+            Ok(Some(key)) => self.insert_connected(&HashedOnce::new(key), socket),
             Err(reason) => Err(RejectedSocket { refused: socket, reason }),
         }
     }
@@ -243,9 +250,14 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     /// assert_eq!((sockets.get(&bound), sockets.len()), (None, 1));
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
-    pub fn connect_bound(&mut self, name: &Name, packet: &FlowKey) -> Result<Name, SocketError> {
+    pub fn connect_bound(
+        &mut self,
+        name: &Name,
+        packet: impl Query<FlowKey, Key = FlowKey>,
+    ) -> Result<Name, SocketError> {
         let Name::Bound { local, id } = *name else { return Err(SocketError::NotFound) };
-        let (key, place) = (connection_of(packet)?, Place::Bound(local));
+        let (converted, place) = (converted(packet.key())?, Place::Bound(local));
+        let key = converted.unwrap_or(*packet.key());
         if self.listeners.get(&place, id).is_none() {
             return Err(SocketError::NotFound);
         }
@@ -263,7 +275,12 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         };
         let Listener { reuse, id, socket, links, .. } = listener;
         let allows_reuse = reuse != Reuse::No;
-        match self.connections.insert(&mut self.ports, &key, allows_reuse, socket) {
+        let Self { connections, ports, .. } = self;
+        let inserted = match converted {
+            None => connections.insert(ports, &packet, allows_reuse, socket),
+            Some(key) => connections.insert(ports, &HashedOnce::new(key), allows_reuse, socket),
+        };
+        match inserted {
             Ok(()) => {
                 self.listeners.unlink(&Listener { place, reuse, id, socket: (), links }, index);
                 self.ports.remove_bound(&local);
@@ -303,9 +320,14 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     /// assert_eq!(sockets.remove(&second)?, "second");
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
-    pub fn queue(&mut self, packet: &FlowKey, socket: T) -> Result<Name, RejectedSocket<T>> {
-        let key = match connection_of(packet).and_then(|key| self.check_limit().map(|()| key)) {
-            Ok(key) => key,
+    pub fn queue(
+        &mut self,
+        packet: impl Query<FlowKey, Key = FlowKey>,
+        socket: T,
+    ) -> Result<Name, RejectedSocket<T>> {
+        let converted = converted(packet.key());
+        let key = match converted.and_then(|key| self.check_limit().map(|()| key)) {
+            Ok(key) => key.unwrap_or(*packet.key()),
             Err(reason) => return Err(RejectedSocket { refused: socket, reason }),
         };
         let reuse = self.listeners.reuse_of(&key);
@@ -373,31 +395,38 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         let taken = |used: &Ports<S, A>, port| {
             used.taken_by_bound(&here.at_port(port)) | used.taken_to(&from(port))
         };
+        let mut examined = HashedOnce::new(key);
         let is_free = |used: &mut Ports<S, A>, port| {
-            let key = from(port);
-            if connections.get(hasher, &&key).is_none() {
-                return !listeners.has_queue(&key);
+            examined = HashedOnce::new(from(port));
+            if connections.get(hasher, &examined).is_none() {
+                return !listeners.has_queue(examined.key());
             }
             if connections.few().is_empty() {
-                used.insert_remote(&key);
+                used.insert_remote(examined.key());
             }
             false
         };
         let hash = hasher.hash_one((key.src(), key.sport(), key.dst(), protocol));
         let random = |index| hasher.hash_one(index);
         match cursors.next(hash, &ports, random, used, taken, is_free) {
-            Ok(port) => self.insert_connected(&from(port), socket),
+            Ok(_) => self.insert_connected(&examined, socket),
             Err(reason) => Err(RejectedSocket { refused: socket, reason }),
         }
     }
 
     #[inline]
-    fn insert_connected(&mut self, key: &FlowKey, socket: T) -> Result<Name, RejectedSocket<T>> {
+    fn insert_connected(
+        &mut self,
+        connection: &impl PacketQuery,
+        socket: T,
+    ) -> Result<Name, RejectedSocket<T>> {
+        let key = connection.key();
         let reason = match self.check_limit() {
             Ok(()) if self.listeners.has_queue(key) => SocketError::InUse,
             Ok(()) => {
                 let allows_reuse = self.listeners.reuse_of(key) != Reuse::No;
-                let inserted = self.connections.insert(&mut self.ports, key, allows_reuse, socket);
+                let Self { connections, ports, .. } = self;
+                let inserted = connections.insert(ports, connection, allows_reuse, socket);
                 return inserted.map(|()| Name::Connected(*key));
             }
             Err(reason) => reason,
@@ -415,24 +444,26 @@ fn at_port(key: &FlowKey, dport: u16) -> FlowKey {
     }
 }
 
-/// The key of the connection of a packet that has arrived.
+/// Returns the key of the connection of a packet that has arrived, if it is not the packet's own
+/// key: if IPv4-mapped addresses are converted.
 #[inline]
-fn connection_of(packet: &FlowKey) -> Result<FlowKey, SocketError> {
+fn converted(packet: &FlowKey) -> Result<Option<FlowKey>, SocketError> {
     match packet {
         FlowKey::V4(key) if key.src.is_unspecified() || key.dst.is_unspecified() => {
             Err(SocketError::Unspecified)
         }
         FlowKey::V4(key) if key.sport == 0 || key.dport == 0 => Err(SocketError::PortZero),
-        FlowKey::V4(_) => Ok(*packet),
-        FlowKey::V6(_) => connection_of_v6(packet),
+        FlowKey::V4(_) => Ok(None),
+        FlowKey::V6(_) => converted_v6(packet),
     }
 }
 
-/// The key of the connection of an IPv6 packet, IPv4-mapped addresses converted.
 #[inline(never)]
-fn connection_of_v6(packet: &FlowKey) -> Result<FlowKey, SocketError> {
+fn converted_v6(packet: &FlowKey) -> Result<Option<FlowKey>, SocketError> {
     let local = SocketAddr::new(packet.dst(), packet.dport());
-    connection(local, SocketAddr::new(packet.src(), packet.sport()), packet.protocol())
+    let remote = SocketAddr::new(packet.src(), packet.sport());
+    let key = connection(local, remote, packet.protocol())?;
+    Ok(matches!(key, FlowKey::V4(_)).then_some(key))
 }
 
 /// The key of a connection, as its packets arrive.

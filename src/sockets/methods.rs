@@ -188,13 +188,13 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     /// an IPv4-mapped address must not be on any wire (RFC 4942, section 2.2), and matches nothing,
     /// as a dual-stack socket would mistake it for an IPv4 packet.
     ///
-    /// With a hash at hand, pass a [`Prehashed`](crate::Prehashed), here and to the methods below:
-    /// the packet with its hash by the hasher of the table ([`hash_of`](Self::hash_of)). With a
-    /// different hash, the lookup may miss a connection. The hash finds connections only: the table
-    /// hashes bound sockets and ports itself, and all keys that it inserts or removes. To use the
-    /// hash that a network card delivers, give the table the hasher [`Rss`](crate::hash::Rss),
-    /// which computes the same. Then ephemeral ports can be predicted by those who have the key of
-    /// the card.
+    /// With a hash at hand, pass a [`Prehashed`](crate::Prehashed), here and to the other methods
+    /// that take a packet: the packet with its hash by the hasher of the table
+    /// ([`hash_of`](Self::hash_of)). With a different hash, a lookup may miss a connection, and a
+    /// connection that is inserted may be unreachable. The hash is that of the connection: the
+    /// table hashes bound sockets, queued sockets and ports itself. To use the hash that a network
+    /// card delivers, give the table the hasher [`Rss`](crate::hash::Rss), which computes the same.
+    /// Then ephemeral ports can be predicted by those who have the key of the card.
     ///
     /// # Example
     ///
@@ -208,9 +208,9 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     /// let from_card = Rss::table_hash(0x51cc_c178); // in the descriptor of the packet
     ///
     /// let mut sockets = SocketTable::with_hasher(100, Rss::new(Toeplitz::MICROSOFT));
-    /// sockets.accept(&packet, 1)?;
     /// assert_eq!(sockets.hash_of(&packet), from_card);
     /// let packet = Prehashed { hash: from_card, key: &packet };
+    /// sockets.accept(packet, 1)?;
     /// *sockets.lookup_mut(packet).unwrap().socket += 1;
     /// assert_eq!(sockets.lookup(packet).unwrap().socket, &2);
     /// # Ok::<(), Box<dyn core::error::Error>>(())
@@ -309,10 +309,14 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     /// assert!(sockets.matches(&query).map(|found| *found.socket).eq(["the group", "any"]));
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
-    pub fn matches(&self, packet: &FlowKey) -> impl Iterator<Item = Match<&T>> {
+    pub fn matches(
+        &self,
+        packet: impl Query<FlowKey, Key = FlowKey>,
+    ) -> impl Iterator<Item = Match<&T>> {
         let connection = self.connections.get(&self.hasher, &packet);
         let connection = connection.map(|socket| Match { socket, by: Specificity::Connection });
-        let bound = (!is_mapped(packet)).then(|| self.listeners.matches(packet));
+        let packet = *packet.key();
+        let bound = (!is_mapped(&packet)).then(|| self.listeners.matches(packet));
         connection.into_iter().chain(bound.into_iter().flatten().map(Listener::found))
     }
 
@@ -335,8 +339,12 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     /// assert!(sockets.broadcast_matches(&offer).map(|found| *found.socket).eq(["client"]));
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
-    pub fn broadcast_matches(&self, packet: &FlowKey) -> impl Iterator<Item = Match<&T>> {
-        let others = (!is_mapped(packet)).then(|| self.listeners.at_other_addresses(packet));
+    pub fn broadcast_matches(
+        &self,
+        packet: impl Query<FlowKey, Key = FlowKey>,
+    ) -> impl Iterator<Item = Match<&T>> {
+        let key = *packet.key();
+        let others = (!is_mapped(&key)).then(|| self.listeners.at_other_addresses(key));
         self.matches(packet).chain(others.into_iter().flatten().map(Listener::found))
     }
 

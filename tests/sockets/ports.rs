@@ -1,16 +1,16 @@
 //! Ephemeral ports.
 
-use core::cell::Cell;
-use core::hash::BuildHasher;
+use core::cell::{Cell, RefCell};
+use core::hash::{BuildHasher, Hash};
 use core::net::SocketAddr;
 use core::ops::RangeInclusive;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use flowtable::DefaultHashBuilder;
 use flowtable::sockets::{
     Local, Name, RejectedSocket, Reuse, SocketError, SocketTable, Specificity,
 };
+use flowtable::{DefaultHashBuilder, Prehashed};
 
 use crate::{EPHEMERAL, REUSES, TCP, UDP, end, found, ip, packet, tcp, udp, with_few_and_many};
 
@@ -124,6 +124,53 @@ fn the_last_free_ports_are_found_in_a_bounded_number_of_lookups() {
     let udp_socket = sockets.iter().map(|(name, ())| name).find(|name| port(*name) == 40_000);
     sockets.remove(&udp_socket.expect("all ports are bound")).unwrap();
     assert_eq!(bind(&mut sockets), Ok(40_000));
+    sockets.validate().unwrap();
+}
+
+/// A hasher that records the hashes of keys.
+#[derive(Clone, Default)]
+struct Recording(Rc<RefCell<Vec<u64>>>, DefaultHashBuilder);
+
+impl BuildHasher for Recording {
+    type Hasher = <DefaultHashBuilder as BuildHasher>::Hasher;
+
+    fn build_hasher(&self) -> Self::Hasher {
+        self.1.build_hasher()
+    }
+
+    fn hash_one<T: Hash>(&self, key: T) -> u64 {
+        let hash = self.1.hash_one(key);
+        self.0.borrow_mut().push(hash);
+        hash
+    }
+}
+
+#[test]
+fn a_connection_is_hashed_once() {
+    let hasher = Recording(Rc::default(), DefaultHashBuilder::with_seed(3));
+    let mut sockets = SocketTable::with_hasher(usize::MAX, hasher.clone());
+    let (here, there) = (ip("192.0.2.1"), end("198.51.100.7:443"));
+    let mut connected = vec![];
+    for socket in 0..200 {
+        hasher.0.take();
+        let name = sockets.connect_ephemeral(here, there, TCP, EPHEMERAL, socket).unwrap();
+        let Name::Connected(key) = name else { panic!("{name:?} is a connection") };
+        let hash = hasher.1.hash_one(key);
+        let times = hasher.0.take().into_iter().filter(|own| *own == hash).count();
+        // A table that grows may hash it again.
+        assert!(times <= 1 + usize::from(socket % 16 == 0), "socket {socket}: {times} times");
+        connected.push(name);
+    }
+    // A hash that is given is not computed.
+    for (socket, name) in connected.into_iter().enumerate() {
+        let Name::Connected(key) = name else { unreachable!("all are connections") };
+        sockets.remove(&name).unwrap();
+        let packet = Prehashed { hash: hasher.1.hash_one(key), key: &key };
+        hasher.0.take();
+        assert_eq!(sockets.accept(packet, socket), Ok(name));
+        assert!(!hasher.0.take().contains(&packet.hash), "socket {socket}");
+        assert_eq!(*sockets.lookup(packet).unwrap().socket, socket);
+    }
     sockets.validate().unwrap();
 }
 

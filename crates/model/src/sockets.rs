@@ -169,12 +169,21 @@ impl<S: BuildHasher + Clone, A: Allocator + Clone> CheckedSockets<S, A> {
         let socket = self.fresh();
         let [local, remote] = ends(packet);
         let reasons = self.model.refuse_connect(local, remote, packet.protocol());
-        let result = self.ours.accept(packet, socket);
+        let hashed = self.hashed(packet);
+        let result = match socket % 2 {
+            0 => self.ours.accept(packet, socket),
+            _ => self.ours.accept(hashed, socket),
+        };
         if let Some(name) = self.accepted(result, &reasons, socket) {
             let key = connection(local, remote, packet.protocol()).expect("both are valid");
             assert_eq!(name, Name::Connected(key));
             self.put_connected(key, socket);
         }
+    }
+
+    /// A packet with its hash.
+    fn hashed<'k>(&self, key: &'k FlowKey) -> Prehashed<&'k FlowKey> {
+        Prehashed { hash: self.ours.hash_of(key), key }
     }
 
     fn put_connected(&mut self, key: FlowKey, socket: u32) {
@@ -186,7 +195,7 @@ impl<S: BuildHasher + Clone, A: Allocator + Clone> CheckedSockets<S, A> {
     pub fn queue(&mut self, packet: &FlowKey) {
         let socket = self.fresh();
         let reasons = self.model.refuse_queue(packet);
-        let result = self.ours.queue(packet, socket);
+        let result = self.ours.queue(self.hashed(packet), socket);
         if let Some(name) = self.accepted(result, &reasons, socket) {
             let Name::Queued { key, id } = name else { panic!("{name:?} is queued") };
             let [local, remote] = ends(packet);
@@ -222,7 +231,7 @@ impl<S: BuildHasher + Clone, A: Allocator + Clone> CheckedSockets<S, A> {
     pub fn connect_bound(&mut self, name: &Name, packet: &FlowKey) {
         let at = self.model.position(name);
         let reasons = self.model.refuse_connect_bound(at, packet);
-        match self.ours.connect_bound(name, packet) {
+        match self.ours.connect_bound(name, self.hashed(packet)) {
             Ok(connected) => {
                 assert!(reasons.is_empty(), "{name:?} is to be refused: {reasons:?}");
                 let [local, remote] = ends(packet);
@@ -348,7 +357,7 @@ impl<S: BuildHasher + Clone, A: Allocator + Clone> CheckedSockets<S, A> {
         let mut found = vec![None; packets.len()];
         self.ours.lookup_batch(packets, write_to(&mut found));
         assert_eq!(found, expected);
-        let hashed = packets.iter().map(|key| Prehashed { hash: self.ours.hash_of(key), key });
+        let hashed = packets.iter().map(|packet| self.hashed(packet));
         let mut at = 0;
         self.ours.lookup_batch(hashed, |index, found| {
             assert_eq!((index, found), (at, expected[at]));
@@ -371,7 +380,7 @@ impl<S: BuildHasher + Clone, A: Allocator + Clone> CheckedSockets<S, A> {
     fn check(&mut self, packet: &FlowKey) -> Option<Match<u32>> {
         let copied = |found: Match<&u32>| Match { socket: *found.socket, by: found.by };
         let found = self.ours.lookup(packet).map(copied);
-        let hashed = Prehashed { hash: self.ours.hash_of(packet), key: packet };
+        let hashed = self.hashed(packet);
         assert_eq!(self.ours.lookup(hashed).map(copied), found);
         let by_mut = self.ours.lookup_mut(hashed);
         assert_eq!(by_mut.map(|ours| Match { socket: *ours.socket, by: ours.by }), found);
@@ -380,7 +389,7 @@ impl<S: BuildHasher + Clone, A: Allocator + Clone> CheckedSockets<S, A> {
             socket: socket.socket,
             by: specificity(*rank),
         };
-        let all: Vec<Match<u32>> = self.ours.matches(packet).map(copied).collect();
+        let all: Vec<Match<u32>> = self.ours.matches(hashed).map(copied).collect();
         assert!(all.iter().copied().eq(matches.iter().map(shown)), "{packet}: {all:?}");
         let mut others: Vec<u32> =
             self.model.at_other_addresses(packet).map(|one| one.socket).collect();

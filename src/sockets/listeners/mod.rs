@@ -245,9 +245,9 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Listeners<T, S, A> {
     }
 
     /// All sockets that match a packet, the best first.
-    pub(super) fn matches(&self, packet: &FlowKey) -> impl Iterator<Item = &Listener<T>> {
-        let queue = self.queue(packet).map_or(OptIndex::NONE, |queue| queue.first);
-        let parts = [false, true].map(|all_ports| self.parts(packet, all_ports));
+    pub(super) fn matches(&self, packet: FlowKey) -> impl Iterator<Item = &Listener<T>> {
+        let queue = self.queue(&packet).map_or(OptIndex::NONE, |queue| queue.first);
+        let parts = [false, true].map(|all_ports| self.parts(&packet, all_ports));
         let parts = [queue].into_iter().chain(parts.into_iter().flatten());
         let indices = parts.flat_map(|first| self.part(first));
         indices.filter_map(|index| self.sockets.get(index))
@@ -255,10 +255,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Listeners<T, S, A> {
 
     /// The sockets at the port of a packet that are bound to one address of its version, but not to
     /// its destination.
-    pub(super) fn at_other_addresses(
-        &self,
-        packet: &FlowKey,
-    ) -> impl Iterator<Item = &Listener<T>> {
+    pub(super) fn at_other_addresses(&self, packet: FlowKey) -> impl Iterator<Item = &Listener<T>> {
         let port = self.ports.get(&port_key(Some(packet.dport()), packet.protocol()));
         let to = packet.dst();
         let is_other = move |listener: &&Listener<T>| {
