@@ -1,6 +1,7 @@
 //! A bounded cache with an eviction policy.
 
 use alloc::borrow::ToOwned;
+use core::convert::Infallible;
 use core::hash::{BuildHasher, Hash};
 use core::mem;
 
@@ -34,7 +35,7 @@ const EQUAL_HASHES: usize = 8;
 /// | method | cost |
 /// |---|---|
 /// | `get`, `get_mut`, `peek`, `contains_key` | two cache lines: of the index, and of the entry |
-/// | `get_or_insert_with`, `insert`, `remove`, each key of a batch | O(1), and the policy |
+/// | `get_or_insert_with`, `try_get_or_insert_with`, `insert`, `remove`, each key of a batch | O(1), and the policy |
 /// | with the policy LRU: `peek_lru`, `pop_lru`, each entry of `iter_by_recency` | O(1) |
 /// | `new`, `with_parts`, `set_capacity`, `clear` | O(capacity) |
 /// | `iter`, `iter_mut`, `retain`, `extract_if` | O(capacity) |
@@ -327,19 +328,57 @@ where
     where
         Q: Query<K, Key: ToOwned<Owned = K>>,
     {
+        let make = |key: &Q::Key| Ok::<_, Infallible>(make(key));
+        let Ok(value) = self.try_get_or_insert_with(key, make);
+        value
+    }
+
+    /// Returns a mutable reference to the value of `key`, after inserting the result of `make` if
+    /// the key is absent and `make` returns a value.
+    ///
+    /// An evicted entry is dropped.
+    ///
+    /// # Errors
+    ///
+    /// The error of `make`. Then no entry is inserted or evicted.
+    ///
+    /// # Panics
+    ///
+    /// As [`get_or_insert_with`](Self::get_or_insert_with).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::net::{AddrParseError, IpAddr};
+    ///
+    /// let mut parsed: flowtable::BoundedCache<String, IpAddr> =
+    ///     flowtable::BoundedCache::new(100)?;
+    /// let mut parse = |text| -> Result<IpAddr, AddrParseError> {
+    ///     parsed.try_get_or_insert_with(text, |text| text.parse()).copied()
+    /// };
+    /// assert_eq!(parse("192.0.2.1"), Ok([192, 0, 2, 1].into()));
+    /// assert!(parse("192.0.2").is_err());
+    /// assert_eq!(parsed.len(), 1);
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    pub fn try_get_or_insert_with<Q, E>(
+        &mut self,
+        key: Q,
+        make: impl FnOnce(&Q::Key) -> Result<V, E>,
+    ) -> Result<&mut V, E>
+    where
+        Q: Query<K, Key: ToOwned<Owned = K>>,
+    {
         let hash = fold(key.hash_with(&self.hasher));
         let found = self.entries.find(hash, |stored| key.key().equivalent(stored));
         self.statistics.count_lookup(found.is_some());
         if let Some(slot) = found {
-            return self.record_use(slot);
+            return Ok(self.record_use(slot));
         }
-        let value = make(key.key());
+        let value = make(key.key())?;
         let slot = self.insert_new(hash, key.key().to_owned(), value).0;
-        &mut self
-            .entries
-            .records_mut()
-            .record_mut(slot.expect("the policy of a full cache has no victim"))
-            .value
+        let slot = slot.expect("the policy of a full cache has no victim");
+        Ok(&mut self.entries.records_mut().record_mut(slot).value)
     }
 
     /// Inserts or replaces the value of `key`. A new entry may evict the victim of the policy.

@@ -333,6 +333,21 @@ fn a_full_cache_without_a_victim_refuses_new_entries() {
     assert_eq!(*cache.get_or_insert_with(&'d', |_| 5), 5);
 }
 
+#[test]
+fn a_value_that_cannot_be_made_evicts_nothing() {
+    let mut cache: BoundedCache<char, u32> = BoundedCache::new(2).unwrap();
+    cache.extend([('a', 1), ('b', 2)]);
+    assert_eq!(cache.try_get_or_insert_with(&'c', |_| Err("unknown")), Err("unknown"));
+    let statistics = cache.statistics();
+    assert_eq!((cache.len(), statistics.misses, statistics.evictions), (2, 1, 0));
+    let mut unused = |_: &char| -> Result<u32, &str> { unreachable!("a and b are present") };
+    assert_eq!(cache.try_get_or_insert_with(&'a', &mut unused), Ok(&mut 1));
+    assert_eq!(cache.try_get_or_insert_with(&'b', &mut unused), Ok(&mut 2));
+    assert_eq!(cache.try_get_or_insert_with(&'c', |_| Ok::<_, &str>(3)), Ok(&mut 3));
+    assert_eq!((cache.len(), cache.statistics().evictions), (2, 1));
+    cache.validate().unwrap();
+}
+
 // Memory.
 
 /// Runs a mixed load on a cache of sets and checks that it does not allocate.
