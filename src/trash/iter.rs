@@ -1,10 +1,77 @@
-//! Iterators over a [`TrashMap`](crate::TrashMap), in no order that means anything.
+//! Iteration over a [`TrashMap`], in no order that means anything.
 
 use core::fmt;
 use core::iter::FusedIterator;
 
+use super::TrashMap;
+use super::reseed::Reseeded;
 use crate::memory::{Allocator, Global};
 use crate::table::{self, Table};
+
+impl<K, V, S, A: Allocator + Clone> TrashMap<K, V, S, A> {
+    /// Returns an iterator over keys and values, in no specified order.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut bytes = flowtable::TrashMap::from([(443, 100), (53, 10)]);
+    /// for (port, bytes) in bytes.iter_mut() {
+    ///     *bytes += port % 10;
+    /// }
+    /// bytes.values_mut().for_each(|bytes| *bytes *= 2);
+    /// assert_eq!(bytes.iter().max(), Some((&443, &206)));
+    /// assert_eq!((bytes.keys().sum(), bytes.values().sum()), (496, 232));
+    ///
+    /// let mut ports: Vec<i32> = bytes.clone().into_keys().collect();
+    /// ports.sort();
+    /// let mut counts: Vec<i32> = bytes.clone().into_values().collect();
+    /// counts.sort();
+    /// assert_eq!((ports, counts), (vec![53, 443], vec![26, 206]));
+    /// ```
+    #[must_use]
+    pub fn iter(&self) -> Iter<'_, K, V> {
+        Iter::new(self.current(), self.old_table())
+    }
+
+    /// Returns an iterator over keys and mutable references to values.
+    pub fn iter_mut(&mut self) -> IterMut<'_, K, V> {
+        match self.reseeded.as_deref_mut() {
+            None => IterMut::new(&mut self.table, None),
+            Some(Reseeded { table, old, .. }) => {
+                IterMut::new(table, old.as_mut().map(|old| &mut old.table))
+            }
+        }
+    }
+
+    /// The keys.
+    #[must_use]
+    pub fn keys(&self) -> Keys<'_, K, V> {
+        Keys(self.iter())
+    }
+
+    /// The values.
+    #[must_use]
+    pub fn values(&self) -> Values<'_, K, V> {
+        Values(self.iter())
+    }
+
+    /// Returns an iterator over mutable references to the values.
+    pub fn values_mut(&mut self) -> ValuesMut<'_, K, V> {
+        ValuesMut(self.iter_mut())
+    }
+
+    /// Converts the map into an iterator over its keys.
+    #[must_use]
+    pub fn into_keys(self) -> IntoKeys<K, V, A> {
+        IntoKeys(self.into_iter())
+    }
+
+    /// Converts the map into an iterator over its values.
+    #[must_use]
+    pub fn into_values(self) -> IntoValues<K, V, A> {
+        IntoValues(self.into_iter())
+    }
+}
 
 /// The entries of a table and of the one before.
 #[derive(Clone, Default)]

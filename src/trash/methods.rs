@@ -1,11 +1,11 @@
-//! Construction, lookups, insertions and removals of `TrashMap`.
+//! Construction, lookups and removals of `TrashMap`.
 
 use core::hash::{BuildHasher, Hash};
 
 use equivalent::Equivalent;
 
 use super::reseed::{self, Old, Reseeded};
-use super::{IntoIter, TableShape, Tables, TrashMap, TryInsertError};
+use super::{IntoIter, TableShape, Tables, TrashMap};
 use crate::hash::{DefaultHashBuilder, Query};
 use crate::memory::{Allocator, Box, Global};
 use crate::probes::Observer;
@@ -301,71 +301,6 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         let entry = table.take(at, &hasher)?;
         table.shrink_around(at.hash(), &hasher);
         Some(entry)
-    }
-
-    /// Gives `key` a value and returns the one that it had. The key that was there stays.
-    pub fn insert(&mut self, key: K, value: V) -> Option<V> {
-        self.try_insert(key, value).unwrap_or_else(|refusal| refusal.reason.raise())
-    }
-
-    /// Gives `key` a value and returns the one that it had, or both of them if there is no memory.
-    ///
-    /// An entry of up to 64 bytes needs none while its segment has a free slot. (A key that is in
-    /// the map is given the value, unlike by methods of the same name elsewhere.)
-    ///
-    /// # Errors
-    ///
-    /// If memory is needed and cannot be had; the map is as it was.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// let mut map = flowtable::TrashMap::new();
-    /// match map.try_insert("key", "value") {
-    ///     Ok(replaced) => assert_eq!(replaced, None),
-    ///     Err(error) => drop(error.refused), // to be stored elsewhere
-    /// }
-    /// ```
-    pub fn try_insert(&mut self, key: K, value: V) -> Result<Option<V>, TryInsertError<(K, V)>> {
-        self.try_insert_with_hash(self.hash_of(&key), key, value)
-    }
-
-    /// [`try_insert`](Self::try_insert), given the hash.
-    pub(crate) fn try_insert_with_hash(
-        &mut self,
-        hash: u64,
-        key: K,
-        value: V,
-    ) -> Result<Option<V>, TryInsertError<(K, V)>> {
-        if self.is_unusual() {
-            return self.insert_reseeded(hash, key, value);
-        }
-        let Self { table, hasher, .. } = self;
-        reseed::insert(table, hash, (key, value), &reseed::entry_hasher(&*hasher, None))
-    }
-
-    /// Inserts a key that is not in the map, without a lookup, and returns references to it and its
-    /// value. A key that is in the map is in it twice then: which of both is found or removed is
-    /// not specified.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// let mut ports = flowtable::TrashMap::with_capacity(1000);
-    /// for port in 0..1000_u16 {
-    ///     *ports.insert_unique_unchecked(port, 0).1 += port % 10;
-    /// }
-    /// assert_eq!((ports.len(), ports.get_key_value_mut(&443)), (1000, Some((&443, &mut 3))));
-    /// ```
-    pub fn insert_unique_unchecked(&mut self, key: K, value: V) -> (&K, &mut V) {
-        let mut hash = self.hash_of(&key);
-        if self.is_unusual() {
-            self.prepare(&key).unwrap_or_else(|error| error.raise());
-            hash = self.current_hash(hash, &key);
-        }
-        let room = self.room_for(hash).unwrap_or_else(|error| error.raise());
-        let (key, value) = room.insert((key, value));
-        (key, value)
     }
 
     /// Removes `key` and returns its value.

@@ -87,6 +87,8 @@
 // First, so that the documentation of the type begins with its methods.
 mod methods;
 
+mod insert;
+
 mod burst;
 mod capacity;
 mod check;

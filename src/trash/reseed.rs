@@ -15,12 +15,10 @@
 //! is empty after a reseeding, so a lookup that misses there goes on here.
 
 use core::hash::{BuildHasher, Hash};
-use core::mem;
 
 use equivalent::Equivalent;
 
 use super::TrashMap;
-use super::error::TryInsertError;
 use crate::hash::{Query, Reseed};
 use crate::memory::{Allocator, Box};
 use crate::probes::{Observer, Probes};
@@ -82,20 +80,6 @@ pub(super) fn entry_hasher<'m, K: Hash, V, S: BuildHasher>(
     seed: Option<&'m Reseed>,
 ) -> impl Fn(&(K, V)) -> u64 + Copy {
     move |(key, _)| hash(hasher, seed, key)
-}
-
-/// Inserts an entry, or replaces the value of its key.
-#[inline]
-pub(super) fn insert<K: Eq, V, A: Allocator + Clone>(
-    table: &mut Table<(K, V), A>,
-    hash: u64,
-    entry: (K, V),
-    hasher: &impl Fn(&(K, V)) -> u64,
-) -> Result<Option<V>, TryInsertError<(K, V)>> {
-    let eq = |own: &(K, V), new: &(K, V)| own.0 == new.0;
-    let replace = |own: &mut (K, V), (_, value): (K, V)| mem::replace(&mut own.1, value);
-    let inserted = table.insert(hash, entry, eq, replace, hasher);
-    inserted.map_err(|(refused, reason)| TryInsertError { refused, reason })
 }
 
 impl<K, V, S, A: Allocator + Clone> TrashMap<K, V, S, A> {
@@ -195,28 +179,6 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         (self.find_reseeded_mut(hash, key).map(|(_, value)| value), probes.entries)
     }
 
-    /// Inserts an entry into a map that has reseeded or is flooded.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn insert_reseeded(
-        &mut self,
-        hash: u64,
-        key: K,
-        value: V,
-    ) -> Result<Option<V>, TryInsertError<(K, V)>> {
-        if let Err(reason) = self.prepare(&key) {
-            // There is no memory to move its entry.
-            let at = self.locate_old(&key);
-            return match at.and_then(|at| self.old_table_mut()?.get_mut(at)) {
-                Some((_, old)) => Ok(Some(mem::replace(old, value))),
-                None => Err(TryInsertError { refused: (key, value), reason }),
-            };
-        }
-        let hash = self.current_hash(hash, &key);
-        let (table, hasher) = self.current_mut();
-        insert(table, hash, (key, value), &hasher)
-    }
-
     /// Removes the entry of `key` from a map that has reseeded or is flooded.
     #[cold]
     #[inline(never)]
@@ -306,13 +268,13 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
     }
 
     /// The position of the entry of `key` in the old table.
-    fn locate_old<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<Position> {
+    pub(super) fn locate_old<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<Position> {
         let old = self.reseeded.as_ref()?.old.as_ref()?;
         let hash = hash(&self.hasher, old.seed.as_ref(), key);
         old.table.locate(hash, |(own, _)| key.equivalent(own))
     }
 
-    fn old_table_mut(&mut self) -> Option<&mut Table<(K, V), A>> {
+    pub(super) fn old_table_mut(&mut self) -> Option<&mut Table<(K, V), A>> {
         self.reseeded.as_mut()?.old.as_mut().map(|old| &mut old.table)
     }
 

@@ -1,4 +1,4 @@
-//! Implementations of the traits of `core`: iteration, collection, comparison, indexing, copies.
+//! Implementations of the traits of `core`: collection, comparison, indexing, copies.
 
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
@@ -7,74 +7,8 @@ use core::ops::Index;
 use equivalent::Equivalent;
 
 use super::TrashMap;
-use super::iter::{IntoIter, IntoKeys, IntoValues, Iter, IterMut, Keys, Values, ValuesMut};
-use super::reseed::Reseeded;
+use super::iter::{IntoIter, Iter, IterMut};
 use crate::memory::Allocator;
-
-impl<K, V, S, A: Allocator + Clone> TrashMap<K, V, S, A> {
-    /// Returns an iterator over keys and values, in no specified order.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// let mut bytes = flowtable::TrashMap::from([(443, 100), (53, 10)]);
-    /// for (port, bytes) in bytes.iter_mut() {
-    ///     *bytes += port % 10;
-    /// }
-    /// bytes.values_mut().for_each(|bytes| *bytes *= 2);
-    /// assert_eq!(bytes.iter().max(), Some((&443, &206)));
-    /// assert_eq!((bytes.keys().sum(), bytes.values().sum()), (496, 232));
-    ///
-    /// let mut ports: Vec<i32> = bytes.clone().into_keys().collect();
-    /// ports.sort();
-    /// let mut counts: Vec<i32> = bytes.clone().into_values().collect();
-    /// counts.sort();
-    /// assert_eq!((ports, counts), (vec![53, 443], vec![26, 206]));
-    /// ```
-    #[must_use]
-    pub fn iter(&self) -> Iter<'_, K, V> {
-        Iter::new(self.current(), self.old_table())
-    }
-
-    /// Returns an iterator over keys and mutable references to values.
-    pub fn iter_mut(&mut self) -> IterMut<'_, K, V> {
-        match self.reseeded.as_deref_mut() {
-            None => IterMut::new(&mut self.table, None),
-            Some(Reseeded { table, old, .. }) => {
-                IterMut::new(table, old.as_mut().map(|old| &mut old.table))
-            }
-        }
-    }
-
-    /// The keys.
-    #[must_use]
-    pub fn keys(&self) -> Keys<'_, K, V> {
-        Keys(self.iter())
-    }
-
-    /// The values.
-    #[must_use]
-    pub fn values(&self) -> Values<'_, K, V> {
-        Values(self.iter())
-    }
-
-    /// Returns an iterator over mutable references to the values.
-    pub fn values_mut(&mut self) -> ValuesMut<'_, K, V> {
-        ValuesMut(self.iter_mut())
-    }
-
-    /// Converts the map into an iterator over its keys.
-    #[must_use]
-    pub fn into_keys(self) -> IntoKeys<K, V, A> {
-        IntoKeys(self.into_iter())
-    }
-
-    /// Converts the map into an iterator over its values.
-    #[must_use]
-    pub fn into_values(self) -> IntoValues<K, V, A> {
-        IntoValues(self.into_iter())
-    }
-}
 
 impl<K, V, S: Default> Default for TrashMap<K, V, S> {
     fn default() -> Self {
