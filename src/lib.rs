@@ -31,85 +31,54 @@
 //!
 //! | job | structure | why |
 //! |---|---|---|
-//! | flows with timeouts, in a bounded table | [`FlowCache`] | TCP states, both directions in one entry, eviction by class, events |
-//! | state by key | [`TrashMap`], [`TrashSet`] | a hash table without pauses, with lookups in bursts |
-//! | entries that are their own keys, hashes of the caller | [`TrashTable`] | the same table, with hash and comparison given |
-//! | state by key, for many threads | [`ConcurrentMap`] | readers without locks; feature `concurrent` |
-//! | a set, for many threads | [`ConcurrentSet`] | readers without locks |
+//! | flows with timeouts, in a bounded table | [`FlowCache`] | both directions in one entry, TCP states, eviction by class, events |
+//! | state by key | [`TrashMap`], [`TrashSet`], [`TrashTable`] | a hash table without pauses, with lookups in bursts |
+//! | state by key, for many threads | [`ConcurrentMap`], [`ConcurrentSet`] | readers without locks |
 //! | plain state by key, for many threads | [`ConcurrentTable`] | entries in one cache line, read by copy; atomic counters |
-//! | the route of an address | [`RouteTable`], [`Routes`] | longest-prefix match; an update changes one node |
-//! | the route of an address, for many threads | [`ConcurrentRoutes`] | readers without locks, beside updates |
+//! | the route of an address | [`RouteTable`], [`Routes`]; for many threads [`ConcurrentRoutes`] | longest-prefix match; an update changes one node |
 //! | the socket of a packet | [`SocketTable`] | connections, listeners, the rules of `bind`, ephemeral ports |
-//! | state by keys that are random already: connection IDs that this host has drawn | [`TrashMap`] with [`IdHasher`](hash::IdHasher) | the key is its hash |
-//! | state that can be recomputed, by an index that the packet carries: an RSS hash, a flow label | [`SourceHashCache`] | no hash is computed; a wrong index costs time only |
-//! | a bounded cache by key | [`BoundedCache`] | an eviction policy; two cache lines for a lookup |
-//! | duplicates of calls | [`DuplicateFilter`](cache::DuplicateFilter) | the last call of each sender, for the lifetime of a packet |
+//! | state that can be recomputed, by an index that the packet carries (RSS hash, flow label) | [`SourceHashCache`] | no hash is computed; a wrong index costs time only |
+//! | state by keys that are random already (connection IDs that this host has drawn) | [`TrashMap`] with [`IdHasher`](hash::IdHasher) | the key is its hash |
+//! | a bounded cache by key; duplicates of calls | [`BoundedCache`]; [`DuplicateFilter`](cache::DuplicateFilter) | an eviction policy; the last call of each sender |
 //! | state that lives one lifetime: SYNs, requests, nonces | [`EphemeralStore`] | a list in the order of expiry: no search |
 //! | keys in order, ranges of keys | [`LcTrieMap`] | a level-compressed trie is ordered and shallow |
 //! | keys for these | [`FlowKey`], [`FiveTuple`], [`FourTuple`], [`Prefix`] | packed words with a reverse direction |
 //!
-//! The papers' tables are [`trie`] (also with hashed keys: [`Headed`](key::bits::Headed), and as a
-//! flow cache: [`Unicache`](trie::unicache::Unicache)), [`demux`], [`cache`], [`ephemeral`] and
-//! [`eviction`]. The feature `papers` has their other mechanisms: scheduling, threaded indices,
-//! data manipulation headers, packets that compute, and the classic hashes.
-//!
-//! Each module describes its structure, its invariants, its costs and its paper.
+//! Each module describes its structure, its invariants, its costs and its paper. Other structures
+//! of the papers are in [`trie`], [`demux`], [`cache`] and [`eviction`], their mechanisms in
+//! `papers`.
 //!
 //! # Conventions
 //!
-//! - One verb, one meaning: `get` is exact, `lookup` is the longest match, `peek` has no side
-//!   effect, `…_batch` overlaps the cache misses of several keys and passes each result to a
-//!   closure, such as [`write_to`] a slice.
-//! - A [`Prehashed`] key, with a hash that is known already, is accepted wherever a structure that
-//!   hashes takes a borrowed key.
+//! - `get` is exact, `lookup` is the longest match, `peek` has no side effect. `…_batch` overlaps
+//!   the cache misses of several keys and passes each result to a closure, such as [`write_to`] a
+//!   slice.
+//! - Structures that hash accept a [`Prehashed`] key wherever they take a borrowed key.
 //! - A structure with a bound needs its capacity, so it has no `Default`. It returns the entries
-//!   that it evicts, and refuses the entries that it cannot store.
+//!   that it evicts, and refuses the entries that it cannot store. An error that returns a value
+//!   has it in the field `refused`, and its cause in the field `reason`.
 //! - Structures that threads share are used through a pin, such as [`ConcurrentMap::pin`].
-//! - Errors implement [`core::error::Error`]. An error that returns a value has it in the field
-//!   `refused`, and its cause in the field `reason`.
-//!
-//! # Trade-offs
-//!
-//! Measured by the bench `peers`; the section *Limits* of the README has more.
-//!
-//! - **A table without pauses has a directory.** A [`TrashMap`] loads a directory entry where a
-//!   Swiss table has a mask: single lookups take up to 1.3 times as long with the same hash; bursts
-//!   of 32 take less time in tables beyond the L2 cache.
-//! - **Flow state costs time.** For ten thousand flows, a [`FlowCache`] takes up to 1.5 times as
-//!   long for a packet as a hash table with an LRU list; from a hundred thousand on about as long,
-//!   and in bursts half as long.
-//! - **A trie follows pointers.** A lookup in an [`LcTrieMap`] takes 2 to 5 times as long as in a
-//!   Swiss table. An insertion may double the root and then visits all keys: tens of milliseconds
-//!   at a million keys.
-//! - **A route table counts bits.** A [`RouteTable`] needs a fifth of the memory of a flat array of
-//!   2^24 entries for the routes of the Internet, and lookups take up to 2.4 times as long.
-//! - **Concurrent entries are indirect.** A [`ConcurrentMap`] stores entries apart from its index:
-//!   lookups take twice as long as in a [`TrashMap`], in bursts 1.4 times. Lookups of IPv6 in a
-//!   [`ConcurrentRoutes`] take about twice as long as in a [`RouteTable`].
-//! - **Binding needs the ports in use.** A [`SocketTable`] takes 1.3 to 1.6 times as long as a map
-//!   to open and close a connection; lookups take as long.
-//! - **An index from the packet is a hint.** Flows with the same index in a [`SourceHashCache`]
-//!   evict each other, and a flow with two indices has two entries: use it for state that can be
-//!   recomputed.
-//! - **Ephemeral state cannot be kept.** A full [`EphemeralStore`] refuses new bindings until old
-//!   ones expire or are removed. Creation takes a third to two thirds of the time of a hash table
-//!   with a queue; single lookups take longer.
-//! - **Time and randomness are arguments.** The crate reads no clock, and without the feature `std`
-//!   it has no source of seeds: see [`DefaultHashBuilder::with_seeds`].
+//! - Time and randomness are arguments: the crate reads no clock, and without the feature `std` it
+//!   has no source of seeds ([`DefaultHashBuilder::with_seeds`]).
 //!
 //! # Features
 //!
 //! - `std` (default): random seeds from the operating system for [`DefaultHashBuilder`], and
 //!   detection of the CPU's bit instructions. No type changes.
 //! - `papers` (default): the module `papers`. No other module depends on it.
-//! - `serde`: `Serialize` and `Deserialize` for keys, maps and [images](flow_cache::Image) of flow
-//!   caches and their [configuration](flow_cache::Config), `Serialize` for other parameters, shapes
-//!   and metrics.
+//! - `concurrent`: the concurrent structures. Implies `std`; needs atomics of 64 bits.
 //! - `rayon`: parallel iterators over [`TrashMap`], [`TrashSet`] and [`TrashTable`]. Implies `std`.
+//! - `serde`: `Serialize` and `Deserialize` for keys, maps, [images](flow_cache::Image) of flow
+//!   caches and their [configuration](flow_cache::Config); `Serialize` for other parameters, shapes
+//!   and metrics.
 //! - `ipnet`: conversions between [`Prefix`], [`AnyPrefix`] and the types of the crate `ipnet`.
-//! - `concurrent`: [`ConcurrentMap`], [`ConcurrentSet`], [`ConcurrentTable`], [`ConcurrentRoutes`],
-//!   [`ConcurrentStampedRoutes`](concurrent::ConcurrentStampedRoutes) and
-//!   [`ConcurrentLcTrie`](concurrent::ConcurrentLcTrie). Implies `std`; needs atomics of 64 bits.
+//!
+//! # More
+//!
+//! [Limits and measurements](https://docs.rs/crate/flowtable/latest/source/README.md),
+//! [recipes](https://docs.rs/crate/flowtable/latest/source/docs/RECIPES.md),
+//! [design](https://docs.rs/crate/flowtable/latest/source/docs/DESIGN.md),
+//! [security](https://docs.rs/crate/flowtable/latest/source/SECURITY.md).
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

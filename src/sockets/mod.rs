@@ -84,7 +84,8 @@
 //! finds the ports in use. It has sets of 512 ports at an address, with an entry of 112 bytes for
 //! each set, and a count for each port of several sockets. Connections from ports of 32,768 or
 //! more, and from a range of ephemeral ports or above it, are in one more set for each remote
-//! socket.
+//! socket. So to open and close a connection takes 1.3 to 1.6 times as long as in a map; lookups
+//! take as long.
 //!
 //! A search for a free port looks up each of the sets that are in the way once for 512 ports, if
 //! need be all. Lookups of the longest search among the 28,232 ports from 32,768 on, which examines

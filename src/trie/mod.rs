@@ -50,6 +50,8 @@
 //! Θ(log log n) under mild assumptions, and the width of the key in the worst case. There are 2 or
 //! 3 slots per key, 4 bytes each.
 //!
+//! A lookup takes 2 to 5 times as long as in a Swiss table.
+//!
 //! Insertions and removals resize nodes occasionally: growth to any size writes 4 to 6 slots per
 //! key in total. But one doubling of the root copies all of its slots at once, and reads every
 //! leaf below it for the new bit: tens of milliseconds at a million keys. This is the readable
