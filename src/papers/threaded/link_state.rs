@@ -6,7 +6,7 @@ use core::mem;
 
 use super::error::{InsertError, NoLabel, RouterError};
 use super::label::Label;
-use super::labels::Labels;
+use super::label_allocator::Labels;
 use super::router_state::{RouterId, RouterState};
 use super::shortest_paths::shortest_paths;
 use super::table::{Hop, Port, Table};

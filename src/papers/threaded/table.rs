@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use super::error::{InsertError, NoLabel, Stale};
 use super::label::Label;
-use super::labels::Labels;
+use super::label_allocator::Labels;
 use crate::invariant::{InvariantError, ensure};
 use crate::timestamp::Timestamp;
 

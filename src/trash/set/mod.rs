@@ -12,8 +12,7 @@
 mod methods;
 
 mod entry;
-mod operators;
-mod ops;
+mod operations;
 mod traits;
 
 use super::TrashMap;
@@ -21,7 +20,7 @@ use crate::hash::DefaultHashBuilder;
 use crate::memory::{Allocator, Global};
 
 pub use entry::{Entry, OccupiedEntry, VacantEntry};
-pub use ops::{Difference, Intersection, SymmetricDifference, Union};
+pub use operations::{Difference, Intersection, SymmetricDifference, Union};
 
 /// A set of values without pauses: a [`TrashMap`] without values.
 ///
