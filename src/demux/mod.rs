@@ -17,6 +17,36 @@
 //!     TrashDemux     hash ─ tags of 16 ─ □              a TrashMap
 //! ```
 //!
+//! Six connections in three of these, and the PCBs that lookups examine:
+//!
+//! ```
+//! use flowtable::demux::{Arrival::Data, BsdList, Demux, MoveToFront, Sequent};
+//! use flowtable::hash::IdHasher;
+//!
+//! let mut list = BsdList::new();
+//! let mut front = MoveToFront::new();
+//! let mut chains = Sequent::with_chains_and_hasher(3, IdHasher)?;
+//! for key in 1..=6_u64 {
+//!     list.insert(key, ()).unwrap();
+//!     front.insert(key, ()).unwrap();
+//!     chains.insert(key, ()).unwrap();
+//! }
+//! // 6 → 5 → 4 → 3 → 2 → 1: the fourth is found, and cached.
+//! assert_eq!([3, 3].map(|key| list.lookup(&key, Data).examined), [4, 1]);
+//! // The cached PCB is another one: it is examined in addition.
+//! assert_eq!(list.lookup(&4, Data).examined, 1 + 3);
+//! assert!(list.iter().map(|(key, _)| *key).eq([6, 5, 4, 3, 2, 1]));
+//!
+//! // The same list, of which the fourth moves to the front.
+//! assert_eq!([3, 3].map(|key| front.lookup(&key, Data).examined), [4, 1]);
+//! assert!(front.iter().map(|(key, _)| *key).eq([3, 6, 5, 4, 2, 1]));
+//!
+//! // 6 → 3, 4 → 1 and 5 → 2: connections of several chains do not replace each other's cached PCB.
+//! assert_eq!([3, 1, 2].map(|key| chains.lookup(&key, Data).examined), [2, 2, 2]);
+//! assert_eq!([3, 1, 2].map(|key| chains.lookup(&key, Data).examined), [1, 1, 1]);
+//! # Ok::<(), flowtable::demux::ChainsError>(())
+//! ```
+//!
 //! # Which one
 //!
 //! PCBs examined per packet for 2000 connections of bank tellers (TPC/A) with a response time of

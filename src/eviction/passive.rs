@@ -12,7 +12,8 @@ use crate::raw::intrusive_list::IntrusiveLists;
 /// A [`Unicache`](crate::trie::unicache::Unicache) evicts them at once, [`Passive`] spreads the
 /// evictions over insertions.
 ///
-/// Paper: Olsson and Nilsson, *TRASH*, section 4.5 and appendix A.
+/// Paper: Olsson and Nilsson, *TRASH*, section 3.1 for the parameters, section 4.5 and appendix A
+/// for the collection.
 ///
 /// # Example
 ///

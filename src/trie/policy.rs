@@ -30,6 +30,39 @@ use core::fmt;
 /// assert_eq!(error.to_string(), "inflate threshold of 101 %: must be 1 to 100");
 /// assert!(Thresholds::new(25, 25).is_err()); // would oscillate between doubling and halving
 /// ```
+///
+/// Level compression as the papers define it, of complete levels only, is 100 % to inflate. The 15
+/// strings of figure 1 of Nilsson and Karlsson, *IP-address lookup using LC-tries*, 1999:
+///
+/// ```text
+///     binary     ┌──────────┬─────┬────┬──────────┬────┬─────┬────┬────┐    3 complete levels
+///                000       001   010  011        100  101   110  111
+///               0   1             ·   0   1       ·  ┌──┬──┬──┐   ·  skip 0100
+///             0000 0001   00101  010 0110 0111   100 00 01 10 11 110  0   1
+///                                                   0  1
+/// ```
+///
+/// ```
+/// use flowtable::LcTrieMap;
+/// use flowtable::trie::{Thresholds, Tuning};
+///
+/// let complete = Thresholds::new(100, 99)?;
+/// let mut trie =
+///     LcTrieMap::with_tuning(Tuning { node: complete, root: complete, ..Tuning::default() });
+/// for string in [
+///     "0000", "0001", "00101", "010", "0110", "0111", "100", "101000", "101001", "10101", "10110",
+///     "10111", "110", "11101000", "11101001",
+/// ] {
+///     let bits = u8::from_str_radix(string, 2).unwrap();
+///     trie.insert(bits << (8 - string.len()), string);
+/// }
+/// let shape = trie.shape();
+/// // The root has 8 slots; 5 nodes are below it, one of 4 slots.
+/// assert_eq!((shape.root_bits, shape.nodes()), (3, 6));
+/// assert_eq!(shape.nodes_by_bits, [0, 4, 1, 1]);
+/// assert_eq!(shape.leaves_by_depth, [0, 4, 9, 2]);
+/// # Ok::<(), flowtable::trie::TuningError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Thresholds {
