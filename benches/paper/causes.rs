@@ -17,6 +17,7 @@ pub(crate) enum Cause {
     UnevenLeaves,
     ThreePackets,
     MaxDepth,
+    LeastDepth,
     UsersWait,
     OwnPacket,
     HalfFull,

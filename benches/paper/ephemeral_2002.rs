@@ -24,8 +24,8 @@ pub(crate) const ABOUT: About = About {
     ours: "EphemeralStore is that ring, as a linked list in the order of expiry, below an index of \
         tags instead of chains, which are modelled; the module esp executes the instructions on \
         it. The words of memory that they touch follow from the sizes of its entries.",
-    outcome: "Chains are as short as the paper draws them. Its latencies do not follow from its \
-        words of memory.",
+    outcome: "Its rates follow from its latencies, and the lengths of chains from their equation. \
+        The latencies do not follow from its words of memory.",
     modules: &["ephemeral"],
     caution: "The network processor is gone: its latencies are modelled as 0.1 µs for each word \
         that is touched. Only the last pages of the paper were available.",

@@ -45,8 +45,9 @@ pub(crate) const ABOUT: About = About {
         switches cost without losing packets of flows that keep to their share.",
     ours: "The module schedule has the scheduler, the estimator of queues, the throttle, a \
         pipeline of input, forwarding and output threads, and the paper's simulator.",
-    outcome: "The throttle does what the paper states, to the packet. Figures 7, 8 and 10 to 15 \
-        depend on details that it leaves open.",
+    outcome: "The throttle does what the paper states, to the packet. The rates of table 2 \
+        contradict its switch and its turns; figures 7, 8 and 10 to 15 depend on details that it \
+        leaves open.",
     modules: &["schedule", "share"],
     caution: "The testbed is gone. What it measured is simulated, with its published costs.",
 };

@@ -32,23 +32,52 @@ pub(crate) fn explain_users_wait(quick: bool) -> Result<Evidence, Box<dyn Error>
             table.row(&[&response, &name, &two(plain), &two(waiting), &two(counted)]);
         }
     }
-    Ok(vec![("PCBs ahead in a list that moves to the front", table)])
+    let front = ("PCBs ahead in a list that moves to the front", table);
+    Ok(vec![front, ("Responses that find the PCB remembered, %, R = 0.2 s", responses(quick)?)])
 }
 
-/// Sets 1/N, and the probability that a user's query directly follows his last packet, beside what
-/// is counted.
+/// The probability that no packet of a user arrives between a query and its response, if each user
+/// waits for `response` and thinks 10 s: that none of his queries is within twice that time.
+fn is_quiet(response: f64) -> f64 {
+    10.0 / (10.0 + response) * (-response / 10.0).exp()
+}
+
+/// Sets equation 9, with and without the wait, beside what is counted.
+fn responses(quick: bool) -> Result<Table, Box<dyn Error>> {
+    const RESPONSE: f64 = 0.2;
+    let mut table = Table::new(&["chains", "equation 9", "with the wait", "counted"]);
+    let mut all = [Subject::sequent(19)?, Subject::sequent(51)?];
+    run_all(&mut all, USERS, Traffic::closed(USERS, RESPONSE, SEED), WARM_UP, end(quick));
+    for (chains, subject) in [19, 51].into_iter().zip(&all) {
+        // The other users of a chain.
+        let others = f64::from(USERS) / f64::from(chains) - 1.0;
+        let equation = Tpca::new(USERS, RESPONSE)?.with_chains(chains)?.train_probability();
+        let [equation, waiting, counted] =
+            [equation, is_quiet(RESPONSE).powf(others), subject.acks.hit_ratio()]
+                .map(|ratio| format!("{:.3}", 100.0 * ratio));
+        table.row(&[&chains, &equation, &waiting, &counted]);
+    }
+    Ok(table)
+}
+
+/// Sets H/N, and the probability that a user's packet directly follows his last one in his chain,
+/// beside what is counted: a query an acknowledgement, or, with p, an acknowledgement a query.
 pub(crate) fn explain_own_packet(quick: bool) -> Result<Evidence, Box<dyn Error>> {
-    let header = ["R, s", "1/N, %", "½·a / (a + λ), %", "counted, %"];
+    let header = ["chains", "R, s", "H/N, %", "½·(a / (a + λ) + p), %", "counted, %"];
     let mut table = Table::new(&header);
     for response in [0.2, 1.0] {
-        let mut all = [Subject::bsd()];
+        let mut all = [Subject::bsd(), Subject::sequent(19)?];
         run_all(&mut all, USERS, Traffic::closed(USERS, response, SEED), WARM_UP, end(quick));
-        // Packets of the others in a second, when each user thinks 10 s and waits for R.
-        let others = 2.0 * f64::from(USERS - 1) / (10.0 + response);
-        let own = 0.5 * 0.1 / (0.1 + others);
-        let percent = |ratio: f64| format!("{:.4}", 100.0 * ratio);
-        let counted = percent(all[0].packets().hit_ratio());
-        table.row(&[&response, &percent(1.0 / f64::from(USERS)), &percent(own), &counted]);
+        for (chains, subject) in [1.0, 19.0].into_iter().zip(&all) {
+            let others = f64::from(USERS) / chains - 1.0;
+            // Their packets in a second, when each user thinks 10 s and waits for R.
+            let rate = 2.0 * others / (10.0 + response);
+            let own = 0.5 * (0.1 / (0.1 + rate) + is_quiet(response).powf(others));
+            let percent = |ratio: f64| format!("{:.4}", 100.0 * ratio);
+            let counted = percent(subject.packets().hit_ratio());
+            let printed = percent(chains / f64::from(USERS));
+            table.row(&[&chains, &response, &printed, &percent(own), &counted]);
+        }
     }
-    Ok(vec![("Packets that find the PCB of a BSD list remembered", table)])
+    Ok(vec![("Packets that find the PCB of a list remembered", table)])
 }

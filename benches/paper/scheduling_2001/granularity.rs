@@ -195,7 +195,7 @@ fn judge_turns(report: &mut Report, place: &'static str, paper: f64, all: &[(u64
     let finding = if is_at_0_only { finding.noting(why) } else { finding };
     report.record(finding.at_full_scale());
     let what = "E, %, mean over extra costs from 5 µs on, where the processor is busy";
-    let finding = Finding::number(place, what, paper, mean_efficiency(all)).about();
+    let finding = Finding::number(place, what, paper, mean_efficiency(all)).counted();
     report.record(finding.because(Cause::SwitchTime).at_full_scale());
 }
 

@@ -111,8 +111,13 @@ pub(crate) fn shares(report: &mut Report, quick: bool) -> Outcome {
                 let with = if estimates { "with" } else { "without" };
                 let what = format!("{cost} µs, shares {name}, {with} estimator: Kpps of 140");
                 let finding = Finding::number("table 3", what, f64::from(paper), simulated);
-                let finding = finding.rounded().at_full_scale();
-                report.record(finding.because(Cause::EmptyPolls));
+                let finding = if paper < 100 { finding.rounded() } else { finding.counted() };
+                let finding = match name {
+                    // Of 9.9 µs, 0.3 are neither input nor forwarding: here less, by the switches.
+                    "balanced" => finding.because(Cause::SwitchTime),
+                    _ => finding.because(Cause::EmptyPolls),
+                };
+                report.record(finding.at_full_scale());
             }
         }
     }

@@ -22,6 +22,17 @@ pub(crate) fn layers(report: &mut Report, quick: bool) -> Outcome {
     passes(report, quick)
 }
 
+/// Table 2: the data that layers mark, in the paper's words, have the names of [`Kind`].
+pub(crate) fn kinds(report: &mut Report) {
+    let names = (1..).map(|number| Kind::new(number).to_string());
+    let names: Vec<_> = names.take_while(|name| !name.starts_with("kind ")).collect();
+    let ours = names.join(", ");
+    let paper = "checksum, key, decrypt, destination, data, dispatch";
+    let what = "data that layers mark, by the names of Kind";
+    let finding = Finding::check("table 2", what, paper, &*ours, "the same", ours == paper);
+    report.record(finding.calculated());
+}
+
 /// The data that the layers of a packet access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Work<'a> {

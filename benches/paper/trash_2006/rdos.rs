@@ -16,6 +16,7 @@ use rand::rngs::StdRng;
 use super::cache::{Chained, State, Swiss, Trash};
 use super::flow_cache::Flows;
 use super::forwarder::{Forwarder, Measurement, Subject, measure_rounds};
+use super::speeds::cause_of_speed;
 use crate::causes::{Cause, Evidence};
 use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table, two};
@@ -181,11 +182,11 @@ fn judge_shape(report: &mut Report, (name, depth, leaves, _): &Name, state: &Sta
         let cause = match *name {
             "plain src,dst" => Cause::UnevenLeaves,
             name if name.ends_with("AGC") => Cause::ThreePackets,
-            _ => Cause::MaxDepth,
+            _ => Cause::LeastDepth,
         };
         let what = format!("{name}: average depth");
         let finding = Finding::number(PLACE, what, number(average), shape.average_depth());
-        report.record(finding.rounded().because(cause).at_full_scale());
+        report.record(finding.counted().because(cause).at_full_scale());
         let what = format!("{name}: maximum depth");
         let finding = Finding::number(PLACE, what, number(max), shape.max_depth() as f64);
         report.record(finding.because(Cause::MaxDepth).at_full_scale());
@@ -236,7 +237,7 @@ fn judge_key_order_and_agc(report: &mut Report, all: &[(Name, &State, &Measureme
     let of_order = ratio("plain dst,src", "plain src,dst");
     let of_agc = ratio("TRASH 160 + AGC", "TRASH 160");
     let of_length = ratio("TRASH 384 + AGC", "TRASH 160 + AGC");
-    for (place, what, paper, rule, ratio, holds) in [
+    for (place, what, paper, rule, ratio, holds, cause) in [
         (
             "section 4.2, key order",
             "plain dst,src beside src,dst: throughput",
@@ -244,6 +245,7 @@ fn judge_key_order_and_agc(report: &mut Report, all: &[(Name, &State, &Measureme
             "1.4 times or more",
             of_order,
             of_order >= 1.4,
+            Cause::CacheSpeeds,
         ),
         (
             "section 4.6",
@@ -252,6 +254,8 @@ fn judge_key_order_and_agc(report: &mut Report, all: &[(Name, &State, &Measureme
             "1 to 1.25 times",
             of_agc,
             (1.0..=1.25).contains(&of_agc),
+            // The sign is the printed one.
+            if of_agc > 1.0 { Cause::OtherWork } else { Cause::CacheSpeeds },
         ),
         (
             "section 4.7",
@@ -260,11 +264,12 @@ fn judge_key_order_and_agc(report: &mut Report, all: &[(Name, &State, &Measureme
             "within 25 %",
             of_length,
             (0.75..=1.25).contains(&of_length),
+            Cause::OtherWork,
         ),
     ] {
         let ours = format!("{} times", two(ratio));
         let finding = Finding::check(place, what, paper, ours, rule, holds);
-        report.record(finding.because(Cause::CacheSpeeds).on_this_machine().at_full_scale());
+        report.record(finding.because(cause).on_this_machine().at_full_scale());
     }
 }
 
@@ -285,9 +290,7 @@ fn judge_speed(
     let what = format!("{name}: speed, as a multiple of the chained hash's");
     let ours = measurement.times_as_fast(first);
     let finding = Finding::number(place, what, paper, ours).timed();
-    let is_one_flow = place == ONE_FLOW;
-    let cause = if is_one_flow { Cause::OtherWork } else { Cause::CacheSpeeds };
-    report.record(finding.because(cause).at_full_scale());
+    report.record(finding.because(cause_of_speed(paper, ours)).at_full_scale());
 }
 
 fn or_dash(number: Option<f64>) -> String {

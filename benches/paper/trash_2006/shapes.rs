@@ -32,6 +32,60 @@ fn three(number: f64) -> String {
     format!("{number:.3}")
 }
 
+/// The strings of figure 1, in order: those of the same figure in Nilsson and Karlsson, *IP-address
+/// lookup using LC-tries*, 1999. The drawing in the paper itself was not at hand.
+const STRINGS: [&str; 15] = [
+    "0000", "0001", "00101", "010", "0110", "0111", "100", "101000", "101001", "10101", "10110",
+    "10111", "110", "11101000", "11101001",
+];
+
+/// Returns the bits of the root, the inner nodes and the maximum depth of a level-compressed trie
+/// by its definition. A node skips the bits from `at` on in which its strings agree, and replaces
+/// as many levels below as are complete. The strings are in order.
+fn by_definition(strings: &[&str], at: usize) -> [usize; 3] {
+    let [first, .., last] = strings else { return [0; 3] };
+    let pairs = first.bytes().zip(last.bytes()).skip(at);
+    let at = at + pairs.take_while(|(first, last)| first == last).count();
+    let is_complete = |bits: &usize| {
+        let mut heads: Vec<_> = strings.iter().map(|string| string.get(at..at + bits)).collect();
+        heads.dedup();
+        heads.len() == 1 << bits && heads.iter().all(Option::is_some)
+    };
+    let bits = (1..).take_while(is_complete).count();
+    let (mut nodes, mut depth) = (1, 0);
+    for child in strings.chunk_by(|a, b| a[at..at + bits] == b[at..at + bits]) {
+        let [_, below, deepest] = by_definition(child, at + bits);
+        (nodes, depth) = (nodes + below, depth.max(1 + deepest));
+    }
+    [bits, nodes, depth]
+}
+
+/// Figure 1: the insertion of its strings yields the trie of the definition.
+pub(crate) fn figure_1(report: &mut Report) {
+    const PLACE: &str = "section 2, figure 1";
+    let key = |text: &&str| {
+        let bits = u8::from_str_radix(text, 2).expect("strings of this file are binary");
+        bits << (8 - text.len())
+    };
+    let complete = Thresholds::new(100, 99).expect("thresholds of this file are in order");
+    let tuning = Tuning { node: complete, root: complete, ..Tuning::TRASH_2006 };
+    let shape = shape(STRINGS.iter().map(key), tuning);
+    let text = |[bits, nodes, depth]: [usize; 3]| format!("{bits}, {nodes}, {depth}");
+    let paper = text(by_definition(&STRINGS, 0));
+    let ours = text([shape.root_bits as usize, shape.nodes(), shape.max_depth()]);
+    let what = "15 strings, complete levels: bits of the root, inner nodes, maximum depth";
+    let rule = "by the definition";
+    let finding = Finding::check(PLACE, what, &paper, &*ours, rule, ours == paper);
+    report.record(finding.calculated());
+    // A node of 2^b slots replaces 2^b - 1 of two.
+    let replaced = shape.nodes_by_bits.iter().enumerate().map(|(bits, n)| ((1 << bits) - 1) * n);
+    let nodes = replaced.sum::<usize>() + shape.leaves;
+    let what = "15 strings, path compression alone: nodes";
+    let holds = nodes == 2 * STRINGS.len() - 1;
+    let finding = Finding::check(PLACE, what, "2n - 1", nodes.to_string(), "29", holds);
+    report.record(finding.calculated());
+}
+
 /// Number of random keys, thresholds and maximum bits of the root, and the results of a model of
 /// the kernel of 2006: root bits, average and maximum depth, slots per key.
 type Row = (usize, (u8, u8, u32), u32, &'static str, f64);
@@ -218,4 +272,27 @@ pub(crate) fn explain_max_depth(quick: bool) -> Result<Evidence, Box<dyn Error>>
         table.row(&[&keys, &average, &seen[0], &seen[1], &seen[2], &seen[3]]);
     }
     Ok(vec![("Seeds by the maximum depth of their trie", table)])
+}
+
+/// Sets the least average depth of random keys below a root of 18 bits beside those of tries.
+pub(crate) fn explain_least_depth(quick: bool) -> Result<Evidence, Box<dyn Error>> {
+    let header =
+        ["random keys", "least: 2 - e^-λ", "insertions only", "then each replaced twice, in order"];
+    let mut table = Table::new(&header);
+    table.row(&[&"printed: 99 952", &"-", &"-", &"1.30"]);
+    let sizes: &[usize] = if quick { &[93_500] } else { &[93_500, 99_952] };
+    for &size in sizes {
+        let keys: Vec<u64> = StdRng::seed_from_u64(2006).random_iter().take(3 * size).collect();
+        let mut map = LcTrieMap::with_tuning(Tuning::TRASH_2006);
+        map.extend(keys[..size].iter().map(|&key| (key, ())));
+        let filled = map.shape().average_depth();
+        for (old, &new) in keys.iter().zip(&keys[size..]) {
+            map.remove(old);
+            map.insert(new, ());
+        }
+        let least = 2.0 - (-(size as f64) / f64::from(1 << 18)).exp();
+        let replaced = map.shape().average_depth();
+        table.row(&[&size, &three(least), &three(filled), &three(replaced)]);
+    }
+    Ok(vec![("Average depth below a root of 18 bits", table)])
 }

@@ -22,6 +22,7 @@ use flowtable::trie::Tuning;
 use model::papers::trash_2006::traffic::{Flow, Packet, PaperKey, Rings, src_dst, trash};
 
 use super::cache::{BUCKETS, Tick};
+use super::speeds::cause_of_speed;
 use crate::causes::Cause;
 use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table, median, two};
@@ -325,13 +326,14 @@ pub(super) fn run(report: &mut Report, quick: bool) -> Outcome {
         let paper = (100.0 * row.kpps / rows[0].kpps).round() / 100.0;
         let ours = Row::ratio(&rows[0].ns[1], &row.ns[1]);
         let finding = Finding::number(PLACE, what, paper, ours).timed();
-        report.record(finding.because(Cause::CacheSpeeds).at_full_scale());
+        report.record(finding.because(cause_of_speed(paper, ours)).at_full_scale());
     }
-    for (row, paper) in rows[1..3].iter().zip([2.78, 1.3]) {
+    let causes = [Cause::UnevenLeaves, Cause::LeastDepth];
+    for ((row, paper), cause) in rows[1..3].iter().zip([2.78, 1.3]).zip(causes) {
         let what = format!("{}: average depth", row.name);
         let ours = row.cache.depth().unwrap_or(f64::NAN);
-        let finding = Finding::number(PLACE, what, paper, ours).rounded();
-        report.record(finding.because(Cause::UnevenLeaves).at_full_scale());
+        let finding = Finding::number(PLACE, what, paper, ours).counted();
+        report.record(finding.because(cause).at_full_scale());
     }
     judge_hits(report, gc, rounds, round);
     table(report, &rows)
