@@ -54,8 +54,8 @@ impl View for Guarded<'_> {
     }
 
     #[inline]
-    fn retain_if(&self, mut keep: impl FnMut() -> bool) -> bool {
-        self.map.retain_sync(|_, _| keep());
+    fn retain_if(&self, mut keep: impl FnMut(u64) -> bool) -> bool {
+        self.map.retain_sync(|_, value| keep(*value));
         true
     }
 }

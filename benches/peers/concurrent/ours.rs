@@ -51,8 +51,8 @@ impl View for Pinned<'_, Ours> {
     }
 
     #[inline]
-    fn retain_if(&self, mut keep: impl FnMut() -> bool) -> bool {
-        self.retain(|_, _| keep());
+    fn retain_if(&self, mut keep: impl FnMut(u64) -> bool) -> bool {
+        self.retain(|_, value| keep(*value));
         true
     }
 

@@ -43,8 +43,8 @@ impl View for Guarded<'_> {
     }
 
     #[inline]
-    fn retain_if(&self, mut keep: impl FnMut() -> bool) -> bool {
-        self.map.retain(|_, _| keep(), &self.guard);
+    fn retain_if(&self, mut keep: impl FnMut(u64) -> bool) -> bool {
+        self.map.retain(|_, value| keep(*value), &self.guard);
         true
     }
 }

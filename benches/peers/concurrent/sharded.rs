@@ -35,8 +35,8 @@ impl View for &Dash {
     }
 
     #[inline]
-    fn retain_if(&self, mut keep: impl FnMut() -> bool) -> bool {
-        self.retain(|_, _| keep());
+    fn retain_if(&self, mut keep: impl FnMut(u64) -> bool) -> bool {
+        self.retain(|_, value| keep(*value));
         true
     }
 }
@@ -70,8 +70,8 @@ impl View for &Scc {
     }
 
     #[inline]
-    fn retain_if(&self, mut keep: impl FnMut() -> bool) -> bool {
-        self.retain_sync(|_, _| keep());
+    fn retain_if(&self, mut keep: impl FnMut(u64) -> bool) -> bool {
+        self.retain_sync(|_, value| keep(*value));
         true
     }
 }

@@ -31,9 +31,9 @@ pub(crate) trait View {
     /// Inserts an entry, or replaces its value.
     fn insert(&mut self, key: Key, value: u64);
 
-    /// Calls `retain` with a function of no arguments. Returns whether the map has such a method.
+    /// Calls `retain` with a function of the value. Returns whether the map has such a method.
     #[inline]
-    fn retain_if(&self, _keep: impl FnMut() -> bool) -> bool {
+    fn retain_if(&self, _keep: impl FnMut(u64) -> bool) -> bool {
         false
     }
 

@@ -1,58 +1,76 @@
 //! Traversals, concurrent with writers.
 //!
-//! A traversal copies one segment at a time, under the lock of its shard, in the order of the mixed
-//! hashes. If a segment has split since, its half is copied next; if it was merged, the entries
-//! that the traversal has passed are left out, by their hashes. So an entry that stays in the table
-//! is visited once.
+//! A traversal copies one segment at a time, in the order of the mixed hashes. If a segment has
+//! split since, its half is copied next; if it was merged, the entries that the traversal has
+//! passed are left out, by their hashes. So an entry that stays in the table is visited once.
 //!
 //! A copy is a number for each entry: its id, or its slot, if the slots of a segment are not
 //! reused. They are stored in the traversal itself, which allocates nothing.
+//!
+//! Ids are copied without the lock of the shard, and copied again under the lock if the count of
+//! removals has changed in the meantime:
+//!
+//! - An entry that stays is in one slot, from its insertion on, and is copied once: its slot does
+//!   not change, only the id there, when its value is replaced.
+//! - A key is copied twice only if its entry is removed after it was copied, and the key inserted
+//!   again in a later group. The removal is counted before the insertion is published, so the
+//!   second count observes it; the first count did not, or the copy would not have the entry.
+//!
+//! The slots of entries of words are copied under the lock: an entry whose value is replaced may
+//! move to another group. So are the ids of a merged segment, whose hashes are for lock holders.
+
+#![allow(unsafe_code)]
+
+use core::mem::MaybeUninit;
 
 use crossbeam_epoch::Guard;
 
 use super::Engine;
 use super::plan::MOST;
 use super::segment::{Segment, Slot};
-use super::shard::Writer;
+use super::shard::{Shard, Writer};
 use super::storage::Storage;
-use crate::concurrent::policy::SHARDS;
+use crate::concurrent::policy::{SHARDS, bit_below};
 
-impl<'p, C: Storage> Writer<'p, C> {
-    /// Returns the first mixed hash after the range of the segment of `mixed`, with its low bits
-    /// cleared; `None` if the segment is the last one.
-    pub(super) fn end(&self, mixed: u64) -> Option<u64> {
-        let segment = self.segment(mixed);
-        let shift = 64 - segment.depth();
-        let prefix = mixed.checked_shr(shift).unwrap_or(0);
-        (prefix + 1).checked_shl(shift).filter(|&end| end != 0 && shift < 64)
+/// The mixed hashes of a segment.
+struct Range {
+    first: u64,
+    /// The first mixed hash after them; 0 if there is none.
+    end: u64,
+}
+
+impl Range {
+    /// Returns the range of a segment, the segment of `mixed`.
+    #[inline]
+    fn of<C: Storage>(segment: Segment<'_, C>, mixed: u64) -> Self {
+        // 0 for a segment of all mixed hashes.
+        let size = bit_below(segment.depth()) << 1;
+        let first = mixed & size.wrapping_neg();
+        Self { first, end: first.wrapping_add(size) }
     }
 }
 
-/// Iterates over the entries of the segment of `mixed` whose mixed hashes are not less.
-fn entries_from<'p, C: Storage>(
-    segment: Segment<'p, C>,
-    mixed: u64,
-    hash_of: impl Fn(Slot<'_, C>) -> u64,
-) -> impl Iterator<Item = Slot<'p, C>> {
-    // The bits of `first` after the prefix of the segment: not zero if the segment begins before
-    // it.
-    let first = mixed & !(SHARDS as u64 - 1);
-    let rest = first & u64::MAX.checked_shr(segment.depth()).unwrap_or(0);
-    segment.entries().filter(move |&slot| rest == 0 || C::mix(hash_of(slot)) >= first)
+impl<C: Storage> Writer<'_, C> {
+    /// Returns the first mixed hash after the range of the segment of `mixed`; `None` if the
+    /// segment is the last one.
+    pub(super) fn end(&self, mixed: u64) -> Option<u64> {
+        Some(Range::of(self.segment(mixed), mixed).end).filter(|&end| end != 0)
+    }
 }
 
 /// A traversal of all entries.
+#[repr(C)]
 pub(in crate::concurrent) struct Walk<'p, C: Storage> {
     engine: &'p Engine<C>,
     pin: &'p Guard,
     shard: usize,
-    /// The first prefix of the shard that is not copied yet; `None` if all are.
-    position: Option<u64>,
+    /// The first prefix of the shard that is not copied yet.
+    position: u64,
     /// The numbers of the remaining entries of the last segment, and their count.
-    numbers: [u32; MOST],
     len: usize,
     /// The last segment, which is not freed while the pin lasts.
     segment: Segment<'p, C>,
+    numbers: [MaybeUninit<u32>; MOST],
 }
 
 impl<'p, C: Storage> Walk<'p, C> {
@@ -61,41 +79,121 @@ impl<'p, C: Storage> Walk<'p, C> {
     pub(in crate::concurrent) fn new(engine: &'p Engine<C>, pin: &'p Guard) -> Self {
         const { assert!(C::SIZES.largest() as usize * C::SLOTS <= MOST) };
         let segment = engine.segment(0, pin);
-        Self { engine, pin, shard: 0, position: Some(0), numbers: [0; MOST], len: 0, segment }
+        Self {
+            engine,
+            pin,
+            shard: 0,
+            position: 0,
+            numbers: [MaybeUninit::uninit(); MOST],
+            len: 0,
+            segment,
+        }
     }
 
     /// Returns the number of the next entry, by `number_of`.
+    #[inline]
     pub(in crate::concurrent) fn next(
         &mut self,
         number_of: impl Fn(Slot<'p, C>) -> u32,
         hash_of: impl Fn(Slot<'_, C>) -> u64,
     ) -> Option<u32> {
-        loop {
-            if let Some(last) = self.len.checked_sub(1) {
-                self.len = last;
-                return Some(self.numbers[last]);
-            }
-            // Most shards of a small table have no entries: they are not locked.
-            let has_entries = self.engine.shards[self.shard].len() > 0;
-            let Some(position) = self.position.filter(|_| has_entries) else {
-                if self.shard + 1 >= SHARDS {
-                    return None;
+        if self.len == 0 {
+            self.fill(number_of, hash_of);
+        }
+        self.len = self.len.checked_sub(1)?;
+        // SAFETY: the numbers before `len` are written.
+        Some(unsafe { self.numbers[self.len].assume_init() })
+    }
+
+    /// Copies the numbers of the next segment; of ids, of all next segments that have room.
+    #[inline(never)]
+    fn fill(
+        &mut self,
+        number_of: impl Fn(Slot<'p, C>) -> u32,
+        hash_of: impl Fn(Slot<'_, C>) -> u64,
+    ) {
+        while self.shard < SHARDS {
+            // Most shards of a small table have no entries.
+            while self.shard().counts().len > 0 {
+                let mixed = self.position | self.shard as u64;
+                let segment = self.engine.segment(mixed, self.pin);
+                // The number of a slot is found in the last segment only.
+                let most = if C::REUSES { MOST - segment.len() * C::SLOTS } else { 0 };
+                if self.len > most {
+                    return;
                 }
-                (self.shard, self.position) = (self.shard + 1, Some(0));
-                continue;
-            };
-            let writer = Writer::new(self.engine, self.shard, self.pin);
-            let mixed = position | self.shard as u64;
-            self.segment = writer.segment(mixed);
-            let entries = entries_from(self.segment, mixed, &hash_of);
-            let mut len = 0;
-            for (number, slot) in self.numbers.iter_mut().zip(entries) {
-                *number = number_of(slot);
+                let end = self
+                    .copy_unlocked(segment, mixed, &number_of)
+                    .unwrap_or_else(|| self.copy_locked(mixed, &number_of, &hash_of));
+                // A branch, which the CPU predicts: the next loads do not wait for the depth.
+                if end == 0 {
+                    break;
+                }
+                self.position = end;
+            }
+            (self.shard, self.position) = (self.shard + 1, 0);
+        }
+    }
+
+    fn shard(&self) -> &'p Shard<C> {
+        &self.engine.shards[self.shard]
+    }
+
+    /// Copies the ids of the segment of `mixed`, unless a removal takes effect in the meantime, or
+    /// some of its entries have been visited. Returns the end of its range.
+    #[inline]
+    fn copy_unlocked(
+        &mut self,
+        segment: Segment<'p, C>,
+        mixed: u64,
+        number_of: impl Fn(Slot<'p, C>) -> u32,
+    ) -> Option<u64> {
+        let range = Range::of(segment, mixed);
+        if !C::REUSES || range.first != self.position {
+            return None;
+        }
+        let before = self.shard().counts().removals;
+        let len = self.copy(segment, |_| true, number_of);
+        (self.shard().counts().removals == before).then(|| {
+            (self.len, self.segment) = (len, segment);
+            range.end
+        })
+    }
+
+    /// Copies the numbers of the entries of the segment of `mixed` that have not been visited,
+    /// under the lock of the shard. Returns the end of its range.
+    #[inline]
+    fn copy_locked(
+        &mut self,
+        mixed: u64,
+        number_of: impl Fn(Slot<'p, C>) -> u32,
+        hash_of: impl Fn(Slot<'_, C>) -> u64,
+    ) -> u64 {
+        let writer = Writer::new(self.engine, self.shard, self.pin);
+        let (segment, first) = (writer.segment(mixed), self.position);
+        let range = Range::of(segment, mixed);
+        let is_left = |slot| range.first == first || C::mix(hash_of(slot)) >= first;
+        // After all hashes, which may panic.
+        (self.len, self.segment) = (self.copy(segment, is_left, number_of), segment);
+        range.end
+    }
+
+    /// Copies the numbers of entries. Returns the number of all that are copied.
+    #[inline(always)]
+    fn copy(
+        &mut self,
+        segment: Segment<'p, C>,
+        is_left: impl Fn(Slot<'p, C>) -> bool,
+        number_of: impl Fn(Slot<'p, C>) -> u32,
+    ) -> usize {
+        let mut len = self.len;
+        segment.entries().filter(|&slot| is_left(slot)).for_each(|slot| {
+            if let Some(number) = self.numbers.get_mut(len) {
+                number.write(number_of(slot));
                 len += 1;
             }
-            // After all hashes, which may panic.
-            (self.len, self.position) = (len, writer.end(mixed));
-        }
+        });
+        len
     }
 
     /// Returns the slot with a number, of the segment of the last entry. Read without the lock:

@@ -5,6 +5,7 @@
 //! model are in one shard, and have one home if the model requires it.
 #![allow(unsafe_code)]
 
+use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 
 use loom::cell::UnsafeCell;
@@ -131,6 +132,13 @@ fn check<T: Subject>(
     });
 }
 
+/// Returns a builder that allows at least three preemptions.
+fn three_preemptions() -> loom::model::Builder {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = builder.preemption_bound.map(|bound| bound.max(3));
+    builder
+}
+
 fn publish<T: Subject>() {
     concurrently::<T>(
         Spread::Apart,
@@ -168,10 +176,8 @@ fn replace<T: Subject>() {
 /// With two preemptions, the model would not detect a Relaxed store of the id of the last entry:
 /// it needs three.
 fn reuse<T: Subject>() {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = builder.preemption_bound.map(|bound| bound.max(3));
     check::<T>(
-        builder,
+        three_preemptions(),
         Spread::Together,
         5,
         [
@@ -346,6 +352,32 @@ fn merge_remaining_entries_are_found_in_the_old_segments_or_in_the_new() {
                 assert_eq!(pin.iter().filter(|(key, _)| key.get() <= 2).count(), 2, "B1");
             },
             |map| assert_eq!(map.reads([1, 2, 3]), [Some(1), Some(2), None]),
+        ],
+    );
+}
+
+/// The key of the first slot is inserted again in the next group, as the home is full again. With
+/// two preemptions, the model would not detect a traversal that ignores removals.
+#[test]
+fn visit_a_key_that_moves_to_a_later_group_once() {
+    check::<Ids>(
+        three_preemptions(),
+        Spread::Together,
+        Ids::SLOTS + 1,
+        [
+            |map| {
+                map.remove(1);
+                map.insert(Ids::SLOTS + 2, 0);
+                map.insert(1, 0);
+            },
+            |map| {
+                let pin = map.pin();
+                let visited: Vec<u64> = pin.keys().map(Checked::get).collect();
+                let times = |key| visited.iter().filter(|&&own| own == key).count();
+                assert!([1, Ids::SLOTS + 2].iter().all(|&key| times(key) <= 1), "B2");
+                assert!((2..=Ids::SLOTS + 1).all(|key| times(key) == 1), "B1");
+            },
+            |map| assert_eq!(map.len() as u64, Ids::SLOTS + 2),
         ],
     );
 }

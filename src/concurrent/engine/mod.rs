@@ -39,7 +39,8 @@
 //! | value of one word | Release in `Group::replace`, and in `Group::write` of an id; else Relaxed | Acquire, `Group::value` | the entry of an id; the target of the new value |
 //! | value of several words | Relaxed, `Group::write` | Relaxed, `Group::value` | nothing: as for a key |
 //! | notes and counts | Relaxed | Relaxed | nothing: for lock holders, ordered by the lock |
-//! | statistics of a shard | Relaxed | Relaxed | nothing |
+//! | counts of a shard | Release, `Writer::add_to_len` | Acquire, `Shard::counts` | the removals that they count |
+//! | bytes of a shard | Relaxed | Relaxed | nothing |
 //! | table of chunks of a map | Release, `Store::add_table` | Acquire, `Store::address` | the pointers to chunks |
 //! | count of retired bytes | Release, `Garbage::defer` | Acquire, `Garbage::retired` | the effects of destructors |
 //!

@@ -175,8 +175,8 @@ impl<C> Clone for Segment<'_, C> {
 
 impl<C> Copy for Segment<'_, C> {}
 
-/// A slot of a segment, for the lock holder; or for a thread that has found it occupied under the
-/// lock and reads its entry later, if slots are not reused (S1).
+/// A slot of a segment, for the lock holder. Other threads read the id in an occupied slot, or the
+/// entry in a slot that was occupied under the lock, if slots are not reused (S1).
 pub(in crate::concurrent) struct Slot<'p, C> {
     segment: Segment<'p, C>,
     /// The index of its group.

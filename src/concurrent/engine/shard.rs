@@ -10,7 +10,7 @@ use super::segment::{Position, Segment, SegmentPtr};
 use super::storage::{Entries, Storage};
 use crate::concurrent::lock::{Lock, LockGuard};
 use crate::concurrent::policy::{may_split, shard_of};
-use crate::concurrent::sync::{AtomicUsize, Ordering};
+use crate::concurrent::sync::{AtomicU64, AtomicUsize, Ordering};
 use bytemuck::NoUninit;
 
 /// The writers' part of a shard. Apart from the roots, so that readers do not share its cache
@@ -18,24 +18,40 @@ use bytemuck::NoUninit;
 #[repr(align(128))]
 pub(super) struct Shard<C: Storage> {
     lock: Lock<C::State>,
-    /// Number of entries. Written under the lock.
-    len: AtomicUsize,
+    /// The number of entries, and in the upper half that of removals. Written under the lock.
+    counts: AtomicU64,
     /// Allocated bytes. Written under the lock.
     bytes: AtomicUsize,
     /// The bytes of a reserved capacity, below which it does not shrink. Written under the lock.
     reserved: AtomicUsize,
 }
 
+/// The counts of a shard.
+#[derive(Clone, Copy)]
+pub(super) struct Counts {
+    /// Entries.
+    pub(super) len: usize,
+    /// Removals so far, of an entry or of all entries of a segment. It wraps around.
+    pub(super) removals: u32,
+}
+
 impl<C: Storage> Shard<C> {
     pub(super) fn new(bytes: usize, state: C::State) -> Self {
-        let [len, bytes, reserved] = [0, bytes, 0].map(AtomicUsize::new);
-        Self { lock: Lock::new(state), len, bytes, reserved }
+        let [bytes, reserved] = [bytes, 0].map(AtomicUsize::new);
+        Self { lock: Lock::new(state), counts: AtomicU64::new(0), bytes, reserved }
+    }
+
+    /// Returns the counts.
+    #[inline]
+    pub(super) fn counts(&self) -> Counts {
+        // Acquire: pairs with the Release in `add_to_len`: the removals are visible.
+        let word = self.counts.load(Ordering::Acquire);
+        Counts { len: word as u32 as usize, removals: (word >> 32) as u32 }
     }
 
     /// Returns the number of entries.
     pub(super) fn len(&self) -> usize {
-        // Relaxed: a statistic that publishes nothing.
-        self.len.load(Ordering::Relaxed)
+        self.counts().len
     }
 
     /// Returns the allocated bytes.
@@ -44,7 +60,7 @@ impl<C: Storage> Shard<C> {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Returns the contents of the lock.
+    /// Returns the state of the lock.
     pub(super) fn state(&mut self) -> &mut C::State {
         self.lock.get_mut()
     }
@@ -122,8 +138,11 @@ impl<'p, C: Storage> Writer<'p, C> {
 
     pub(in crate::concurrent) fn add_to_len(&self, difference: isize) {
         let shard = self.shard();
-        // Relaxed: a statistic that publishes nothing.
-        shard.len.store(shard.len().wrapping_add_signed(difference), Ordering::Relaxed);
+        let Counts { len, removals } = shard.counts();
+        let removals = removals.wrapping_add(u32::from(difference < 0));
+        let len = len.wrapping_add_signed(difference) as u32;
+        // Release: pairs with the Acquire in `counts`.
+        shard.counts.store(u64::from(removals) << 32 | u64::from(len), Ordering::Release);
     }
 
     /// Adjusts the count of bytes.

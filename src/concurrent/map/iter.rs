@@ -1,4 +1,4 @@
-//! Traversals, concurrent with writers: the entries of one segment at a time.
+//! Traversals, concurrent with writers.
 
 use core::iter::FusedIterator;
 
@@ -10,8 +10,8 @@ use crate::concurrent::pinned::{Pinned, Protect};
 
 impl<'t, K, V, S, G> Pinned<'t, ConcurrentMap<K, V, S>, G> {
     /// Iterates over all entries, in no order. An entry that is inserted or removed during the
-    /// iteration is visited at most once, an entry that stays exactly once. Waits for writers: the
-    /// ids of one segment at a time are copied under the lock of its shard.
+    /// iteration is visited at most once, an entry that stays exactly once. It may wait for a
+    /// writer that removes an entry.
     ///
     /// # Example
     ///

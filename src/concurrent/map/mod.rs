@@ -95,10 +95,10 @@
 //! - **E1** Reads are wait-free: no lock, no store to shared memory, no repetition, and at most as
 //!   many steps as the segment has groups, 96 (in a *map* 64); nearly all reads probe one.
 //! - **E2** Writers wait for each other, a lock of a shard at a time; so do traversals, for the
-//!   copy of one segment. No code of a caller runs under it except [`Eq`] of keys of a *map*, and
-//!   [`Hash`] of keys of a *table*, which panic if they write themselves, and must not take a lock
-//!   that a writer may hold: no deadlock is possible. They should not pin either: that runs
-//!   destructors of garbage now and then, which panic if they write.
+//!   copy of one segment, in a *map* only beside a removal or after a merge. No code of a caller
+//!   runs under it except [`Eq`] of keys of a *map*, and [`Hash`] of keys of a *table*, which panic
+//!   if they write themselves, and must not take a lock that a writer may hold: no deadlock is
+//!   possible. They should not pin: a pin may run destructors, which panic if they write.
 //! - **E3** No call waits for a reader without bound.
 //! - **E4** An insertion copies or splits at most one segment, of up to 48 groups with 336 entries
 //!   (in a *map* 32 with 330), and the directory of its shard when it doubles: 8 bytes a segment.
