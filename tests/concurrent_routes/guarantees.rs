@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
-use flowtable::concurrent::{ConcurrentRoutes, PinnedRoutes, Refused, pin};
+use flowtable::concurrent::{ConcurrentRoutes, Pinned, Refused, pin};
 use flowtable::key::bits::Address;
 use flowtable::{Prefix, RouteTable};
 use model::threads::eventually;
@@ -156,9 +156,12 @@ fn r5_references_outlive_their_routes() {
     let pinned = routes.pin();
     let found: Vec<_> = pinned.iter().map(|(_, value)| value).collect();
     let single = pinned.lookup(&SHORT).unwrap().1;
+    let guard = pin();
+    let (prefix_of_18, under_guard) = (prefix(SHORT, 18), |at| routes.pinned(&guard).get(at));
+    let shared = under_guard(&prefix_of_18).unwrap();
     routes.clear().unwrap();
-    assert!(found.into_iter().chain([single]).all(|found| Arc::ptr_eq(found, &value)));
-    drop(pinned);
+    assert!(found.into_iter().chain([single, shared]).all(|found| Arc::ptr_eq(found, &value)));
+    drop((pinned, guard));
     eventually("values are dropped", || {
         drop(routes.insert(prefix(SHORT, 8), Arc::new(())));
         Arc::strong_count(&value) == 1
@@ -247,7 +250,7 @@ fn r7_writers_take_turns() {
 #[test]
 fn r7_a_thread_that_ends_with_a_pin_lets_go_of_it() {
     thread_local! {
-        static KEPT: RefCell<Option<PinnedRoutes<'static, u32, Arc<()>>>> =
+        static KEPT: RefCell<Option<Pinned<'static, Routes<Arc<()>>>>> =
             const { RefCell::new(None) };
     }
     static ROUTES: Mutex<Option<&'static Routes<Arc<()>>>> = Mutex::new(None);

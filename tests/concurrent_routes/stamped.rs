@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Instant;
 
 use flowtable::Prefix;
-use flowtable::concurrent::{ConcurrentStampedRoutes, PinnedStampedRoutes, pin};
+use flowtable::concurrent::{ConcurrentStampedRoutes, Pinned, pin};
 use flowtable::key::bits::Address;
 use flowtable::routes::{Refreshed, RouteStamp, StampedRoutes};
 use model::counted::{Callback, Counted, with_panic};
@@ -125,7 +125,7 @@ struct Decision {
 
 /// The value that a packet of a flow uses.
 fn packet(
-    pinned: &PinnedStampedRoutes<'_, u32, Box<u32>>,
+    pinned: &Pinned<'_, ConcurrentStampedRoutes<u32, Box<u32>>>,
     address: u32,
     Decision { stamp, value }: &mut Decision,
 ) -> u32 {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, RwLock};
 
 use arc_swap::ArcSwap;
 use flowtable::Prefix;
-use flowtable::concurrent::{ConcurrentRoutes, PinnedRoutes};
+use flowtable::concurrent::{ConcurrentRoutes, Pinned};
 use left_right::{Absorb, ReadHandle, ReadHandleFactory, WriteHandle};
 
 use super::feed::{Table, Update};
@@ -37,7 +37,7 @@ impl<A: Family> LookUp<A> for Table<A> {
     }
 }
 
-impl<A: Family> LookUp<A> for PinnedRoutes<'_, A, u32> {
+impl<A: Family> LookUp<A> for Pinned<'_, ConcurrentRoutes<A, u32>> {
     #[inline(always)]
     fn one(&self, address: &A) -> Option<(Prefix<A>, &u32)> {
         self.lookup(address)

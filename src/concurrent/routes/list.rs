@@ -2,13 +2,13 @@
 #![allow(unsafe_code)]
 
 use alloc::vec::{self, Vec};
-use core::borrow::Borrow;
 
+use super::ConcurrentRoutes;
 use super::block::Block;
 use super::edit::State;
-use super::pinned::PinnedRoutes;
 use super::slots::{END, Slots, load};
 use crate::concurrent::guard::Guard;
+use crate::concurrent::pinned::{Pinned, Protect};
 use crate::key::bits::{Address, with_bits};
 use crate::key::prefix::Prefix;
 use crate::routes::stride::{PrefixIndex, STRIDE, node_pos, slot_of};
@@ -53,10 +53,13 @@ pub(super) unsafe fn each_slot<'p, V: 'p>(
     }
 }
 
-impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
+impl<'t, A: Address, V, G> Pinned<'t, ConcurrentRoutes<A, V>, G> {
     /// Returns all routes of one state, in order.
     ///
-    /// Takes the lock of the writers, and lists the routes under it: O(routes).
+    /// Takes the lock of the writers, lists the routes under it, and sorts them: O(routes) of time
+    /// and memory. Without the lock, they would not be of one state; and they are stored in two
+    /// places, of which neither is in order: those of up to 18 bits, which many slots inherit, and
+    /// longer ones in blocks.
     ///
     /// # Example
     ///
@@ -71,31 +74,17 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
     /// let table: RouteTable<_, _> = pinned.iter().map(|(at, &value)| (at, value)).collect();
     /// assert_eq!(table, RouteTable::from([(Prefix::host(8), 'b')]));
     /// ```
-    pub fn iter(&self) -> vec::IntoIter<(Prefix<A>, &V)> {
+    pub fn iter<'p, 'r>(&'p self) -> vec::IntoIter<(Prefix<A>, &'r V)>
+    where
+        G: Protect<'p, 'r>,
+        't: 'r,
+    {
         let mut routes = {
-            let state = self.routes.state.lock();
-            self.list(&state)
+            let state = self.of.state.lock();
+            self.of.list(&state, self.guard.protect())
         };
         routes.sort_unstable_by_key(|(prefix, _)| *prefix);
         routes.into_iter()
-    }
-
-    /// Returns all routes, in any order. The caller holds the lock.
-    fn list(&self, state: &State<V>) -> Vec<(Prefix<A>, &V)> {
-        let mut routes = Vec::with_capacity(state.len);
-        for (prefix, shared) in &state.short {
-            // SAFETY: the pin is held as long as `self` is borrowed.
-            let block = unsafe { shared.block() };
-            let word = u64::from(prefix.address()) << 32;
-            let address = with_bits(&Prefix::<A>::default_route().address(), 0, word);
-            let prefix = Prefix::new(address, prefix.len()).ok();
-            routes.extend(prefix.zip(block.inherited_value()));
-        }
-        // SAFETY: the lock is held, and a pin as long as `self` is borrowed.
-        unsafe {
-            each_slot(&self.routes.slots, |word, block| append(block, word, &mut routes));
-        }
-        routes
     }
 
     /// Returns the value of a prefix. Takes the lock of the writers for up to 18 bits.
@@ -112,20 +101,45 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     #[must_use]
-    pub fn get(&self, prefix: &Prefix<A>) -> Option<&V> {
+    pub fn get<'p, 'r>(&'p self, prefix: &Prefix<A>) -> Option<&'r V>
+    where
+        G: Protect<'p, 'r>,
+        't: 'r,
+    {
+        let _pinned_for_r: &'r Guard = self.guard.protect();
         let (address, len) = (prefix.address(), prefix.len());
         let word = address.window(0);
         if len <= END {
-            let state = self.routes.state.lock();
+            let state = self.of.state.lock();
             let shared = *state.short.get(&Prefix::of(&((word >> 32) as u32), len))?;
-            // SAFETY: the pin is held as long as `self` is borrowed.
+            // SAFETY: the pin lasts for 'r.
             return unsafe { shared.block() }.inherited_value();
         }
-        // SAFETY: the pin is held as long as `self` is borrowed.
-        let mut block: Block<'_, V> = unsafe { self.routes.slots.block(word) };
+        // SAFETY: the pin lasts for 'r.
+        let mut block: Block<'r, V> = unsafe { self.of.slots.block(word) };
         for pos in (END..node_pos(len)).step_by(STRIDE as usize) {
             block = block.child(slot_of(&address, pos))?;
         }
         block.get(PrefixIndex::of(prefix, node_pos(len)))
+    }
+}
+
+impl<A: Address, V> ConcurrentRoutes<A, V> {
+    /// Returns all routes, in any order. The caller holds the lock.
+    fn list<'r>(&'r self, state: &State<V>, _guard: &'r Guard) -> Vec<(Prefix<A>, &'r V)> {
+        let mut routes = Vec::with_capacity(state.len);
+        for (prefix, shared) in &state.short {
+            // SAFETY: the pin lasts for 'r.
+            let block = unsafe { shared.block() };
+            let word = u64::from(prefix.address()) << 32;
+            let address = with_bits(&Prefix::<A>::default_route().address(), 0, word);
+            let prefix = Prefix::new(address, prefix.len()).ok();
+            routes.extend(prefix.zip(block.inherited_value()));
+        }
+        // SAFETY: the lock is held, and the pin lasts for 'r.
+        unsafe {
+            each_slot(&self.slots, |word, block| append(block, word, &mut routes));
+        }
+        routes
     }
 }

@@ -1,10 +1,8 @@
 //! Longest-prefix match under a pin.
 #![allow(unsafe_code)]
 
-use core::borrow::Borrow;
-
+use super::ConcurrentRoutes;
 use super::block::Block;
-use super::pinned::PinnedRoutes;
 use super::slots::END;
 use crate::concurrent::guard::Guard;
 use crate::key::bits::Address;
@@ -152,18 +150,22 @@ impl<'p, V> Block<'p, V> {
     }
 }
 
-impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
+impl<A: Address, V> ConcurrentRoutes<A, V> {
     #[inline(always)]
-    fn block(&self, address: &A) -> Block<'_, V> {
-        // SAFETY: the pin is held as long as `self` is borrowed.
-        unsafe { self.routes.slots.block(address.window(0)) }
+    fn block<'r>(&'r self, address: &A, _guard: &'r Guard) -> Block<'r, V> {
+        // SAFETY: the pin lasts for 'r.
+        unsafe { self.slots.block(address.window(0)) }
     }
 
-    /// See [`PinnedRoutes::lookup`].
+    /// Returns the longest route that contains an address, and its value.
     #[inline(always)]
-    pub(super) fn longest(&self, address: &A) -> Option<(Prefix<A>, &V)> {
-        let block = self.block(address);
-        let found = if self.routes.is_fast {
+    pub(super) fn longest<'r>(
+        &'r self,
+        address: &A,
+        guard: &'r Guard,
+    ) -> Option<(Prefix<A>, &'r V)> {
+        let block = self.block(address, guard);
+        let found = if self.is_fast {
             // SAFETY: the CPU has the instructions.
             unsafe { block.find::<A, true, true>(address) }
         } else {
@@ -182,20 +184,21 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
     /// Looks up addresses in bursts, and calls `found` with the index of each address, the address
     /// and its match, whose length is only known if `LEN`.
     #[inline(always)]
-    pub(super) fn bursts<'p, const LEN: bool>(
-        &'p self,
+    pub(super) fn bursts<'r, const LEN: bool>(
+        &'r self,
         addresses: &[A],
-        mut found: impl FnMut(usize, &A, Option<(u32, &'p V)>),
+        guard: &'r Guard,
+        mut found: impl FnMut(usize, &A, Option<(u32, &'r V)>),
     ) {
         for (first, addresses) in (0..).step_by(BURST).zip(addresses.chunks(BURST)) {
             let mut longest = [None; BURST];
             let longest = &mut longest[..addresses.len()];
-            if self.routes.is_fast {
+            if self.is_fast {
                 // SAFETY: the CPU has the instructions.
-                unsafe { self.burst::<true, LEN>(addresses, longest) };
+                unsafe { self.burst::<true, LEN>(addresses, guard, longest) };
             } else {
                 // SAFETY: this copy needs no instructions.
-                unsafe { self.burst::<false, LEN>(addresses, longest) };
+                unsafe { self.burst::<false, LEN>(addresses, guard, longest) };
             }
             for ((nth, address), longest) in (first..).zip(addresses).zip(longest) {
                 found(nth, address, *longest);
@@ -209,13 +212,14 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
     ///
     /// If `FAST`, the CPU has the instructions of `bit_ops`.
     #[inline(always)]
-    unsafe fn burst<'p, const FAST: bool, const LEN: bool>(
-        &'p self,
+    unsafe fn burst<'r, const FAST: bool, const LEN: bool>(
+        &'r self,
         addresses: &[A],
-        longest: &mut [Option<(u32, &'p V)>],
+        guard: &'r Guard,
+        longest: &mut [Option<(u32, &'r V)>],
     ) {
-        addresses.iter().for_each(|address| self.routes.slots.prefetch(address.window(0)));
-        let prefetch_value = |found: Option<(u32, &'p V)>| {
+        addresses.iter().for_each(|address| self.slots.prefetch(address.window(0)));
+        let prefetch_value = |found: Option<(u32, &'r V)>| {
             if let Some((_, value)) = found {
                 prefetch(value);
             }
@@ -223,7 +227,7 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
         };
         let mut blocks = [Block::empty(); BURST];
         for (block, address) in blocks.iter_mut().zip(addresses) {
-            *block = self.block(address);
+            *block = self.block(address, guard);
             block.prefetch();
         }
         if A::BITS <= 32 {

@@ -4,11 +4,11 @@ use core::marker::PhantomData;
 
 use super::ConcurrentRoutes;
 use super::edit::State;
-use super::pinned::PinnedRoutes;
 use super::slots::Slots;
 use crate::concurrent::garbage::Garbage;
-use crate::concurrent::guard::{Guard, pin};
+use crate::concurrent::guard::Guard;
 use crate::concurrent::lock::Lock;
+use crate::concurrent::pinned::Pinned;
 use crate::concurrent::sync::{AtomicUsize, Ordering};
 use crate::key::bits::Address;
 use crate::raw::bit_ops::detect;
@@ -95,8 +95,8 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
     /// ```
     #[inline]
     #[must_use]
-    pub fn pin(&self) -> PinnedRoutes<'_, A, V> {
-        PinnedRoutes { routes: self, guard: pin() }
+    pub fn pin(&self) -> Pinned<'_, Self> {
+        Pinned::new(self)
     }
 
     /// Returns the view of a pin under a guard of the thread that other structures share: see
@@ -115,8 +115,8 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
     /// ```
     #[inline]
     #[must_use]
-    pub const fn pinned<'r, 'g>(&'r self, guard: &'g Guard) -> PinnedRoutes<'r, A, V, &'g Guard> {
-        PinnedRoutes { routes: self, guard }
+    pub const fn pinned<'g>(&'g self, guard: &'g Guard) -> Pinned<'g, Self, &'g Guard> {
+        Pinned::of(self, guard)
     }
 
     /// Returns the number of routes.

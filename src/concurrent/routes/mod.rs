@@ -194,7 +194,6 @@ use edit::State;
 use slots::Slots;
 
 pub(super) use covering::CoveringValues;
-pub use pinned::PinnedRoutes;
 pub(super) use write::remove_each;
 
 /// A concurrent route table: wait-free lookups beside updates by one thread at a time, in one copy.
@@ -202,9 +201,9 @@ pub(super) use write::remove_each;
 /// | method | cost |
 /// |---|---|
 /// | [`pin`](Self::pin) | a fence; hold it for a burst |
-/// | [`lookup`](PinnedRoutes::lookup) | a slot, and a block for each six bits below bit 18 |
+/// | [`lookup`](super::Pinned::lookup) | a slot, and a block for each six bits below bit 18 |
 /// | [`insert`](Self::insert), [`remove`](Self::remove) | copies of some blocks; or many slots |
-/// | [`iter`](PinnedRoutes::iter), [`retain`](Self::retain) | O(routes), for which writers wait |
+/// | [`iter`](super::Pinned::iter), [`retain`](Self::retain) | O(routes), for which writers wait |
 ///
 /// A pin is no snapshot: see [the guarantees](self). For lookups that must agree, and updates that
 /// become visible together, see [consistent views](self#consistent-views).
@@ -212,7 +211,7 @@ pub(super) use write::remove_each;
 /// # Panics
 ///
 /// A thread holds one lock of a concurrent structure at a time. So methods that take this one,
-/// which are those that write, and [`get`](PinnedRoutes::get), [`iter`](PinnedRoutes::iter) and
+/// which are those that write, and [`get`](super::Pinned::get), [`iter`](super::Pinned::iter) and
 /// [`allocation_size`](Self::allocation_size), panic if the clone of a value or a method of an
 /// address calls them during an update.
 ///

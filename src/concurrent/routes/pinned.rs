@@ -1,48 +1,11 @@
-//! Pinned routes, for readers.
-
-use core::borrow::Borrow;
-use core::fmt;
+//! Pinned routes: lookups.
 
 use super::ConcurrentRoutes;
-use crate::concurrent::guard::Guard;
+use crate::concurrent::pinned::{Pinned, Protect};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 
-/// A pinned [`ConcurrentRoutes`], with the lookups of a route table.
-///
-/// References to values are valid as long as it exists, and is not repinned. It is no snapshot:
-/// each lookup answers from the routes of its time.
-///
-/// It owns its guard, or borrows one of type `G = &Guard` that it shares with other structures: see
-/// [`pinned`](ConcurrentRoutes::pinned).
-///
-/// It is bound to its thread:
-///
-/// ```compile_fail
-/// use flowtable::concurrent::{ConcurrentRoutes, PinnedRoutes};
-///
-/// fn is_send<T: Send>(_: T) {}
-/// let routes = ConcurrentRoutes::<u8, ()>::new();
-/// is_send::<PinnedRoutes<'_, u8, ()>>(routes.pin());
-/// ```
-///
-/// A value that was found must not be used after a repin:
-///
-/// ```compile_fail,E0502
-/// use flowtable::concurrent::ConcurrentRoutes;
-///
-/// let routes = ConcurrentRoutes::<u8, char>::new();
-/// let mut pinned = routes.pin();
-/// let found = pinned.lookup(&7);
-/// pinned.repin();
-/// assert_eq!(found, None);
-/// ```
-pub struct PinnedRoutes<'r, A, V, G = Guard> {
-    pub(super) routes: &'r ConcurrentRoutes<A, V>,
-    pub(super) guard: G,
-}
-
-impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
+impl<'t, A: Address, V, G> Pinned<'t, ConcurrentRoutes<A, V>, G> {
     /// Returns the longest route that contains an address, and its value.
     ///
     /// # Example
@@ -59,8 +22,12 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
     /// ```
     #[inline]
     #[must_use]
-    pub fn lookup(&self, address: &A) -> Option<(Prefix<A>, &V)> {
-        self.longest(address)
+    pub fn lookup<'p, 'r>(&'p self, address: &A) -> Option<(Prefix<A>, &'r V)>
+    where
+        G: Protect<'p, 'r>,
+        't: 'r,
+    {
+        self.of.longest(address, self.guard.protect())
     }
 
     /// Calls `found` with the index of each address, and the longest route that contains it with
@@ -80,12 +47,15 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     #[inline]
-    pub fn lookup_batch<'p>(
+    pub fn lookup_batch<'p, 'r>(
         &'p self,
         addresses: &[A],
-        mut found: impl FnMut(usize, Option<(Prefix<A>, &'p V)>),
-    ) {
-        self.bursts::<true>(addresses, |nth, address, route| {
+        mut found: impl FnMut(usize, Option<(Prefix<A>, &'r V)>),
+    ) where
+        G: Protect<'p, 'r>,
+        't: 'r,
+    {
+        self.of.bursts::<true>(addresses, self.guard.protect(), |nth, address, route| {
             found(nth, route.map(|(len, value)| (Prefix::of(address, len), value)));
         });
     }
@@ -106,40 +76,16 @@ impl<A: Address, V, G: Borrow<Guard>> PinnedRoutes<'_, A, V, G> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     #[inline]
-    pub fn lookup_batch_values<'p>(
+    pub fn lookup_batch_values<'p, 'r>(
         &'p self,
         addresses: &[A],
-        mut found: impl FnMut(usize, Option<&'p V>),
-    ) {
-        self.bursts::<false>(addresses, |nth, _, route| found(nth, route.map(|(_, value)| value)));
-    }
-}
-
-impl<A: Address, V> PinnedRoutes<'_, A, V> {
-    /// Ends the pin and begins a new pin, at a lower cost. Call it between two bursts of lookups:
-    /// it lets garbage be freed. Other pins of the thread stay as they are.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
-    ///
-    /// let routes = ConcurrentRoutes::<u8, u32>::new();
-    /// let mut pinned = routes.pin();
-    /// for round in 0..3 {
-    ///     routes.insert(Prefix::host(1), round).unwrap();
-    ///     assert_eq!(pinned.lookup(&1).unwrap().1, &round);
-    ///     pinned.repin();
-    /// }
-    /// ```
-    #[inline]
-    pub fn repin(&mut self) {
-        self.guard.repin();
-    }
-}
-
-impl<A, V, G> fmt::Debug for PinnedRoutes<'_, A, V, G> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PinnedRoutes").finish_non_exhaustive()
+        mut found: impl FnMut(usize, Option<&'r V>),
+    ) where
+        G: Protect<'p, 'r>,
+        't: 'r,
+    {
+        self.of.bursts::<false>(addresses, self.guard.protect(), |nth, _, route| {
+            found(nth, route.map(|(_, value)| value));
+        });
     }
 }

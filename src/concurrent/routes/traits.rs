@@ -4,6 +4,7 @@ use core::fmt;
 
 use super::ConcurrentRoutes;
 use super::write::Unshared;
+use crate::concurrent::pinned::Pinned;
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::memory::Allocator;
@@ -19,6 +20,14 @@ impl<A: Address, V> Default for ConcurrentRoutes<A, V> {
 impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for ConcurrentRoutes<A, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.pin().iter()).finish()
+    }
+}
+
+impl<A: Address + fmt::Debug, V: fmt::Debug, G> fmt::Debug
+    for Pinned<'_, ConcurrentRoutes<A, V>, G>
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.of.fmt(f)
     }
 }
 

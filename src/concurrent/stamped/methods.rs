@@ -4,9 +4,9 @@ use alloc::vec::Vec;
 use std::sync::PoisonError;
 
 use super::cells::Cells;
-use super::pinned::PinnedStampedRoutes;
 use super::{ConcurrentStampedRoutes, Writers};
 use crate::concurrent::guard::Guard;
+use crate::concurrent::pinned::Pinned;
 use crate::concurrent::routes::ConcurrentRoutes;
 use crate::concurrent::sync::{AtomicU64, MutexGuard};
 use crate::invariant::InvariantError;
@@ -69,7 +69,7 @@ impl<A: Address, V> ConcurrentStampedRoutes<A, V> {
     }
 
     /// Returns whether the route of a stamp is known to be the same; if not,
-    /// [`refresh`](PinnedStampedRoutes::refresh) looks it up. One load, without a pin.
+    /// [`refresh`](Pinned::refresh) looks it up. One load, without a pin.
     ///
     /// # Example
     ///
@@ -92,8 +92,8 @@ impl<A: Address, V> ConcurrentStampedRoutes<A, V> {
     /// Pins the table for lookups: see [`ConcurrentRoutes::pin`].
     #[inline]
     #[must_use]
-    pub fn pin(&self) -> PinnedStampedRoutes<'_, A, V> {
-        PinnedStampedRoutes { table: self, routes: self.routes.pin() }
+    pub fn pin(&self) -> Pinned<'_, Self> {
+        Pinned::new(self)
     }
 
     /// Returns the view of a pin under a guard of the thread that other structures share: see
@@ -110,11 +110,8 @@ impl<A: Address, V> ConcurrentStampedRoutes<A, V> {
     /// ```
     #[inline]
     #[must_use]
-    pub const fn pinned<'r, 'g>(
-        &'r self,
-        guard: &'g Guard,
-    ) -> PinnedStampedRoutes<'r, A, V, &'g Guard> {
-        PinnedStampedRoutes { table: self, routes: self.routes.pinned(guard) }
+    pub const fn pinned<'g>(&'g self, guard: &'g Guard) -> Pinned<'g, Self, &'g Guard> {
+        Pinned::of(self, guard)
     }
 
     /// Returns the number of routes.

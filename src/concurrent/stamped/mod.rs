@@ -90,8 +90,6 @@ use super::sync::{AtomicU64, Mutex};
 use crate::routes::stamps::{CellNumbers, Stamped};
 use cells::Cells;
 
-pub use pinned::PinnedStampedRoutes;
-
 /// A concurrent routing table that detects stale decisions by stamps.
 ///
 /// A stamp of a route is stored with a decision: it is current until the route of the address
@@ -100,9 +98,9 @@ pub use pinned::PinnedStampedRoutes;
 /// | method | cost |
 /// |---|---|
 /// | [`is_current`](Self::is_current) | one load |
-/// | [`resolve`](PinnedStampedRoutes::resolve), [`refresh`](PinnedStampedRoutes::refresh) | as [`lookup`](super::PinnedRoutes::lookup), and two loads |
+/// | [`resolve`](super::Pinned::resolve), [`refresh`](super::Pinned::refresh) | as [`lookup`](super::Pinned::lookup), and two loads |
 /// | [`insert`](Self::insert), [`remove`](Self::remove) | as in [`ConcurrentRoutes`], and the path to the prefix |
-/// | [`iter`](PinnedStampedRoutes::iter), [`retain`](Self::retain) | O(routes), for which writers wait |
+/// | [`iter`](super::Pinned::iter), [`retain`](Self::retain) | O(routes), for which writers wait |
 ///
 /// # Example
 ///
@@ -110,7 +108,7 @@ pub use pinned::PinnedStampedRoutes;
 /// routes:
 ///
 /// ```
-/// use flowtable::concurrent::{ConcurrentStampedRoutes, PinnedStampedRoutes};
+/// use flowtable::concurrent::{ConcurrentStampedRoutes, Pinned};
 /// use flowtable::flow_cache::{Config, Packet};
 /// use flowtable::routes::{Refreshed, RouteStamp};
 /// use flowtable::{FiveTuple, FlowCache, Timestamp};
@@ -130,7 +128,7 @@ pub use pinned::PinnedStampedRoutes;
 /// /// The port of a packet.
 /// fn forward(
 ///     flows: &mut Flows,
-///     routes: &PinnedStampedRoutes<'_, Ipv4Addr, u16>,
+///     routes: &Pinned<'_, Routes>,
 ///     key: &Key,
 /// ) -> Option<u16> {
 ///     let seen = flows.observe(key, Packet::UDP, Timestamp::ZERO).expect("no flow is pinned");

@@ -7,6 +7,7 @@ use super::cells::Cells;
 use super::update::Update;
 use super::{ConcurrentStampedRoutes, Writers};
 use crate::concurrent::error::Refusal;
+use crate::concurrent::pinned::Pinned;
 use crate::concurrent::routes::remove_each;
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
@@ -133,6 +134,16 @@ impl<A: Address, V> Default for ConcurrentStampedRoutes<A, V> {
 impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for ConcurrentStampedRoutes<A, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.pin().iter()).finish()
+    }
+}
+
+impl<A, V, G> fmt::Debug for Pinned<'_, ConcurrentStampedRoutes<A, V>, G>
+where
+    A: Address + fmt::Debug,
+    V: fmt::Debug,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.of.fmt(f)
     }
 }
 
