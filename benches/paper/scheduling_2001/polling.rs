@@ -88,6 +88,10 @@ fn row_of_table_3(forwarding: Duration, shares: [u32; 2], estimates: bool, quick
     }
 }
 
+/// The remark about the printed 101 Kpps.
+const BALANCED: &str = "It is 1000 / (8 + 1.6 + 0.3): here less than 0.3 µs for a packet are \
+    neither input nor forwarding.";
+
 /// Table 3: balanced and unbalanced shares of input and forwarding.
 pub(crate) fn shares(report: &mut Report, quick: bool) -> Outcome {
     let header = ["forwarding, us", "shares", "estimator", "paper", "model", "simulated"];
@@ -113,8 +117,7 @@ pub(crate) fn shares(report: &mut Report, quick: bool) -> Outcome {
                 let finding = Finding::number("table 3", what, f64::from(paper), simulated);
                 let finding = if paper < 100 { finding.rounded() } else { finding.counted() };
                 let finding = match name {
-                    // Of 9.9 µs, 0.3 are neither input nor forwarding: here less, by the switches.
-                    "balanced" => finding.because(Cause::SwitchTime),
+                    "balanced" => finding.because(Cause::SwitchTime).noting(BALANCED),
                     _ => finding.because(Cause::EmptyPolls),
                 };
                 report.record(finding.at_full_scale());

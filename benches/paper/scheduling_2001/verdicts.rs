@@ -166,14 +166,20 @@ pub(crate) fn by_slice(report: &mut Report, outcomes: &Outcomes) {
     ));
 }
 
+fn listed(numbers: &[f64]) -> String {
+    numbers.iter().map(|number| short(*number)).collect::<Vec<_>>().join(", ")
+}
+
 /// Figures 16 to 18, the text about them, and formula 1.
 pub(crate) fn by_throttle(report: &mut Report, outcomes: &Outcomes) {
-    for ((percent, _), of_setting) in THROTTLES.into_iter().zip(outcomes) {
-        let bound = (10_000.0 / (1.0 + f64::from(percent) / 100.0)).round() / 100.0;
-        let what = format!("E by T = {percent} %, c13 = 3 µs, % (calculated: 1 / (1 + T))");
-        let finding = Finding::number("figure 16", what, bound, efficiency(&of_setting[COST_3]));
-        report.record(finding.rounded().calculated());
-    }
+    let bounds = THROTTLES.map(|(percent, _)| 100.0 / (1.0 + f64::from(percent) / 100.0));
+    let counted: Vec<f64> = outcomes.iter().map(|all| efficiency(&all[COST_3])).collect();
+    let is_near = |(bound, counted): (&f64, &f64)| (counted - bound).abs() <= 0.05 * bound;
+    let holds = bounds.iter().zip(&counted).all(is_near);
+    let what = "E by T = 30, 20, 10, 5 and 2 %, c13 = 3 µs, % (calculated: 1 / (1 + T))";
+    let [paper, ours] = [&bounds[..], &counted].map(listed);
+    let finding = Finding::check("figure 16", what, &paper, ours, "each within 5 %", holds);
+    report.record(finding.calculated());
     let what = "E by the throttle, c13 = 3, 10, 30 µs: points apart at most";
     let apart = spread(outcomes, efficiency);
     let (paper, rule) = ("the curves overlap", "within 5 points");
@@ -213,16 +219,18 @@ pub(crate) fn by_throttle(report: &mut Report, outcomes: &Outcomes) {
         drops[4] > 0,
     ));
     queues(report, &outcomes[4][COST_3]);
-    for (percent, micros) in THROTTLES {
+    let least = THROTTLES.map(|(percent, _)| {
         let overhead = Overhead::from_percent(percent);
         let is_enough = |slice: &u64| {
             overhead.is_some_and(|overhead| Throttle::new(SWITCH, overhead, us(*slice)).is_ok())
         };
-        let least = (1..=1000).find(is_enough).unwrap_or_default();
-        let what = format!("least timeslice that the throttle takes for T = {percent} %, µs");
-        let finding = Finding::number("formula 1", what, micros as f64, least as f64);
-        report.record(finding.calculated());
-    }
+        (1..=1000).find(is_enough).unwrap_or_default() as f64
+    });
+    let what = "least timeslices that the throttle takes for T = 30, 20, 10, 5 and 2 %, µs";
+    let paper = THROTTLES.map(|(_, micros)| micros as f64);
+    let (printed, ours) = (listed(&paper), listed(&least));
+    let finding = Finding::check("formula 1", what, &printed, ours, "equal", paper == least);
+    report.record(finding.calculated());
     let shares: u32 = flows(3).iter().map(|flow| flow.share).sum();
     let shares = f64::from(100 * shares) / f64::from(WHOLE);
     let finding = Finding::number("section 4.3", "sum of all shares, %", 62.5, shares);
