@@ -126,15 +126,15 @@ pub struct Packets<'a> {
 }
 
 impl Packets<'_> {
-    /// Passes the packets to `each`, in place: a packet is large, and copies of it cost as much as
-    /// its parsing.
+    /// Passes the packets to `each`. Nothing of a packet is in memory if all that `each` calls is
+    /// inlined: copies of a packet would cost as much as its parsing.
     #[inline]
-    pub fn pass_to(mut self, mut each: impl FnMut(&Result<Packet, Reject>)) {
+    pub fn pass_to(mut self, mut each: impl FnMut(Result<Packet, Reject>)) {
         while let Some(start) = self.next.take() {
             let mut walk = Walk::new();
             let packet = Packet::parse(&mut walk, start, &self);
             self.next = walk.subframes.map(|rest| (Next::Subframes, rest));
-            each(&packet);
+            each(packet);
         }
     }
 }

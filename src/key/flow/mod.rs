@@ -471,7 +471,7 @@ impl BitString for Version {
 /// Hashes the words of the five-tuple, with the version in the last byte: so the words of different
 /// sequences of keys are different.
 impl Hash for FlowKey {
-    #[inline]
+    #[inline(always)]
     fn hash<S: Hasher>(&self, state: &mut S) {
         match self {
             Self::V4(tuple) => hash_words(tuple, Some(4), state),

@@ -84,14 +84,15 @@ impl Engine {
     /// Counts a packet at this time.
     #[inline]
     pub(crate) fn packet(&mut self, packet: &Packet, now: Timestamp) {
-        let arrival = self.view.arrival(packet, now);
+        let view = self.view;
+        // Each arm makes the arrival that it passes on: otherwise it would be in memory.
         match &mut self.meters {
             Meters::Single(single) => {
-                if single.meter.push(arrival) {
+                if single.meter.push(view.arrival(packet, now)) {
                     single.settle();
                 }
             }
-            Meters::Workers(workers) => workers.packet(arrival),
+            Meters::Workers(workers) => workers.packet(view.arrival(packet, now)),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use capture::clock::{ClockRule, Dated, PacketClock, Step as ClockStep};
-use capture::{Frame, Packet, Ports, Reject, Tunnels, packets};
+use capture::{Frame, Packet, Ports, Tunnels, packets};
 use flowtable::Timestamp;
 
 use super::engine::Engine;
@@ -29,10 +29,9 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// Counts a packet of a frame, and returns it if it has a flow.
+    /// Counts a packet with a flow.
     #[inline]
-    fn count<'a>(&mut self, packet: &'a Result<Packet, Reject>) -> Option<&'a Packet> {
-        let packet = self.parsed.count(packet)?;
+    fn count(&mut self, packet: &Packet) {
         self.ip_packets += 1;
         self.ip_bytes += packet.bytes;
         self.overlong += u64::from(packet.is_overlong);
@@ -41,7 +40,6 @@ impl Totals {
             Ports::LaterFragment => self.later_fragments += 1,
             Ports::Cut => self.cut_ports += 1,
         }
-        Some(packet)
     }
 }
 
@@ -87,23 +85,33 @@ impl Intake {
         self.totals.packets += 1;
         self.totals.wire_bytes += u64::from(frame.wire_len);
         packets(frame, self.tunnels).pass_to(|packet| {
-            let parsed = self.totals.count(packet);
             // Some blocks of pcapng have no time.
             let time = match frame.time_ns {
                 0 => self.clock.now(),
                 time_ns => Timestamp::from_nanos(time_ns),
             };
-            match self.clock.accept(time) {
-                Some(now) => self.advance(parsed, now, engine),
-                None => self.wait(time, parsed, engine),
+            let accepted = self.clock.accept(time);
+            let Some(packet) = self.totals.parsed.count(&packet) else {
+                return match accepted {
+                    Some(now) => self.advance(now, engine),
+                    None => self.wait(time, None, engine),
+                };
+            };
+            self.totals.count(packet);
+            match accepted {
+                Some(now) => {
+                    self.advance(now, engine);
+                    engine.packet(packet, now);
+                }
+                None => self.wait(time, Some(*packet), engine),
             }
         });
     }
 
     /// Adds a packet whose time is doubtful, and processes those that can be dated now.
     #[cold]
-    fn wait(&mut self, time: Timestamp, parsed: Option<&Packet>, engine: &mut Engine) {
-        self.clock.push(time, flow_number(parsed), parsed.copied());
+    fn wait(&mut self, time: Timestamp, parsed: Parsed, engine: &mut Engine) {
+        self.clock.push(time, flow_number(parsed.as_ref()), parsed);
         while let Some(dated) = self.clock.pop() {
             self.advance_dated(&dated, engine);
         }
@@ -144,20 +152,21 @@ impl Intake {
                 (self.now, self.tick_ns) = (dated.now, None);
             }
         }
-        self.advance(dated.packet.as_ref(), dated.now, engine);
+        self.advance(dated.now, engine);
+        if let Some(packet) = &dated.packet {
+            engine.packet(packet, dated.now);
+        }
     }
 
+    /// Passes time until `now`.
     #[inline]
-    fn advance(&mut self, parsed: Option<&Packet>, now: Timestamp, engine: &mut Engine) {
+    fn advance(&mut self, now: Timestamp, engine: &mut Engine) {
         let now_ns = now.as_nanos();
         let is_within = |tick_ns| now_ns.wrapping_sub(tick_ns) < Self::TICK_NS;
         if !self.tick_ns.is_some_and(is_within) {
             self.begin_tick(now, engine);
         }
         self.now = now;
-        if let Some(packet) = parsed {
-            engine.packet(packet, now);
-        }
     }
 
     fn begin_tick(&mut self, now: Timestamp, engine: &mut Engine) {
