@@ -47,8 +47,8 @@ pub(super) type Sets<K, V, const WAYS: usize, A> = Array<Set<K, V, WAYS>, A, tru
 /// | `clear` | amortized O(1); the entries of a set are dropped at its next insertion |
 /// | `iter`, `iter_mut`, `retain`, `extract_if`, `drop` | O(sets) |
 ///
-/// Paper: Chandranmenon and Varghese, section 3: two instructions to locate the entry, 18 to
-/// compare 12 bytes and follow a pointer.
+/// Paper: Chandranmenon and Varghese, sections 3.4 and 4.1: two instructions to locate the entry,
+/// 18 to compare 12 bytes and follow a pointer.
 ///
 /// # Example
 ///

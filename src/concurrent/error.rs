@@ -114,6 +114,6 @@ impl<T> fmt::Debug for Refusal<T> {
 
 impl<T> core::error::Error for Refusal<T> {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        self.reason.source()
+        Some(&self.reason)
     }
 }

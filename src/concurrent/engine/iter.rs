@@ -117,14 +117,13 @@ impl<'p, C: Storage> Walk<'p, C> {
             while self.shard().counts().len > 0 {
                 let mixed = self.position | self.shard as u64;
                 let segment = self.engine.segment(mixed, self.pin);
-                // The number of a slot is found in the last segment only.
-                let most = if C::REUSES { MOST - segment.len() * C::SLOTS } else { 0 };
-                if self.len > most {
+                if !self.has_room(segment) {
                     return;
                 }
                 let end = self
                     .copy_unlocked(segment, mixed, &number_of)
-                    .unwrap_or_else(|| self.copy_locked(mixed, &number_of, &hash_of));
+                    .or_else(|| self.copy_locked(mixed, &number_of, &hash_of));
+                let Some(end) = end else { return };
                 // A branch, which the CPU predicts: the next loads do not wait for the depth.
                 if end == 0 {
                     break;
@@ -137,6 +136,13 @@ impl<'p, C: Storage> Walk<'p, C> {
 
     fn shard(&self) -> &'p Shard<C> {
         &self.engine.shards[self.shard]
+    }
+
+    /// Returns whether all entries of a segment can be copied now: so it is without earlier ones.
+    #[inline]
+    fn has_room(&self, segment: Segment<'p, C>) -> bool {
+        // The number of a slot is found in the last segment only.
+        self.len == 0 || C::REUSES && self.len + segment.len() * C::SLOTS <= MOST
     }
 
     /// Copies the ids of the segment of `mixed`, unless a removal takes effect in the meantime, or
@@ -161,21 +167,25 @@ impl<'p, C: Storage> Walk<'p, C> {
     }
 
     /// Copies the numbers of the entries of the segment of `mixed` that have not been visited,
-    /// under the lock of the shard. Returns the end of its range.
+    /// under the lock of the shard. Returns the end of its range; `None` if the segment has grown,
+    /// so that there is no room.
     #[inline]
     fn copy_locked(
         &mut self,
         mixed: u64,
         number_of: impl Fn(Slot<'p, C>) -> u32,
         hash_of: impl Fn(Slot<'_, C>) -> u64,
-    ) -> u64 {
+    ) -> Option<u64> {
         let writer = Writer::new(self.engine, self.shard, self.pin);
         let (segment, first) = (writer.segment(mixed), self.position);
+        if !self.has_room(segment) {
+            return None;
+        }
         let range = Range::of(segment, mixed);
         let is_left = |slot| range.first == first || C::mix(hash_of(slot)) >= first;
         // After all hashes, which may panic.
         (self.len, self.segment) = (self.copy(segment, is_left, number_of), segment);
-        range.end
+        Some(range.end)
     }
 
     /// Copies the numbers of entries. Returns the number of all that are copied.
