@@ -353,7 +353,7 @@ where
     ///
     /// let mut parsed: flowtable::BoundedCache<String, IpAddr> =
     ///     flowtable::BoundedCache::new(100)?;
-    /// let mut parse = |text| -> Result<IpAddr, AddrParseError> {
+    /// let mut parse = |text: &str| -> Result<IpAddr, AddrParseError> {
     ///     parsed.try_get_or_insert_with(text, |text| text.parse()).copied()
     /// };
     /// assert_eq!(parse("192.0.2.1"), Ok([192, 0, 2, 1].into()));

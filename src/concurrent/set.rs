@@ -162,6 +162,30 @@ impl<'t, K: Eq + Hash + Send + 'static, S: BuildHasher, G: Borrow<Guard>>
         self.map().contains_key(key)
     }
 
+    /// Calls `each` with the index of each key, and whether the set contains the key, in order. The
+    /// cache misses of 32 keys overlap: see `get_batch` of a [`ConcurrentMap`].
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let blocked = flowtable::ConcurrentSet::from([5, 7]);
+    /// let mut passed = vec![];
+    /// blocked.pin().contains_batch(&[5, 6, 7, 8], |packet, is_blocked| {
+    ///     if !is_blocked {
+    ///         passed.push(packet);
+    ///     }
+    /// });
+    /// assert_eq!(passed, [1, 3]);
+    /// ```
+    #[inline]
+    pub fn contains_batch<'p, I>(&'p self, keys: I, mut each: impl FnMut(usize, bool))
+    where
+        I: IntoIterator<Item: Query<K>, IntoIter: Clone>,
+        G: Protect<'p, 'p>,
+    {
+        self.map().get_batch(keys, |index, found| each(index, found.is_some()));
+    }
+
     /// Returns the stored key that is equal to `key`. Wait-free.
     ///
     /// # Example

@@ -31,6 +31,8 @@ mod misuse;
 #[cfg(not(any(shuttle, sanitizer = "thread")))]
 mod model;
 mod perform;
+#[cfg(not(any(shuttle, sanitizer)))]
+mod set;
 #[cfg(shuttle)]
 mod shuttle;
 #[cfg(not(shuttle))]

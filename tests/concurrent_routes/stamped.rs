@@ -81,6 +81,18 @@ impl<A: Address + Debug + Send> Checked<A> {
         assert_eq!(refreshed, self.model.refresh(&address, &mut flow.model));
     }
 
+    /// Looks up the addresses of all flows in one burst.
+    fn burst(&self) {
+        let addresses: Vec<A> = self.flows.iter().map(|flow| flow.address).collect();
+        let mut found = vec![];
+        let pinned = self.ours.pin();
+        pinned.lookup_batch(&addresses, |index, route| {
+            assert_eq!(index, found.len());
+            found.push(route);
+        });
+        assert!(found.iter().copied().eq(addresses.iter().map(|address| pinned.lookup(address))));
+    }
+
     fn run(mut self) {
         for step in 0..STEPS {
             match self.rng.random_range(0..2) {
@@ -90,6 +102,9 @@ impl<A: Address + Debug + Send> Checked<A> {
             for Flow { address, ours, model } in &self.flows {
                 let expected = self.model.is_current(model);
                 assert_eq!(self.ours.is_current(ours), expected, "{address:?} at {step}");
+            }
+            if step % 10 == 9 {
+                self.burst();
             }
             self.flows.truncate(100);
             if step % 100 == 99 {

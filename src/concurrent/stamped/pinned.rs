@@ -35,6 +35,34 @@ impl<'t, A: Address, V, G> Pinned<'t, ConcurrentStampedRoutes<A, V>, G> {
         self.routes().lookup(address).map(|(prefix, route)| (prefix, &route.value))
     }
 
+    /// Calls `found` with the index of each address, and the longest prefix that contains it with
+    /// its value. The cache misses of 32 addresses overlap.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, concurrent::ConcurrentStampedRoutes};
+    ///
+    /// let ports = ConcurrentStampedRoutes::from_iter([(Prefix::new(0_u16, 6)?, 'a')]);
+    /// let mut found = vec![];
+    /// ports.pin().lookup_batch(&[80, 9000], |_, route| found.push(route.map(|(_, port)| *port)));
+    /// assert_eq!(found, [Some('a'), None]);
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[inline]
+    pub fn lookup_batch<'p, 'r>(
+        &'p self,
+        addresses: &[A],
+        mut found: impl FnMut(usize, Option<(Prefix<A>, &'r V)>),
+    ) where
+        G: Protect<'p, 'r>,
+        't: 'r,
+    {
+        self.routes().lookup_batch(addresses, |index, route| {
+            found(index, route.map(|(prefix, route)| (prefix, &route.value)));
+        });
+    }
+
     /// Returns the stamp of an address, and the longest prefix that contains it, if any does.
     ///
     /// # Example
