@@ -26,7 +26,7 @@ pub(crate) const ABOUT: About = About {
         it. The words of memory that they touch follow from the sizes of its entries.",
     outcome: "Its rates follow from its latencies, and the lengths of chains from their equation. \
         The latencies do not follow from its words of memory.",
-    modules: &["ephemeral"],
+    modules: &["ephemeral", "papers::esp"],
     caution: "The network processor is gone: its latencies are modelled as 0.1 µs for each word \
         that is touched. Only the last pages of the paper were available.",
 };

@@ -48,7 +48,7 @@ pub(crate) const ABOUT: About = About {
     outcome: "The throttle does what the paper states, to the packet. The rates of table 2 \
         contradict its switch and its turns; figures 7, 8 and 10 to 15 depend on details that it \
         leaves open.",
-    modules: &["schedule", "share"],
+    modules: &["papers::schedule", "papers::schedule::share"],
     caution: "The testbed is gone. What it measured is simulated, with its published costs.",
 };
 

@@ -35,7 +35,7 @@ pub(crate) const ABOUT: About = About {
     outcome: "The order of the mechanisms and the collisions of generated names come out, those of \
         captured names do not. A cache gains more than printed, and one pass over the data pays \
         for long packets only.",
-    modules: &["hash::source_index", "cache", "threaded", "dml"],
+    modules: &["hash::source_index", "cache", "papers::threaded", "papers::dml"],
     caution: "The host file that the paper took its addresses from is lost: names are generated \
         from seeds. Instructions are of this processor; the paper's had four bytes each, and \
         three operands.",
