@@ -45,18 +45,19 @@
 //! | keys for these | [`FlowKey`], [`FiveTuple`], [`FourTuple`], [`Prefix`] | packed words with a reverse direction |
 //!
 //! Each module describes its structure, its invariants, its costs and its paper. Other structures
-//! of the papers are in [`trie`], [`demux`], [`cache`] and [`eviction`], their mechanisms in
-//! `papers`.
+//! of the papers are in [`trie`], [`demux`], [`cache`] and [`eviction`], and what the papers
+//! describe besides tables is in `papers`.
 //!
 //! # Conventions
 //!
 //! - `get` is exact, `lookup` is the longest match, `peek` has no side effect. `…_batch` overlaps
 //!   the cache misses of several keys and passes each result to a closure, such as [`write_to`] a
 //!   slice.
-//! - Structures that hash accept a [`Prehashed`] key wherever they take a borrowed key.
+//! - Structures that hash, apart from [`demux`], accept a [`Prehashed`] key wherever they take a
+//!   borrowed key.
 //! - A structure with a bound needs its capacity, so it has no `Default`. It returns the entries
 //!   that it evicts, and refuses the entries that it cannot store. An error that returns a value
-//!   has it in the field `refused`, and its cause in the field `reason`.
+//!   has it in the field `refused`, and the reason, if there are several, in the field `reason`.
 //! - Structures that threads share are used through a pin, such as [`ConcurrentMap::pin`].
 //! - Time and randomness are arguments: the crate reads no clock, and without the feature `std` it
 //!   has no source of seeds ([`DefaultHashBuilder::with_seeds`]).

@@ -20,7 +20,8 @@ pub(super) fn hash_of(hasher: &impl BuildHasher, key: &FlowKey) -> u64 {
     hasher.hash_one(key)
 }
 
-/// A connection whose key no packet has. The key is hashed at most once.
+/// The key of a connection, if the caller passes no packet with this key. The key is hashed at most
+/// once.
 pub(super) struct HashedOnce {
     key: FlowKey,
     hash: OnceCell<u64>,

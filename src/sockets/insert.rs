@@ -444,8 +444,8 @@ fn at_port(key: &FlowKey, dport: u16) -> FlowKey {
     }
 }
 
-/// Returns the key of the connection of a packet that has arrived, if it is not the packet's own
-/// key: if IPv4-mapped addresses are converted.
+/// Returns the key of a packet's connection, if the packet has IPv4-mapped addresses: then its own
+/// key is another one.
 #[inline]
 fn converted(packet: &FlowKey) -> Result<Option<FlowKey>, SocketError> {
     match packet {
@@ -458,6 +458,7 @@ fn converted(packet: &FlowKey) -> Result<Option<FlowKey>, SocketError> {
     }
 }
 
+/// [`converted`] for a packet of IPv6.
 #[inline(never)]
 fn converted_v6(packet: &FlowKey) -> Result<Option<FlowKey>, SocketError> {
     let local = SocketAddr::new(packet.dst(), packet.dport());

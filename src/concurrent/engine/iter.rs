@@ -1,8 +1,9 @@
 //! Traversals, concurrent with writers.
 //!
-//! A traversal copies one segment at a time, in the order of the mixed hashes. If a segment has
-//! split since, its half is copied next; if it was merged, the entries that the traversal has
-//! passed are left out, by their hashes. So an entry that stays in the table is visited once.
+//! A traversal copies one segment after the other, in the order of the mixed hashes; of ids, as
+//! many segments at a time as there is room for. If a segment has split since, its half is copied
+//! next; if it was merged, the entries that the traversal has passed are left out, by their hashes.
+//! So an entry that stays in the table is visited once.
 //!
 //! A copy is a number for each entry: its id, or its slot, if the slots of a segment are not
 //! reused. They are stored in the traversal itself, which allocates nothing.
@@ -10,14 +11,17 @@
 //! Ids are copied without the lock of the shard, and copied again under the lock if the count of
 //! removals has changed in the meantime:
 //!
-//! - An entry that stays is in one slot, from its insertion on, and is copied once: its slot does
-//!   not change, only the id there, when its value is replaced.
+//! - An entry that stays is in one slot of a segment, from its insertion on, and is copied once:
+//!   its slot does not change, only the id there, when its value is replaced.
+//! - A segment that is replaced after it was loaded does not change any more: it has each key once,
+//!   and each entry that stays, and its range is passed then.
 //! - A key is copied twice only if its entry is removed after it was copied, and the key inserted
 //!   again in a later group. The removal is counted before the insertion is published, so the
 //!   second count observes it; the first count did not, or the copy would not have the entry.
 //!
 //! The slots of entries of words are copied under the lock: an entry whose value is replaced may
-//! move to another group. So are the ids of a merged segment, whose hashes are for lock holders.
+//! move to another group. So are the ids of a segment that begins before the position, after a
+//! merge or during a split: the hashes of its entries are for lock holders.
 
 #![allow(unsafe_code)]
 
@@ -66,10 +70,11 @@ pub(in crate::concurrent) struct Walk<'p, C: Storage> {
     shard: usize,
     /// The first prefix of the shard that is not copied yet.
     position: u64,
-    /// The numbers of the remaining entries of the last segment, and their count.
+    /// The count of the remaining `numbers`.
     len: usize,
     /// The last segment, which is not freed while the pin lasts.
     segment: Segment<'p, C>,
+    /// Of the entries that were copied last: ids, or slots of `segment`.
     numbers: [MaybeUninit<u32>; MOST],
 }
 

@@ -13,8 +13,8 @@
 //! ```
 //!
 //! Readers are wait-free; writers take the lock of a shard (`shard.rs`). Growth copies one segment
-//! at a time (`growth.rs`, `plan.rs`), as do traversals (`iter.rs`); replaced memory is retired
-//! (`retired.rs`).
+//! at a time (`growth.rs`, `plan.rs`); traversals copy numbers of entries (`iter.rs`); replaced
+//! memory is retired (`retired.rs`).
 //!
 //! | | words of an entry | ids |
 //! |---|---|---|

@@ -29,9 +29,10 @@ pub(super) struct Shard<C: Storage> {
 /// The counts of a shard.
 #[derive(Clone, Copy)]
 pub(super) struct Counts {
-    /// Entries.
+    /// Entries: never less than other threads find. Below 2^32, which would take 64 GiB.
     pub(super) len: usize,
-    /// Removals so far, of an entry or of all entries of a segment. It wraps around.
+    /// Removals so far, of an entry or of all entries of a segment. It wraps around: a traversal
+    /// may visit a key twice if 2^32 removals take place while it copies a segment.
     pub(super) removals: u32,
 }
 
@@ -233,8 +234,9 @@ impl<'p, C: Entries> Writer<'p, C> {
                 Some(old)
             }
             Place::Free { segment, old: None, free } => {
-                segment.insert(hash, free, words);
+                // Counted first: a traversal passes a shard that has no entries by its count.
                 self.add_to_len(1);
+                segment.insert(hash, free, words);
                 None
             }
             Place::Free { segment, old: Some((at, old)), free } => {

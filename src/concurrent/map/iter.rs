@@ -11,7 +11,7 @@ use crate::concurrent::pinned::{Pinned, Protect};
 impl<'t, K, V, S, G> Pinned<'t, ConcurrentMap<K, V, S>, G> {
     /// Iterates over all entries, in no order. An entry that is inserted or removed during the
     /// iteration is visited at most once, an entry that stays exactly once. It may wait for a
-    /// writer that removes an entry.
+    /// writer of a shard where an entry is removed, or a segment split or merged, in the meantime.
     ///
     /// # Example
     ///

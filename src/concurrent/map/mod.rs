@@ -95,7 +95,7 @@
 //! - **E1** Reads are wait-free: no lock, no store to shared memory, no repetition, and at most as
 //!   many steps as the segment has groups, 96 (in a *map* 64); nearly all reads probe one.
 //! - **E2** Writers wait for each other, a lock of a shard at a time; so do traversals, for the
-//!   copy of one segment, in a *map* only beside a removal or after a merge. No code of a caller
+//!   copy of one segment, in a *map* only beside a removal, a split or a merge. No code of a caller
 //!   runs under it except [`Eq`] of keys of a *map*, and [`Hash`] of keys of a *table*, which panic
 //!   if they write themselves, and must not take a lock that a writer may hold: no deadlock is
 //!   possible. They should not pin: a pin may run destructors, which panic if they write.

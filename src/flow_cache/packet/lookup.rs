@@ -250,7 +250,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         arrival: &Arrival<K>,
         packet: Packet,
     ) -> Result<Seen<V>, Option<u32>> {
-        // Without a candidate, the search reads the line at first, too.
+        // `search` begins with the home line: a line without a candidate is not read twice.
         if slot < STALE {
             let line = self.index.home_line(arrival.hash);
             let mut entries = 0;

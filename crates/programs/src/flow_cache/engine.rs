@@ -85,7 +85,7 @@ impl Engine {
     #[inline]
     pub(crate) fn packet(&mut self, packet: &Packet, now: Timestamp) {
         let view = self.view;
-        // Each arm makes the arrival that it passes on: otherwise it would be in memory.
+        // Each arm makes the arrival that it passes on: a common one would be stored in memory.
         match &mut self.meters {
             Meters::Single(single) => {
                 if single.meter.push(view.arrival(packet, now)) {
