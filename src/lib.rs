@@ -45,8 +45,8 @@
 //! | keys for these | [`FlowKey`], [`FiveTuple`], [`FourTuple`], [`Prefix`] | packed words with a reverse direction |
 //!
 //! Each module describes its structure, its invariants, its costs and its paper. Other structures
-//! of the papers are in [`trie`], [`demux`], [`cache`] and [`eviction`], and what the papers
-//! describe besides tables is in `papers`.
+//! of the papers are in [`trie`], [`demux`], [`cache`] and [`eviction`], mechanisms that are no
+//! tables in `papers`.
 //!
 //! # Conventions
 //!

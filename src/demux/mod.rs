@@ -33,7 +33,7 @@
 //! }
 //! // 6 → 5 → 4 → 3 → 2 → 1: the fourth is found, and cached.
 //! assert_eq!([3, 3].map(|key| list.lookup(&key, Data).examined), [4, 1]);
-//! // The cached PCB is another one: it is examined in addition.
+//! // The cached PCB has another key: it is examined in addition.
 //! assert_eq!(list.lookup(&4, Data).examined, 1 + 3);
 //! assert!(list.iter().map(|(key, _)| *key).eq([6, 5, 4, 3, 2, 1]));
 //!

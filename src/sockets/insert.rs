@@ -444,8 +444,8 @@ fn at_port(key: &FlowKey, dport: u16) -> FlowKey {
     }
 }
 
-/// Returns the key of a packet's connection, if the packet has IPv4-mapped addresses: then its own
-/// key is another one.
+/// Returns the key of a packet's connection if it differs from the key of the packet: if the packet
+/// has IPv4-mapped addresses.
 #[inline]
 fn converted(packet: &FlowKey) -> Result<Option<FlowKey>, SocketError> {
     match packet {

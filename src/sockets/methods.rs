@@ -193,7 +193,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     /// ([`hash_of`](Self::hash_of)). With a different hash, a lookup may miss a connection; and a
     /// connection that is inserted may be unreachable, or in the table twice: then it is not
     /// specified which of both is found or removed, nor whether its port is in use. The hash is
-    /// that of the connection: the table hashes bound sockets, queued sockets and ports itself. To
+    /// computed from the connection: the table hashes bound and queued sockets and ports itself. To
     /// use the hash that a network card delivers, give the table the hasher
     /// [`Rss`](crate::hash::Rss), which computes the same. Then ephemeral ports can be predicted by
     /// those who have the key of the card.

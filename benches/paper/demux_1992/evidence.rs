@@ -10,7 +10,7 @@ use super::costs::{SEED, USERS, WARM_UP, end};
 use crate::causes::Evidence;
 use crate::report::{Table, two};
 
-/// Sets the equations with and without the wait beside what is counted.
+/// Sets the equations with and without the wait beside the counted values.
 pub(crate) fn explain_users_wait(quick: bool) -> Result<Evidence, Box<dyn Error>> {
     let header = ["R, s", "packet", "equation", "with the wait", "counted"];
     let mut table = Table::new(&header);
@@ -42,7 +42,7 @@ fn is_quiet(response: f64) -> f64 {
     10.0 / (10.0 + response) * (-response / 10.0).exp()
 }
 
-/// Sets equation 9, with and without the wait, beside what is counted.
+/// Sets equation 9, with and without the wait, beside the counted values.
 fn responses(quick: bool) -> Result<Table, Box<dyn Error>> {
     const RESPONSE: f64 = 0.2;
     let mut table = Table::new(&["chains", "equation 9", "with the wait", "counted"]);
@@ -61,7 +61,7 @@ fn responses(quick: bool) -> Result<Table, Box<dyn Error>> {
 }
 
 /// Sets H/N, and the probability that a user's packet directly follows his last one in his chain,
-/// beside what is counted: a query an acknowledgement, or, with p, an acknowledgement a query.
+/// beside the counted values: a query an acknowledgement, or, with p, an acknowledgement a query.
 pub(crate) fn explain_own_packet(quick: bool) -> Result<Evidence, Box<dyn Error>> {
     let header = ["chains", "R, s", "H/N, %", "½·(a / (a + λ) + p), %", "counted, %"];
     let mut table = Table::new(&header);

@@ -32,7 +32,7 @@ fn three(number: f64) -> String {
     format!("{number:.3}")
 }
 
-/// The strings of figure 1, in order: those of the same figure in Nilsson and Karlsson, *IP-address
+/// The strings of figure 1, in order, as in the same figure of Nilsson and Karlsson, *IP-address
 /// lookup using LC-tries*, 1999. The drawing in the paper itself was not at hand.
 const STRINGS: [&str; 15] = [
     "0000", "0001", "00101", "010", "0110", "0111", "100", "101000", "101001", "10101", "10110",

@@ -62,7 +62,8 @@ impl<C: Storage> Writer<'_, C> {
     }
 }
 
-/// A traversal of all entries.
+/// A traversal of all entries. The fields that each step reads are in one cache line, before the
+/// numbers: `repr(C)` keeps that order.
 #[repr(C)]
 pub(in crate::concurrent) struct Walk<'p, C: Storage> {
     engine: &'p Engine<C>,

@@ -13,6 +13,12 @@ use crate::routes::{Refreshed, RouteStamp};
 /// A route that was found, and its stamp.
 type Resolved<'p, A, V> = (RouteStamp, Option<(Prefix<A>, &'p Stamped<V>)>);
 
+/// Returns a route without its stamp.
+#[inline]
+fn unstamped<A, V>((prefix, route): (Prefix<A>, &Stamped<V>)) -> (Prefix<A>, &V) {
+    (prefix, &route.value)
+}
+
 impl<'t, A: Address, V, G> Pinned<'t, ConcurrentStampedRoutes<A, V>, G> {
     /// Returns the view of the routes.
     #[inline]
@@ -32,7 +38,7 @@ impl<'t, A: Address, V, G> Pinned<'t, ConcurrentStampedRoutes<A, V>, G> {
         G: Protect<'p, 'r>,
         't: 'r,
     {
-        self.routes().lookup(address).map(|(prefix, route)| (prefix, &route.value))
+        self.routes().lookup(address).map(unstamped)
     }
 
     /// Calls `found` with the index of each address, and the longest prefix that contains it with
@@ -58,9 +64,7 @@ impl<'t, A: Address, V, G> Pinned<'t, ConcurrentStampedRoutes<A, V>, G> {
         G: Protect<'p, 'r>,
         't: 'r,
     {
-        self.routes().lookup_batch(addresses, |index, route| {
-            found(index, route.map(|(prefix, route)| (prefix, &route.value)));
-        });
+        self.routes().lookup_batch(addresses, |index, route| found(index, route.map(unstamped)));
     }
 
     /// Returns the stamp of an address, and the longest prefix that contains it, if any does.
@@ -85,7 +89,7 @@ impl<'t, A: Address, V, G> Pinned<'t, ConcurrentStampedRoutes<A, V>, G> {
         't: 'r,
     {
         let (stamp, found) = self.resolved(address);
-        (stamp, found.map(|(prefix, route)| (prefix, &route.value)))
+        (stamp, found.map(unstamped))
     }
 
     #[inline]
@@ -174,6 +178,6 @@ impl<'t, A: Address, V, G> Pinned<'t, ConcurrentStampedRoutes<A, V>, G> {
         't: 'r,
         A: 'r,
     {
-        self.routes().iter().map(|(prefix, route)| (prefix, &route.value))
+        self.routes().iter().map(unstamped)
     }
 }
