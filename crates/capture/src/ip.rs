@@ -105,6 +105,7 @@ impl<'a> Ip<'a> {
         })
     }
 
+    #[inline(always)]
     fn v6(packet: Span<'a>) -> Result<Self, Reject> {
         if packet.captured().len() < Ipv6Header::LEN {
             return Err(Reject::IpCut);

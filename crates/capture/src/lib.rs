@@ -30,6 +30,7 @@ mod order;
 mod packet;
 mod pcap;
 mod pcapng;
+mod quoted;
 mod reader;
 mod record;
 mod reject;

@@ -9,6 +9,7 @@
 use etherparse::IpNumber;
 use flowtable::{FiveTuple, FlowKey, TcpFlags};
 
+use super::ethernet;
 use super::ip::{Addresses, Fragment, Ip};
 use super::record::Frame;
 use super::reject::Reject;
@@ -126,15 +127,35 @@ pub struct Packets<'a> {
 }
 
 impl Packets<'_> {
-    /// Passes the packets to `each`. Nothing of a packet is in memory if all that `each` calls is
-    /// inlined: copies of a packet would cost as much as its parsing.
-    #[inline]
-    pub fn pass_to(mut self, mut each: impl FnMut(Result<Packet, Reject>)) {
-        while let Some(start) = self.next.take() {
-            let mut walk = Walk::new();
-            let packet = Packet::parse(&mut walk, start, &self);
-            self.next = walk.subframes.map(|rest| (Next::Subframes, rest));
-            each(packet);
+    /// Returns the packet of a frame without tags before IP, whose outermost header counts: most
+    /// frames are such. It is the packet that the iterator returns. Nothing of it is in memory,
+    /// since no branch of a general case meets it.
+    #[inline(always)]
+    pub fn plain(&self) -> Option<Packet> {
+        if self.tunnels != Tunnels::Outer {
+            return None;
+        }
+        let (version, span) = ethernet::untagged(self.next?)?;
+        let ip = Ip::parse(version, span).ok()?;
+        Some(self.packet(&ip, span, Vlans::default(), 0))
+    }
+
+    /// Returns the packet with this IP header, which begins at `span`.
+    #[inline(always)]
+    fn packet(&self, ip: &Ip<'_>, span: Span<'_>, vlans: Vlans, depth: u8) -> Packet {
+        let Transport { sockets, ports, tcp, icmp } = Transport::parse(ip);
+        Packet {
+            key: key(ip, sockets, icmp),
+            vlans,
+            depth,
+            offset: (span.captured().as_ptr().addr() - self.frame.as_ptr().addr()) as u32,
+            bytes: ip.length as u64,
+            is_overlong: ip.is_overlong,
+            time_ns: self.time_ns,
+            flags: tcp.map(|tcp| tcp.flags),
+            icmp,
+            numbers: tcp.map(|tcp| tcp.numbers),
+            ports,
         }
     }
 }
@@ -157,36 +178,21 @@ impl Packet {
         packets(frame, Tunnels::Outer).next().unwrap_or(Err(Reject::LinkCut))
     }
 
-    #[inline(always)]
     fn parse<'a>(
         walk: &mut Walk<'a>,
         start: Step<'a>,
         source: &Packets<'a>,
     ) -> Result<Self, Reject> {
-        let &Packets { tunnels, frame, time_ns, .. } = source;
         let (version, mut span) = walk.find_ip(start)?;
         let mut ip = Ip::parse(version, span)?;
         let mut vlans = walk.vlans;
         let mut depth = 0;
-        while tunnels.are_entered(depth) {
+        while source.tunnels.are_entered(depth) {
             let Some(inner) = content(walk, &ip) else { break };
             (ip, span) = inner;
             (vlans, depth) = (walk.vlans, depth + 1);
         }
-        let Transport { sockets, ports, tcp, icmp } = Transport::parse(&ip);
-        Ok(Self {
-            key: key(&ip, sockets, icmp),
-            vlans,
-            depth,
-            offset: (span.captured().as_ptr().addr() - frame.as_ptr().addr()) as u32,
-            bytes: ip.length as u64,
-            is_overlong: ip.is_overlong,
-            time_ns,
-            flags: tcp.map(|tcp| tcp.flags),
-            icmp,
-            numbers: tcp.map(|tcp| tcp.numbers),
-            ports,
-        })
+        Ok(source.packet(&ip, span, vlans, depth))
     }
 }
 
@@ -204,7 +210,7 @@ fn content<'a>(walk: &mut Walk<'a>, outer: &Ip<'a>) -> Option<(Ip<'a>, Span<'a>)
 
 /// Returns the key of a packet.
 #[inline(always)]
-fn key(ip: &Ip<'_>, sockets: Sockets, icmp: Option<Icmp>) -> FlowKey {
+pub(crate) fn key(ip: &Ip<'_>, sockets: Sockets, icmp: Option<Icmp>) -> FlowKey {
     let Sockets { sport, dport } = sockets;
     let protocol = ip.protocol.0;
     let plain = match ip.addresses {
@@ -217,22 +223,22 @@ fn key(ip: &Ip<'_>, sockets: Sockets, icmp: Option<Icmp>) -> FlowKey {
 
 /// The ports of a packet.
 #[derive(Clone, Copy, Default)]
-struct Sockets {
+pub(crate) struct Sockets {
     sport: u16,
     dport: u16,
 }
 
 /// The transport header of a packet.
-struct Transport {
-    sockets: Sockets,
-    ports: Ports,
+pub(crate) struct Transport {
+    pub(crate) sockets: Sockets,
+    pub(crate) ports: Ports,
     tcp: Option<Tcp>,
-    icmp: Option<Icmp>,
+    pub(crate) icmp: Option<Icmp>,
 }
 
 impl Transport {
     #[inline(always)]
-    fn parse(ip: &Ip<'_>) -> Self {
+    pub(crate) fn parse(ip: &Ip<'_>) -> Self {
         let without = |ports| Self { sockets: Sockets::default(), ports, tcp: None, icmp: None };
         if ip.fragment == Fragment::Later {
             return without(Ports::LaterFragment);

@@ -32,7 +32,6 @@ impl<'a> Walk<'a> {
     }
 
     /// Walks to the next IP header, and returns its version and the bytes from it on.
-    #[inline]
     pub(crate) fn find_ip(&mut self, start: Step<'a>) -> Result<(Version, Span<'a>), Reject> {
         match ethernet::untagged(start) {
             Some(found) => Ok(found),

@@ -21,10 +21,16 @@ impl PacketCounts {
     /// Number of unusable packets that are tolerated in a capture of many.
     const FEW: u64 = 10;
 
+    /// Counts a packet with a flow.
+    #[inline]
+    pub const fn count_usable(&mut self) {
+        self.all += 1;
+    }
+
     /// Counts a packet, and returns it if it has a flow.
     #[inline]
     pub fn count<'a>(&mut self, packet: &'a Result<Packet, Reject>) -> Option<&'a Packet> {
-        self.all += 1;
+        self.count_usable();
         packet.as_ref().map_err(|reason| self.reject(*reason)).ok()
     }
 

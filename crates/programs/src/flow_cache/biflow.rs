@@ -19,7 +19,8 @@ pub(crate) struct Counters {
     pub(crate) last_ns: u64,
     /// Union of all TCP flags.
     pub(crate) flags: TcpFlags,
-    /// Type and code of the first ICMP message; `None` for other protocols.
+    /// Type and code of the first ICMP message; of other protocols, those of the first error that
+    /// quotes a packet of the flow.
     pub(crate) icmp: Option<u16>,
 }
 
@@ -34,6 +35,11 @@ impl Counters {
         self.packets += 1;
         self.bytes += packet.bytes;
         self.flags |= packet.flags;
+    }
+
+    fn add_error(&mut self, error: &Arrival) {
+        self.add(error);
+        self.icmp = self.icmp.or(error.icmp);
     }
 }
 
@@ -51,6 +57,14 @@ impl Biflow {
         match direction {
             Direction::Forward => self.forward.add(packet),
             Direction::Reverse => self.reverse.add(packet),
+        }
+    }
+
+    /// Adds an error of ICMP in this direction, which quotes a packet of the other one.
+    pub(crate) fn add_error(&mut self, direction: Direction, error: &Arrival) {
+        match direction {
+            Direction::Forward => self.forward.add_error(error),
+            Direction::Reverse => self.reverse.add_error(error),
         }
     }
 

@@ -1,8 +1,8 @@
 //! The meters of a run and the export of their records: in this thread, or in several.
 
 use capture::Packet;
-use flowtable::Timestamp;
 use flowtable::flow_cache::{Config, Metrics};
+use flowtable::{FlowKey, Timestamp};
 
 use super::Meter;
 use super::arrival::View;
@@ -94,6 +94,23 @@ impl Engine {
             }
             Meters::Workers(workers) => workers.packet(view.arrival(packet, now)),
         }
+    }
+
+    /// Counts an error of ICMP in the flow of the packet that it quotes, if there is one.
+    #[cold]
+    pub(crate) fn error(&mut self, error: &Packet, quoted: FlowKey, now: Timestamp) {
+        if let Meters::Single(single) = &mut self.meters {
+            let arrival = self.view.arrival(error, now);
+            let quoted = (arrival.key.0, quoted);
+            let mut is_joined = false;
+            single.with_meter(|meter, mut take| {
+                is_joined = meter.join(&quoted, &arrival, &mut take);
+            });
+            if is_joined {
+                return;
+            }
+        }
+        self.packet(error, now);
     }
 
     /// Ends and reports the flows that are due at this time.

@@ -3,14 +3,23 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use capture::clock::{ClockRule, Dated, PacketClock, Step as ClockStep};
-use capture::{Frame, Packet, Ports, Tunnels, packets};
-use flowtable::Timestamp;
+use capture::{Frame, Packet, Packets, Ports, Tunnels, packets};
+use flowtable::{FlowKey, Timestamp};
 
 use super::engine::Engine;
+use super::options::Options;
 use crate::packet_counts::PacketCounts;
 
 /// A packet, or none that has a flow.
-type Parsed = Option<Packet>;
+type Parsed = Option<Joined>;
+
+/// A packet with a flow.
+#[derive(Clone, Copy)]
+struct Joined {
+    packet: Packet,
+    /// The key of the packet that it quotes, if its errors are joined.
+    quoted: Option<FlowKey>,
+}
 
 /// Counts of packets.
 #[derive(Clone, Debug, Default)]
@@ -59,6 +68,8 @@ pub(crate) struct Intake {
     /// Packets whose times are doubtful wait here for those after them.
     clock: PacketClock<Parsed>,
     tunnels: Tunnels,
+    /// Whether errors of ICMP count in the flows that they quote.
+    joins_errors: bool,
     totals: Totals,
     /// The time of the last packet.
     now: Timestamp,
@@ -74,9 +85,15 @@ impl Intake {
     /// A silence after which meters that had no packet before it are told its beginning.
     const LONG_NS: u64 = 3600 * 1_000_000_000;
 
-    pub(crate) fn new(tunnels: Tunnels) -> Self {
-        let clock = PacketClock::new(ClockRule::DEFAULT);
-        Self { clock, tunnels, totals: Totals::default(), now: Timestamp::ZERO, tick_ns: None }
+    pub(crate) fn new(options: &Options) -> Self {
+        Self {
+            clock: PacketClock::new(ClockRule::DEFAULT),
+            tunnels: options.tunnels,
+            joins_errors: options.joins_errors,
+            totals: Totals::default(),
+            now: Timestamp::ZERO,
+            tick_ns: None,
+        }
     }
 
     /// Processes a frame: passes the packets that can be dated to the engine.
@@ -84,34 +101,59 @@ impl Intake {
     pub(crate) fn observe(&mut self, frame: &Frame<'_>, engine: &mut Engine) {
         self.totals.packets += 1;
         self.totals.wire_bytes += u64::from(frame.wire_len);
-        packets(frame, self.tunnels).pass_to(|packet| {
-            // Some blocks of pcapng have no time.
-            let time = match frame.time_ns {
-                0 => self.clock.now(),
-                time_ns => Timestamp::from_nanos(time_ns),
-            };
-            let accepted = self.clock.accept(time);
-            let Some(packet) = self.totals.parsed.count(&packet) else {
-                return match accepted {
-                    Some(now) => self.advance(now, engine),
-                    None => self.wait(time, None, engine),
-                };
-            };
-            self.totals.count(packet);
-            match accepted {
-                Some(now) => {
-                    self.advance(now, engine);
-                    engine.packet(packet, now);
-                }
-                None => self.wait(time, Some(*packet), engine),
+        let packets = packets(frame, self.tunnels);
+        match packets.plain() {
+            Some(packet) => {
+                self.totals.parsed.count_usable();
+                self.packet(&packet, frame, engine);
             }
-        });
+            None => self.all(packets, frame, engine),
+        }
+    }
+
+    /// Processes the packets of a frame of any kind.
+    fn all(&mut self, packets: Packets<'_>, frame: &Frame<'_>, engine: &mut Engine) {
+        for packet in packets {
+            if let Some(packet) = self.totals.parsed.count(&packet) {
+                self.packet(packet, frame, engine);
+                continue;
+            }
+            let time = self.time(frame);
+            match self.clock.accept(time) {
+                Some(now) => self.advance(now, engine),
+                None => self.wait(time, None, engine),
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn packet(&mut self, packet: &Packet, frame: &Frame<'_>, engine: &mut Engine) {
+        self.totals.count(packet);
+        let time = self.time(frame);
+        let Some(now) = self.clock.accept(time) else {
+            let joined = Joined::new(*packet, frame, self.joins_errors);
+            return self.wait(time, Some(joined), engine);
+        };
+        self.advance(now, engine);
+        match self.joins_errors && packet.icmp.is_some() {
+            true => pass(&Joined::new(*packet, frame, true), now, engine),
+            false => engine.packet(packet, now),
+        }
+    }
+
+    /// Returns the time of a frame. Some blocks of pcapng have none.
+    #[inline]
+    fn time(&self, frame: &Frame<'_>) -> Timestamp {
+        match frame.time_ns {
+            0 => self.clock.now(),
+            time_ns => Timestamp::from_nanos(time_ns),
+        }
     }
 
     /// Adds a packet whose time is doubtful, and processes those that can be dated now.
     #[cold]
     fn wait(&mut self, time: Timestamp, parsed: Parsed, engine: &mut Engine) {
-        self.clock.push(time, flow_number(parsed.as_ref()), parsed);
+        self.clock.push(time, flow_number(parsed.as_ref().map(|joined| &joined.packet)), parsed);
         while let Some(dated) = self.clock.pop() {
             self.advance_dated(&dated, engine);
         }
@@ -153,8 +195,8 @@ impl Intake {
             }
         }
         self.advance(dated.now, engine);
-        if let Some(packet) = &dated.packet {
-            engine.packet(packet, dated.now);
+        if let Some(joined) = &dated.packet {
+            pass(joined, dated.now, engine);
         }
     }
 
@@ -185,6 +227,23 @@ impl Intake {
     /// Returns the present time.
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+}
+
+impl Joined {
+    #[cold]
+    fn new(packet: Packet, frame: &Frame<'_>, joins_errors: bool) -> Self {
+        let quoted = if joins_errors { packet.quoted(frame) } else { None };
+        Self { packet, quoted }
+    }
+}
+
+/// Passes a packet to the engine.
+#[cold]
+fn pass(joined: &Joined, now: Timestamp, engine: &mut Engine) {
+    match joined.quoted {
+        Some(quoted) => engine.error(&joined.packet, quoted, now),
+        None => engine.packet(&joined.packet, now),
     }
 }
 

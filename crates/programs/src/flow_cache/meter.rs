@@ -78,6 +78,21 @@ impl Meter {
         burst.clear();
     }
 
+    /// Counts an error of ICMP in the flow of the packet that it quotes, after all packets before
+    /// it. Returns whether the cache has this flow.
+    pub(crate) fn join(
+        &mut self,
+        quoted: &Key,
+        error: &Arrival,
+        take: &mut impl FnMut(Record),
+    ) -> bool {
+        self.settle(take);
+        let Some(found) = self.cache.find_quoted(quoted) else { return false };
+        let Some(flow) = self.cache.get_mut(found.handle) else { return false };
+        flow.add_error(found.direction, error);
+        true
+    }
+
     pub(crate) fn metrics(&self) -> Metrics {
         self.cache.metrics()
     }

@@ -75,6 +75,8 @@ pub struct Options {
     pub(crate) tunnels: Tunnels,
     /// Whether equal five-tuples of different VLANs are different flows.
     pub(crate) by_vlan: bool,
+    /// Whether errors of ICMP count in the flows that they quote.
+    pub(crate) joins_errors: bool,
     pub(crate) top: usize,
     pub(crate) live: bool,
     pub(crate) capacity: usize,
@@ -102,6 +104,7 @@ impl Default for Options {
             overwrites: false,
             tunnels: Tunnels::Outer,
             by_vlan: false,
+            joins_errors: false,
             top: 10,
             live: false,
             capacity: 1_000_000,
@@ -201,6 +204,7 @@ impl program::Options for Options {
                 self.columns.vlan = true;
                 self.messages.has_vlan = true;
             }
+            "join-errors" => self.joins_errors = true,
             "community-id" => self.columns.community_id = true,
             "overwrite" => self.overwrites = true,
             "rotate-time" => {
@@ -243,6 +247,10 @@ impl program::Options for Options {
         }
         if self.workers > 1 && self.live {
             return Err("--live shows one cache: it cannot be used with --workers".into());
+        }
+        if self.workers > 1 && self.joins_errors {
+            let why = "--join-errors searches one cache: it cannot be used with --workers";
+            return Err(why.into());
         }
         if self.overwrites && self.rotation.is_on() {
             return Err("--overwrite cannot be used with rotation, which appends".into());

@@ -46,7 +46,7 @@ pub fn run(program: Program, options: &Options) -> Result<(), Failure> {
         open_outputs(options, &console, &signals).map_err(|why| Failure::new(Kind::Input, why))?;
     let live = options.live.then(|| Live::new(inputs.bar(), options.top)).flatten();
     let mut session = Session {
-        intake: Intake::new(options.tunnels),
+        intake: Intake::new(options),
         engine: Engine::new(configs, options, outputs)?,
         live,
         name: options.input_name(),

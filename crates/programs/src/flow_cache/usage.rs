@@ -6,8 +6,8 @@ Meters the flows of packet captures with a flow cache.
 Usage: flow_cache [CAPTURE | -] [CAPTURE]... [OPTION]...
 
 INPUT
-    CAPTURE is a pcap or pcapng file, compressed with gzip or not; several are
-    merged by time. - is standard input:
+    CAPTURE is a pcap or pcapng file, perhaps compressed; several are merged by
+    time. - is standard input:
         tcpdump --immediate-mode -U -w - | flow_cache - --timeouts meter --live
     Without CAPTURE, traffic is generated. Time is that of the packets, and goes
     on while a pipe or an interface is silent.
@@ -23,7 +23,7 @@ FLOWS
     cache is full; other flows end with the input.
     --timeouts off|meter|conntrack   preset of timeouts (off)
         off         nothing ends a flow: one record for each
-        meter       60 s idle, 5 s if closed; a report every 300 s
+        meter       60 s idle, 32 s if closed; a report every 300 s
         conntrack   by protocol and state, as in connection tracking
     --idle SECONDS      end flows after this time without a packet, such as 0.5
     --active SECONDS    report active flows at this interval
@@ -32,6 +32,8 @@ FLOWS
     --inside one|all    flows inside tunnels, such as GRE, VXLAN and GTP-U, and
                         not of their outer addresses: inside one, or inside all
     --vlan              equal addresses and ports in other VLANs are other flows
+    --join-errors       ICMP errors count in the flow whose packet they quote;
+                        not with --workers
 
 MEMORY
     --capacity N        hold N flows at most (1000000). Beyond, closed ones are

@@ -3,6 +3,7 @@
 mod clocks;
 mod damage;
 mod endings;
+mod errors;
 mod floods;
 #[cfg(target_os = "linux")]
 mod interface;
