@@ -67,8 +67,8 @@ fn cache(criterion: &mut Criterion) {
 /// A packet is forwarded by the row of its label, which has the label for the next router.
 fn threaded(criterion: &mut Criterion) {
     let mut forward = || -> Result<(), Box<dyn Error>> {
-        let labels = Labels::new(16, Duration::ZERO, 0)?;
-        let mut table = Table::new(labels);
+        let labels = Labels { capacity: 16, hold_down: Duration::ZERO, start: 0 };
+        let mut table = Table::new(labels)?;
         let mut packet = Label::from(0);
         for destination in 0..16_u16 {
             packet = table.insert(destination, None, Timestamp::ZERO)?;

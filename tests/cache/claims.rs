@@ -7,7 +7,6 @@ use std::collections::HashSet;
 use std::net::Ipv4Addr;
 
 use flowtable::hash::source_index::SourceIndex;
-use flowtable::papers::source_index::analysis::improvement;
 use model::papers::source_hash_1995::bpf::*;
 use model::papers::source_hash_1995::fids::{Fid, Flow, Set};
 use model::papers::source_hash_1995::filters::{
@@ -19,7 +18,9 @@ use model::papers::source_hash_1995::router::{
     name_of, radix_tree, routes,
 };
 use model::papers::source_hash_1995::traffic::{ETHERNET, Frame, PORTS, TCP, Traffic, UDP, frame};
-use model::papers::source_hash_1995::transfers::{BY_HAND, FIGURE_2, all, through_a_cache};
+use model::papers::source_hash_1995::transfers::{
+    BY_HAND, FIGURE_2, all, improvement, packets_for_a_circuit, through_a_cache,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rand::rngs::StdRng;
@@ -39,7 +40,7 @@ fn transfer_times_are_those_of_figure_2() {
         let counted = through_a_cache(&FIGURE_2, packets).unwrap();
         assert!((counted - by_hand[2]).abs() < 1e-9, "{packets}: {counted}");
     }
-    assert!((FIGURE_2.packets_for_a_circuit() - 333.33).abs() < 0.005);
+    assert!((packets_for_a_circuit(&FIGURE_2) - 333.33).abs() < 0.005);
     for packets in 1..=1000 {
         let [datagrams, circuit, source, threaded] = all(&FIGURE_2, packets);
         assert_eq!(datagrams > circuit, packets >= 334, "{packets}");

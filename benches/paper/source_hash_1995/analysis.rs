@@ -1,8 +1,9 @@
 //! Calculated gains: figure 2, and the gain of a faster lookup next to other work.
 
 use bench_common::figure::{Figure, Line, Panel, Scale};
-use flowtable::papers::source_index::analysis::improvement;
-use model::papers::source_hash_1995::transfers::{BY_HAND, FIGURE_2, all, through_a_cache};
+use model::papers::source_hash_1995::transfers::{
+    BY_HAND, FIGURE_2, all, improvement, packets_for_a_circuit, through_a_cache,
+};
 
 use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table, two};
@@ -67,7 +68,7 @@ fn judge(report: &mut Report) -> Outcome {
         report.record(finding.calculated());
     }
     let what = "packets from which on a circuit is worth its set-up (calculated: R / (L - s))";
-    let finding = Finding::number(PLACE, what, 333.0, FIGURE_2.packets_for_a_circuit());
+    let finding = Finding::number(PLACE, what, 333.0, packets_for_a_circuit(&FIGURE_2));
     report.record(finding.counted().calculated());
     Ok(())
 }

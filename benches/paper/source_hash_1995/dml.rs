@@ -24,7 +24,7 @@ pub(crate) fn layers(report: &mut Report, quick: bool) -> Outcome {
 
 /// Table 2: the data that layers mark, in the paper's words, have the names of [`Kind`].
 pub(crate) fn kinds(report: &mut Report) {
-    let names = (1..).map(|number| Kind::new(number).to_string());
+    let names = (1..).map(|number| Kind(number).to_string());
     let names: Vec<_> = names.take_while(|name| !name.starts_with("kind ")).collect();
     let ours = names.join(", ");
     let paper = "checksum, key, decrypt, destination, data, dispatch";

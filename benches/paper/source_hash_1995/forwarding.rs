@@ -15,6 +15,7 @@ use model::papers::source_hash_1995::router::{
     is_valid, name_of, radix_tree, routes,
 };
 use model::papers::source_hash_1995::traffic::{ETHERNET, Traffic};
+use model::papers::source_hash_1995::transfers::packets_for_a_circuit;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -268,7 +269,7 @@ fn other_work(report: &mut Report, long: f64, short: f64, here: f64) -> Outcome 
         "What all other work for a packet would take, if a source index gained what the paper saw";
     report.table("forwarding_rest", title, table)?;
     let transfer = Transfer { round_trip: 60e6, long, short, hops: 1 };
-    let packets = transfer.packets_for_a_circuit();
+    let packets = packets_for_a_circuit(&transfer);
     report.remark(format!(
         "With these lookups, a circuit over 60 ms is worth its set-up from {packets:.0} packets \
             on."

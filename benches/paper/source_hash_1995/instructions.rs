@@ -147,17 +147,18 @@ fn each(looks_up: bool, times: usize, index: impl Fn(&Flow) -> u32) -> f64 {
 /// into the packet.
 fn threaded(times: usize) -> Result<f64, Box<dyn Error>> {
     let now = Timestamp::ZERO;
-    let mut table = threaded::Table::new(Labels::new(FLOWS as u32, Duration::ZERO, 0)?);
+    let labels = Labels { capacity: FLOWS as u32, hold_down: Duration::ZERO, start: 0 };
+    let mut table = threaded::Table::new(labels)?;
     let mut packets = vec![];
     for destination in 0..FLOWS as u16 {
         let label = table.insert(destination, None, now)?;
         // The next table has its rows in the same order.
         table.set(&destination, Some(Hop::Forward { port: destination, label }));
-        packets.push(label.get());
+        packets.push(label.into());
     }
     Ok(repeat(times, &mut packets, |packet| match table.forward(Label::from(*packet)) {
         Ok(Hop::Forward { port, label }) => {
-            *packet = label.get();
+            *packet = label.into();
             port.into()
         }
         _ => 0,

@@ -39,7 +39,8 @@ pub(crate) fn threaded_indices(report: &mut Report, quick: bool) -> Outcome {
 fn choice(report: &mut Report) -> Outcome {
     let (now, destination) = (Timestamp::ZERO, 'D');
     let [by_a, by_b] = [Label::new(3, 0), Label::new(4, 0)].map(Option::unwrap_or_default);
-    let mut router = DistanceVector::new(Labels::new(16, Duration::ZERO, 1)?, 64)?;
+    let labels = Labels { capacity: 16, hold_down: Duration::ZERO, start: 1 };
+    let mut router = DistanceVector::new(labels, 64)?;
     for (port, link, cost, label) in [(0, 3, 5, by_a), (1, 1, 6, by_b)] {
         router.link_up(port, link)?;
         router.on_advertisement(port, Advertisement { destination, cost, label }, now)?;
@@ -76,7 +77,8 @@ fn times(report: &mut Report, quick: bool) -> Outcome {
 
 fn times_with(destinations: usize, quick: bool) -> Result<Times, Box<dyn Error>> {
     let mut rng = StdRng::seed_from_u64(SEED);
-    let mut table = Table::new(Labels::new(destinations as u32, Duration::ZERO, rng.random())?);
+    let (capacity, hold_down) = (destinations as u32, Duration::ZERO);
+    let mut table = Table::new(Labels { capacity, hold_down, start: rng.random() })?;
     let mut cache: SourceHashCache<Address, Hop> = SourceHashCache::new(destinations)?;
     let mut map = hashbrown::HashMap::new();
     let mut indices: Vec<u32> = (0..destinations as u32).collect();
@@ -110,7 +112,7 @@ fn times_with(destinations: usize, quick: bool) -> Result<Times, Box<dyn Error>>
 #[inline(always)]
 fn sum(packets: &[Packet], mut hop: impl FnMut(&Packet) -> Option<Hop>) -> u64 {
     let numbers = packets.iter().map(|packet| match hop(packet) {
-        Some(Hop::Forward { port, label }) => u64::from(port) + u64::from(label.get()),
+        Some(Hop::Forward { port, label }) => u64::from(port) + u64::from(u32::from(label)),
         Some(Hop::Deliver) => 1,
         None => unreachable!("all destinations have a route"),
     });

@@ -25,8 +25,9 @@ fn receive(header: &DmlHeader<'_>, packet: &[u8], room: usize) -> Outcome {
         return Err(ReceiveError::OutOfPacket(region));
     }
     let mut times = vec![0_u8; packet.len()];
-    for region in header.of_kind(Kind::DATA) {
-        region.slice_mut(&mut times).unwrap().iter_mut().for_each(|times| *times += 1);
+    for region in header.regions().filter(|region| region.kind == Kind::DATA) {
+        let times = &mut times[region.offset as usize..][..region.length as usize];
+        times.iter_mut().for_each(|times| *times += 1);
     }
     if let Some(at) = times.iter().position(|times| *times > 1) {
         return Err(ReceiveError::DataOverlaps { at: at as u32 });
@@ -39,7 +40,7 @@ fn receive(header: &DmlHeader<'_>, packet: &[u8], room: usize) -> Outcome {
             capacity: room,
         }));
     }
-    let sums = header.of_kind(Kind::CHECKSUM);
+    let sums = header.regions().filter(|region| region.kind == Kind::CHECKSUM);
     Ok((data, sums.map(|region| (region, checksum(region.slice(packet).unwrap()))).collect()))
 }
 

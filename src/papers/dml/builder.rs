@@ -16,7 +16,7 @@ pub const MAX_REGIONS: usize = u8::MAX as usize;
 ///
 /// | method | cost |
 /// |---|---|
-/// | `add`, `push_header`, `reach`, `encoded_len` | O(1) |
+/// | `add`, `push_header`, `encoded_len` | O(1) |
 /// | `regions`, `write_to`, `clear` | O(regions) |
 ///
 /// It allocates memory for the regions, which [`clear`](Self::clear) keeps for the next packet.
@@ -42,7 +42,7 @@ pub const MAX_REGIONS: usize = u8::MAX as usize;
 /// assert!(ranges.eq([(44, 100), (24, 120), (0, 24)]));
 /// let mut frame = [0; 200];
 /// let header = dml.write_to(&mut frame)?;
-/// assert_eq!((header, dml.reach()), (4 + 3 * 12, 144));
+/// assert_eq!((header, dml.encoded_len()), (4 + 3 * 12, 40));
 /// let (header, packet) = DmlHeader::parse(&frame)?;
 /// assert_eq!(packet.len(), 160);
 /// assert!(header.regions().eq(dml.regions()));
@@ -117,13 +117,6 @@ impl DmlBuilder {
         })
     }
 
-    /// Returns the greatest end of a region: receivers reject a shorter packet.
-    #[inline]
-    #[must_use]
-    pub const fn reach(&self) -> u32 {
-        self.reach
-    }
-
     /// Returns the length of the header on the wire: 4 bytes, and 12 for each region.
     #[must_use]
     pub fn encoded_len(&self) -> usize {
@@ -159,7 +152,7 @@ impl DmlBuilder {
     ///     dml.clear(); // for the next packet
     ///     dml.add(Region::new(Kind::DATA, 0, length))?;
     ///     dml.push_header(20)?;
-    ///     assert_eq!((dml.reach(), dml.encoded_len()), (20 + length, 4 + 12));
+    ///     assert_eq!((dml.regions().len(), dml.encoded_len()), (1, 4 + 12));
     /// }
     /// # Ok::<(), flowtable::papers::dml::BuildError>(())
     /// ```
@@ -175,6 +168,6 @@ impl From<DmlHeader<'_>> for DmlBuilder {
         let regions = header.regions().map(|region| LayerRegion { region, pushed: 0 }).collect();
         // The parser rejects a header if a region ends beyond 2^32 - 1.
         let reach = header.regions().map(|region| region.end() as u32).max().unwrap_or(0);
-        Self { ethertype: header.ethertype(), regions, pushed: 0, reach }
+        Self { ethertype: header.ethertype, regions, pushed: 0, reach }
     }
 }

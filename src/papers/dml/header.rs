@@ -19,7 +19,7 @@ pub(super) const PREFIX: usize = 4;
 ///
 /// | method | cost |
 /// |---|---|
-/// | `parse`, `find`, `of_kind`, iteration | O(regions) |
+/// | `parse`, `find`, iteration | O(regions) |
 ///
 /// Paper: Chandranmenon and Varghese, section 5.
 ///
@@ -30,7 +30,7 @@ pub(super) const PREFIX: usize = 4;
 ///
 /// let frame = b"\x01\x01\x08\x00\0\x05\0\0\0\0\0\x02\0\0\0\x04..data";
 /// let (header, packet) = DmlHeader::parse(frame)?;
-/// assert_eq!((header.ethertype(), packet), (0x0800, &b"..data"[..]));
+/// assert_eq!((header.ethertype, packet), (0x0800, &b"..data"[..]));
 /// let data = header.find(Kind::DATA).and_then(|region| region.slice(packet));
 /// assert_eq!(data, Some(&b"data"[..]));
 ///
@@ -39,8 +39,10 @@ pub(super) const PREFIX: usize = 4;
 /// # Ok::<(), ParseError>(())
 /// ```
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub struct DmlHeader<'a> {
-    ethertype: u16,
+    /// The EtherType of the packet: 0x0800 for IPv4.
+    pub ethertype: u16,
     /// A multiple of [`Region::ENCODED`] bytes. Each region ends within the packet, and at 2^32 - 1
     /// at most.
     regions: &'a [u8],
@@ -74,8 +76,9 @@ impl<'a> DmlHeader<'a> {
     ///
     /// let mut frame = *b"\x01\x01\x08\x00\0\x03\0\0\0\0\0\x01\0\0\0\x02.bc";
     /// let (header, packet) = DmlHeader::parse_mut(&mut frame)?;
-    /// for region in header.of_kind(Kind::DECRYPT) {
-    ///     region.slice_mut(packet).into_iter().flatten().for_each(|byte| *byte ^= 0x20);
+    /// for region in header.regions().filter(|region| region.kind == Kind::DECRYPT) {
+    ///     let bytes = &mut packet[region.offset as usize..][..region.length as usize];
+    ///     bytes.iter_mut().for_each(|byte| *byte ^= 0x20);
     /// }
     /// assert_eq!(packet, b".BC");
     /// # Ok::<(), flowtable::papers::dml::ParseError>(())
@@ -110,20 +113,6 @@ impl<'a> DmlHeader<'a> {
         }
     }
 
-    /// Returns the EtherType of the packet: 0x0800 for IPv4.
-    #[inline]
-    #[must_use]
-    pub const fn ethertype(&self) -> u16 {
-        self.ethertype
-    }
-
-    /// Returns the length of the header in bytes.
-    #[inline]
-    #[must_use]
-    pub const fn encoded_len(&self) -> usize {
-        PREFIX + self.regions.len()
-    }
-
     /// Iterates over all regions, in the order of the header. The sender chooses the order.
     #[inline]
     #[must_use]
@@ -136,12 +125,6 @@ impl<'a> DmlHeader<'a> {
     #[must_use]
     pub fn find(&self, kind: Kind) -> Option<Region> {
         self.regions().find(|region| region.kind == kind)
-    }
-
-    /// Iterates over all regions of a kind.
-    #[inline]
-    pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = Region> + Clone + use<'a> {
-        self.regions().filter(move |region| region.kind == kind)
     }
 }
 

@@ -122,7 +122,7 @@ impl Receiver {
     /// Creates a receiver.
     #[must_use]
     pub const fn new() -> Self {
-        let none = Region::new(Kind::new(0), 0, 0);
+        let none = Region::new(Kind(0), 0, 0);
         Self {
             edges: [Edge(0); 2 * MAX_REGIONS],
             checksums: [(none, Checksum::ZERO); MAX_REGIONS],

@@ -14,12 +14,11 @@ use core::ops::{BitOr, Range};
 /// ```
 /// use flowtable::papers::dml::Kind;
 ///
-/// let trailer = Kind::new(0x8001);
-/// assert_eq!((trailer.get(), trailer.to_string().as_str()), (0x8001, "kind 32769"));
-/// assert_eq!((Kind::CHECKSUM.get(), Kind::CHECKSUM.to_string().as_str()), (1, "checksum"));
+/// assert_eq!(Kind(0x8001).to_string(), "kind 32769");
+/// assert_eq!((Kind::CHECKSUM.0, Kind::CHECKSUM.to_string().as_str()), (1, "checksum"));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Kind(u16);
+pub struct Kind(pub u16);
 
 impl Kind {
     /// Bytes covered by an Internet checksum, its field included. Regions of nested layers overlap.
@@ -35,20 +34,6 @@ impl Kind {
     pub const DATA: Self = Self(5);
     /// Bytes that identify the message handler or process of the packet; see [`DispatchFlags`].
     pub const DISPATCH: Self = Self(6);
-
-    /// Creates a kind from its number.
-    #[inline]
-    #[must_use]
-    pub const fn new(number: u16) -> Self {
-        Self(number)
-    }
-
-    /// Returns the number.
-    #[inline]
-    #[must_use]
-    pub const fn get(self) -> u16 {
-        self.0
-    }
 }
 
 impl fmt::Display for Kind {
@@ -83,8 +68,8 @@ impl fmt::Debug for Kind {
 /// use flowtable::papers::dml::{DispatchFlags, Kind, Region};
 ///
 /// let flags = DispatchFlags::PROCESS | DispatchFlags::LATER;
-/// let dispatch = Region::new(Kind::DISPATCH, 8, 4).with_flags(flags.0);
-/// assert!(DispatchFlags(dispatch.flags).contains(DispatchFlags::LATER));
+/// let dispatch = Region { flags: flags.0, ..Region::new(Kind::DISPATCH, 8, 4) };
+/// assert_ne!(dispatch.flags & DispatchFlags::LATER.0, 0);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct DispatchFlags(pub u16);
@@ -96,13 +81,6 @@ impl DispatchFlags {
     pub const SILENT: Self = Self(0x0002);
     /// The interrupt may be delayed and coalesced with the interrupt of later packets.
     pub const LATER: Self = Self(0x0004);
-
-    /// Returns whether all flags of `other` are set.
-    #[inline]
-    #[must_use]
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
 }
 
 impl BitOr for DispatchFlags {
@@ -153,13 +131,6 @@ impl Region {
         Self { kind, flags: 0, offset, length }
     }
 
-    /// Sets the flags.
-    #[inline]
-    #[must_use]
-    pub const fn with_flags(self, flags: u16) -> Self {
-        Self { flags, ..self }
-    }
-
     /// Returns the offset of the first byte after the region. It fits into 33 bits.
     #[inline]
     #[must_use]
@@ -172,14 +143,6 @@ impl Region {
     #[must_use]
     pub fn slice<'p>(&self, packet: &'p [u8]) -> Option<&'p [u8]> {
         packet.get(self.range()?)
-    }
-
-    /// Returns the bytes of the region, mutable for decryption in place, unless it ends beyond the
-    /// packet.
-    #[inline]
-    #[must_use]
-    pub fn slice_mut<'p>(&self, packet: &'p mut [u8]) -> Option<&'p mut [u8]> {
-        packet.get_mut(self.range()?)
     }
 
     /// The range of the region, if it fits into `usize`.

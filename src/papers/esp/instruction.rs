@@ -82,8 +82,7 @@ pub enum Instruction {
 impl Instruction {
     /// Returns the length of the operands in bytes.
     #[inline]
-    #[must_use]
-    pub const fn operands_len(&self) -> usize {
+    pub(super) const fn operands_len(&self) -> usize {
         match self {
             Self::Count { .. } => 8 + 4,
             Self::Compare { .. } | Self::RChild { .. } => 2 * 8,

@@ -21,9 +21,10 @@
 //! up together, 13.6 % collide by [`Crc8Pair`], 16.5 % by [`Crc16`], 9.3 % by the lower half of
 //! [`Crc32`], and 7.3 % at random.
 //!
-//! [`Crc32`] is for functions that many sources have to agree on, as in
-//! [`agreed_index`](crate::papers::source_index::agreed_index), and for keys from trusted
-//! sources. For untrusted packets see the [parent module](super).
+//! [`Crc32`] is for functions that many sources have to agree on, and for keys from trusted
+//! sources: sources that use equal keys have equal indices, `SourceIndex::new(Crc32::of(key))`, so
+//! a receiver has one entry and not one for each source. For untrusted packets see the
+//! [parent module](super).
 
 use core::hash::Hasher;
 

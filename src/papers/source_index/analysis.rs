@@ -42,19 +42,17 @@ pub fn expected_collisions(keys: u64, slots: u64) -> f64 {
     collisions
 }
 
-/// Returns the speed-up of processing a packet if its lookup takes `short` instead of `long` and
-/// all other work `rest`.
-///
-/// The example of the paper: 30 instructions for a hash, 2 for a source index, 30 for the rest.
-///
-/// ```
-/// use flowtable::papers::source_index::analysis::improvement;
-///
-/// assert_eq!(improvement(30.0, 2.0, 30.0), 1.875);
-/// ```
-#[must_use]
-pub fn improvement(long: f64, short: f64, rest: f64) -> f64 {
-    (long + rest) / (short + rest)
+/// The mechanism by which the hops of a [`Transfer`] find the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mechanism {
+    /// Each packet takes a full lookup.
+    Datagrams,
+    /// Each packet takes a short lookup, after the set-up of a circuit.
+    VirtualCircuit,
+    /// The first packet takes a full lookup, the others short ones: the flow is not evicted.
+    SourceHashing,
+    /// Each packet has the index of the next hop.
+    ThreadedIndices,
 }
 
 /// A transfer of packets over several hops without loss: the model of Figure 2. Times are in any
@@ -73,18 +71,17 @@ pub fn improvement(long: f64, short: f64, rest: f64) -> f64 {
 /// # Example
 ///
 /// ```
-/// use flowtable::papers::source_index::analysis::Transfer;
+/// use flowtable::papers::source_index::analysis::{Mechanism, Transfer};
 ///
 /// let milliseconds = Transfer { round_trip: 60.0, long: 0.2, short: 0.02, hops: 1 };
 /// let hundred = [
-///     milliseconds.datagrams(100),
-///     milliseconds.virtual_circuit(100),
-///     milliseconds.source_hashing(100),
-///     milliseconds.threaded(100),
+///     Mechanism::Datagrams,
+///     Mechanism::VirtualCircuit,
+///     Mechanism::SourceHashing,
+///     Mechanism::ThreadedIndices,
 /// ];
+/// let hundred = hundred.map(|mechanism| milliseconds.arrival(mechanism, 100));
 /// assert_eq!(hundred.map(|time| (100.0 * time).round() / 100.0), [50.0, 92.0, 32.18, 32.0]);
-/// // Beyond this number of packets a virtual circuit is faster than datagrams.
-/// assert_eq!(milliseconds.packets_for_a_circuit().floor(), 333.0);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Transfer {
@@ -99,43 +96,17 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// Returns the time to the arrival of the last packet, if each takes a full lookup.
+    /// Returns the time to the arrival of the last packet, with the set-up of a circuit.
     #[must_use]
-    pub fn datagrams(&self, packets: u32) -> f64 {
-        self.arrival(self.long, self.long, packets)
-    }
-
-    /// Returns the time to the arrival of the last packet over a virtual circuit, including its
-    /// set-up.
-    #[must_use]
-    pub fn virtual_circuit(&self, packets: u32) -> f64 {
-        self.round_trip + self.arrival(self.short, self.short, packets)
-    }
-
-    /// Returns the time to the arrival of the last packet, if only the first one takes a full
-    /// lookup: the flow is not evicted.
-    #[must_use]
-    pub fn source_hashing(&self, packets: u32) -> f64 {
-        self.arrival(self.long, self.short, packets)
-    }
-
-    /// Returns the time to the arrival of the last packet, if each has the index of the next hop.
-    #[must_use]
-    pub fn threaded(&self, packets: u32) -> f64 {
-        self.arrival(self.short, self.short, packets)
-    }
-
-    /// Returns the number of packets for which datagrams and a virtual circuit take equal times,
-    /// over one hop: R / (L - s).
-    #[must_use]
-    pub fn packets_for_a_circuit(&self) -> f64 {
-        self.round_trip / (self.long - self.short)
-    }
-
-    /// Returns the time to the arrival of the last packet, if a hop takes `first` for the first
-    /// packet and `next` for each of the others.
-    fn arrival(&self, first: f64, next: f64, packets: u32) -> f64 {
+    pub fn arrival(&self, mechanism: Mechanism, packets: u32) -> f64 {
+        let Self { round_trip, long, short, hops } = *self;
+        let [setup, first, next] = match mechanism {
+            Mechanism::Datagrams => [0.0, long, long],
+            Mechanism::VirtualCircuit => [round_trip, short, short],
+            Mechanism::SourceHashing => [0.0, long, short],
+            Mechanism::ThreadedIndices => [0.0, short, short],
+        };
         let others = f64::from(packets.saturating_sub(1));
-        f64::from(self.hops) * first + others * next + self.round_trip / 2.0
+        setup + f64::from(hops) * first + others * next + round_trip / 2.0
     }
 }

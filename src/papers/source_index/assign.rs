@@ -1,4 +1,4 @@
-//! Sources of indices: random lists, hardware addresses, and an agreed function of the key.
+//! Sources of indices: random lists, and hardware addresses.
 
 use alloc::boxed::Box;
 use alloc::collections::TryReserveError;
@@ -6,7 +6,6 @@ use alloc::vec::Vec;
 use core::num::NonZeroUsize;
 
 use crate::hash::source_index::SourceIndex;
-use crate::papers::hash::Crc32;
 use crate::raw::splitmix::{GOLDEN_GAMMA, mix};
 
 /// A circular list of random indices, generated at boot: a new flow costs one load.
@@ -99,32 +98,18 @@ impl Iterator for RandomIndices {
 ///     ports.insert(from.index(), from, port);
 ///     ports.get(to.index(), &to).copied()
 /// };
-/// let a = HardwareAddress::new([0x02, 0, 0x5e, 0, 0, 1], 0xbeef);
-/// let b = HardwareAddress::new([0x02, 0, 0x5e, 0, 0, 2], 0xcafe);
+/// let a = HardwareAddress([0x02, 0, 0x5e, 0, 0, 1, 0xbe, 0xef]);
+/// let b = HardwareAddress([0x02, 0, 0x5e, 0, 0, 2, 0xca, 0xfe]);
 /// assert_eq!(forward(a, 1, b), None, "to all ports: the station is unknown");
 /// assert_eq!((forward(b, 2, a), forward(a, 1, b)), (Some(1), Some(2)));
-/// assert_eq!((a.index().get(), a.octets()), (0xbeef, [0x02, 0, 0x5e, 0, 0, 1, 0xbe, 0xef]));
+/// assert_eq!(a.index().get(), 0xbeef);
 /// # Ok::<(), flowtable::cache::CacheError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct HardwareAddress([u8; 8]);
+pub struct HardwareAddress(pub [u8; 8]);
 
 impl HardwareAddress {
-    /// Creates an address from the assigned bytes and the random bits.
-    #[must_use]
-    pub const fn new(assigned: [u8; 6], random: u16) -> Self {
-        let [a, b, c, d, e, f] = assigned;
-        let [g, h] = random.to_be_bytes();
-        Self([a, b, c, d, e, f, g, h])
-    }
-
-    /// Returns the address in wire format, the random bytes last.
-    #[must_use]
-    pub const fn octets(self) -> [u8; 8] {
-        self.0
-    }
-
     /// Returns the 16 random bits as index.
     #[inline]
     #[must_use]
@@ -132,28 +117,4 @@ impl HardwareAddress {
         let [.., high, low] = self.0;
         SourceIndex::new(u16::from_be_bytes([high, low]) as u32)
     }
-}
-
-impl From<[u8; 8]> for HardwareAddress {
-    fn from(octets: [u8; 8]) -> Self {
-        Self(octets)
-    }
-}
-
-/// Returns the index of a key by a function that several sources agree on: its CRC-32.
-///
-/// Sources that use equal keys, such as an address to which all of them send, compute equal
-/// indices, so a receiver has one entry and not one for each source. The function does not resist
-/// attacks: keys with equal indices are found easily. Complexity: O(length of the key).
-///
-/// # Example
-///
-/// ```
-/// use flowtable::papers::source_index::agreed_index;
-///
-/// assert_eq!(agreed_index(b"123456789").get(), 0xcbf4_3926);
-/// ```
-#[must_use]
-pub fn agreed_index(key: &[u8]) -> SourceIndex {
-    SourceIndex::new(Crc32::of(key))
 }

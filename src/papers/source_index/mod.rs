@@ -7,8 +7,10 @@
 //! | | the index of a new flow | two sources of one key have | use |
 //! |---|---|---|---|
 //! | [`RandomIndices`] | the next of a list made at boot | two indices, two entries | dynamic |
-//! | [`agreed_index`] | an agreed function of the key | one index | several sources per key |
+//! | [`Crc32`] of the key | an agreed function of the key | one index | several sources per key |
 //! | [`HardwareAddress`] | burnt into the hardware | one index | static keys only |
+//!
+//! [`Crc32`]: crate::papers::hash::Crc32
 //!
 //! A flow key must not be reused while a receiver has state of its previous flow, not even after a
 //! crash in which the source has lost its keys: for that, [`FlowIds`] generates identifiers with an
@@ -44,5 +46,5 @@ pub mod analysis;
 mod assign;
 mod flow_id;
 
-pub use assign::{HardwareAddress, RandomIndices, agreed_index};
+pub use assign::{HardwareAddress, RandomIndices};
 pub use flow_id::{FlowId, FlowIds};

@@ -2,7 +2,7 @@
 
 use super::label::Label;
 use super::table::{Hop, Port, Table};
-use crate::cache::{CacheError, SourceHashCache, Statistics};
+use crate::cache::SourceHashCache;
 
 /// A route of a border router: the result of its conventional lookup.
 ///
@@ -34,7 +34,7 @@ pub enum BorderRoute {
 /// packet for each needs a conventional lookup. For a destination of the area the cache stores its
 /// label at *this* router, so the row decides: changes of routing inside take effect at once, and
 /// the tag reveals a row with another owner. For other destinations it stores a port; when routing
-/// outside changes, [clear](Self::clear) the cache.
+/// outside changes, [clear](SourceHashCache::clear) the cache.
 ///
 /// | method | cost |
 /// |---|---|
@@ -51,20 +51,21 @@ pub enum BorderRoute {
 /// ```
 /// use core::time::Duration;
 /// use flowtable::hash::source_index::SourceIndex;
-/// use flowtable::Timestamp;
+/// use flowtable::{SourceHashCache, Timestamp};
 /// use flowtable::papers::threaded::{Border, BorderRoute, Hop, Label, Labels, Table};
 ///
 /// let onward = Hop::Forward { port: 3, label: Label::new(41, 7).unwrap() };
-/// let mut table = Table::new(Labels::new(1000, Duration::ZERO, 9)?);
+/// let labels = Labels { capacity: 1000, hold_down: Duration::ZERO, start: 9 };
+/// let mut table = Table::new(labels)?;
 /// let own = table.insert("D", Some(onward), Timestamp::ZERO)?;
 ///
-/// let mut border: Border<&str> = Border::new(1000)?;
+/// let mut border: Border<&str> = Border { cache: SourceHashCache::new(1000)? };
 /// let random = Label::random(SourceIndex::new(0x1234_5678));
 /// let look_up = |name: &&str| (*name == "D").then_some(BorderRoute::Inside(own));
 /// // The first packet from outside needs a lookup, the second hits the cache. Both get a label.
 /// assert_eq!(border.forward_from_outside(&table, random, &"D", look_up), Some(onward));
 /// let hit = border.forward_from_outside(&table, random, &"D", |_| unreachable!());
-/// assert_eq!((hit, border.statistics().hits), (Some(onward), 1));
+/// assert_eq!((hit, border.cache.statistics().hits), (Some(onward), 1));
 /// // A threaded packet from inside is forwarded by its row. From outside, the label is a guess.
 /// assert_eq!(border.forward(&table, own, &"D", |_| unreachable!()), Some(onward));
 /// assert_eq!(border.forward_from_outside(&table, own, &"E", look_up), None);
@@ -72,51 +73,10 @@ pub enum BorderRoute {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Border<K, const WAYS: usize = 1> {
-    cache: SourceHashCache<K, BorderRoute, WAYS>,
-}
-
-impl<K, const WAYS: usize> Border<K, WAYS> {
-    /// Creates a border with a cache for at least `active` destinations.
-    ///
-    /// # Errors
-    ///
-    /// If `active` is zero, or the allocation fails.
-    pub fn new(active: usize) -> Result<Self, CacheError> {
-        Ok(Self { cache: SourceHashCache::new(active)? })
-    }
-
-    /// Returns the statistics of the cache. Threaded packets from inside do not count. A
-    /// destination whose row has got another owner counts as a hit, though it is looked up again.
-    #[must_use]
-    pub const fn statistics(&self) -> Statistics {
-        self.cache.statistics()
-    }
-
-    /// Removes all active destinations, after a change of routing outside. O(1).
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use core::time::Duration;
-    /// use flowtable::papers::threaded::{Border, BorderRoute, Label, Labels, Table};
-    ///
-    /// let mut border: Border<u32> = Border::new(1000)?;
-    /// let table: Table<u32> = Table::new(Labels::new(10, Duration::ZERO, 0)?);
-    /// // A port outside is cached until routing there changes.
-    /// border.forward(&table, Label::NONE, &7, |_| Some(BorderRoute::Outside(1)));
-    /// border.forward(&table, Label::NONE, &7, |_| unreachable!("it is active"));
-    /// border.clear();
-    /// let mut lookups = 0;
-    /// border.forward(&table, Label::NONE, &7, |_| {
-    ///     lookups += 1;
-    ///     Some(BorderRoute::Outside(2))
-    /// });
-    /// assert_eq!((lookups, border.statistics().hits), (1, 1));
-    /// # Ok::<(), Box<dyn core::error::Error>>(())
-    /// ```
-    pub fn clear(&mut self) {
-        self.cache.clear();
-    }
+    /// The active destinations outside the area, and those that packets from outside are for.
+    /// Threaded packets from inside do not use it. A destination whose row has got another owner
+    /// counts as a hit, though it is looked up again.
+    pub cache: SourceHashCache<K, BorderRoute, WAYS>,
 }
 
 impl<K: Eq + Clone, const WAYS: usize> Border<K, WAYS> {

@@ -81,7 +81,8 @@ pub struct Advertisement<D> {
 /// use flowtable::papers::threaded::{Advertisement, DistanceVector, Hop, Label, Labels};
 ///
 /// let now = Timestamp::ZERO;
-/// let mut router = DistanceVector::new(Labels::new(1000, Duration::ZERO, 0)?, 64)?;
+/// let labels = Labels { capacity: 1000, hold_down: Duration::ZERO, start: 0 };
+/// let mut router = DistanceVector::new(labels, 64)?;
 /// let (a, b) = (1, 2);
 /// router.link_up(a, 3)?;
 /// router.link_up(b, 1)?;
@@ -175,13 +176,13 @@ impl<D: Ord + Clone> DistanceVector<D> {
     ///
     /// # Errors
     ///
-    /// If `infinity` is 0 or 1: no link cost is possible.
+    /// If `infinity` is 0 or 1, so no link cost is possible, or the number of labels is invalid.
     pub fn new(labels: Labels, infinity: u32) -> Result<Self, RouterError> {
         if infinity < 2 {
             return Err(RouterError::Cost);
         }
         let (links, routes, pending) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Ok(Self { table: Table::new(labels), links, routes, pending, infinity })
+        Ok(Self { table: Table::new(labels)?, links, routes, pending, infinity })
     }
 
     /// Returns the forwarding table.
@@ -231,7 +232,8 @@ impl<D: Ord + Clone> DistanceVector<D> {
     /// use flowtable::papers::threaded::{Advertisement, DistanceVector, Label, Labels};
     ///
     /// let now = Timestamp::ZERO;
-    /// let mut router = DistanceVector::new(Labels::new(1000, Duration::ZERO, 0)?, 64)?;
+    /// let labels = Labels { capacity: 1000, hold_down: Duration::ZERO, start: 0 };
+    /// let mut router = DistanceVector::new(labels, 64)?;
     /// for (port, cost) in [(1, 3), (2, 1)] {
     ///     router.link_up(port, cost)?;
     ///     let label = Label::new(port.into(), 0).unwrap();
@@ -283,7 +285,8 @@ impl<D: Ord + Clone> DistanceVector<D> {
     /// use flowtable::papers::threaded::{DistanceVector, Labels};
     ///
     /// let now = Timestamp::ZERO;
-    /// let mut router = DistanceVector::new(Labels::new(1000, Duration::ZERO, 0)?, 64)?;
+    /// let labels = Labels { capacity: 1000, hold_down: Duration::ZERO, start: 0 };
+    /// let mut router = DistanceVector::new(labels, 64)?;
     /// router.link_up(1, 3)?;
     /// router.attach("D", now)?;
     /// let mut sent = vec![];
@@ -410,7 +413,8 @@ impl<D: Ord + Clone> DistanceVector<D> {
     /// use core::time::Duration;
     /// use flowtable::papers::threaded::{DistanceVector, Labels};
     ///
-    /// let mut router = DistanceVector::new(Labels::new(1000, Duration::ZERO, 0)?, 64)?;
+    /// let labels = Labels { capacity: 1000, hold_down: Duration::ZERO, start: 0 };
+    /// let mut router = DistanceVector::new(labels, 64)?;
     /// router.attach("D", flowtable::Timestamp::ZERO)?;
     /// assert_eq!(router.validate(), Ok(()));
     /// # Ok::<(), Box<dyn core::error::Error>>(())

@@ -16,18 +16,20 @@ impl fmt::Display for Stale {
 
 impl Error for Stale {}
 
-/// The error of [`Labels::new`](super::Labels::new): an invalid number of rows.
+/// The error of an invalid number of rows.
 ///
 /// # Example
 ///
 /// ```
 /// use core::time::Duration;
-/// use flowtable::papers::threaded::{Label, LabelError, Labels};
+/// use flowtable::papers::threaded::{Label, LabelError, Labels, Table};
 ///
-/// let labels = |rows| Labels::new(rows, Duration::ZERO, 0).map(|labels| labels.capacity());
-/// assert_eq!(labels(0), Err(LabelError::NoRows));
-/// assert_eq!(labels(Label::ROWS), Ok(1 << 23));
-/// assert_eq!(labels(Label::ROWS + 1), Err(LabelError::TooManyRows));
+/// let error = |capacity| {
+///     let labels = Labels { capacity, hold_down: Duration::ZERO, start: 0 };
+///     Table::<u8>::new(labels).err()
+/// };
+/// assert_eq!([error(0), error(Label::ROWS)], [Some(LabelError::NoRows), None]);
+/// assert_eq!(error(Label::ROWS + 1), Some(LabelError::TooManyRows));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -49,7 +51,7 @@ impl fmt::Display for LabelError {
 
 impl Error for LabelError {}
 
-/// The error of [`Labels::allocate`](super::Labels::allocate).
+/// The error if no label is available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NoLabel {
@@ -116,7 +118,7 @@ impl Error for InsertError {
 /// use core::time::Duration;
 /// use flowtable::papers::threaded::{DistanceVector, Labels, RouterError};
 ///
-/// let labels = Labels::new(10, Duration::ZERO, 0)?;
+/// let labels = Labels { capacity: 10, hold_down: Duration::ZERO, start: 0 };
 /// let mut router: DistanceVector<&str> = DistanceVector::new(labels, 64)?;
 /// router.link_up(1, 3)?;
 /// assert_eq!(router.link_up(1, 3), Err(RouterError::LinkIsUp));
@@ -135,6 +137,8 @@ pub enum RouterError {
     LinkCost,
     /// A cost exceeds infinity.
     Cost,
+    /// The number of labels is invalid.
+    Labels(LabelError),
     /// No row is available for the destination.
     NoLabel(NoLabel),
     /// The destination is attached already, or is not attached.
@@ -147,6 +151,12 @@ pub enum RouterError {
     TooLong,
     /// The sequence number is so great that the router it is about could not supersede it.
     Sequence,
+}
+
+impl From<LabelError> for RouterError {
+    fn from(error: LabelError) -> Self {
+        Self::Labels(error)
+    }
 }
 
 impl From<NoLabel> for RouterError {
@@ -162,6 +172,7 @@ impl fmt::Display for RouterError {
             Self::LinkIsUp => f.write_str("the link on that port is up"),
             Self::LinkCost => f.write_str("a link cost must be at least 1 and less than infinity"),
             Self::Cost => f.write_str("the cost is greater than infinity"),
+            Self::Labels(error) => error.fmt(f),
             Self::NoLabel(error) => error.fmt(f),
             Self::Attached => f.write_str("the destination is attached already, or is not"),
             Self::NotDesignated => f.write_str("the router is not designated"),
@@ -175,6 +186,7 @@ impl fmt::Display for RouterError {
 impl Error for RouterError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
+            Self::Labels(error) => Some(error),
             Self::NoLabel(error) => Some(error),
             _ => None,
         }

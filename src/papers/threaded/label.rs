@@ -26,18 +26,18 @@ use crate::hash::source_index::SourceIndex;
 /// use flowtable::papers::threaded::Label;
 ///
 /// let label = Label::new(1_234_567, 42).unwrap();
-/// assert_eq!((label.is_threaded(), label.index(), label.generation()), (true, 1_234_567, 42));
+/// assert_eq!((label.is_threaded(), label.index()), (true, 1_234_567));
 /// // The field of a packet.
 /// assert_eq!(Label::from(u32::from(label)), label);
 /// // Indices have 23 bits.
 /// assert_eq!(Label::new(1 << 23, 0), None);
 /// // A random index has 31 bits.
 /// let random = Label::random(SourceIndex::new(0xffff_ffff));
-/// assert_eq!((random.is_threaded(), random.get()), (false, 0x7fff_ffff));
+/// assert_eq!((random.is_threaded(), u32::from(random)), (false, 0x7fff_ffff));
 /// assert_eq!(random.source_index(), SourceIndex::new(0x7fff_ffff));
 /// ```
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Label(u32);
+pub struct Label(pub(super) u32);
 
 impl Label {
     /// No label, for a next router that has not sent one. That router looks the destination up.
@@ -79,13 +79,6 @@ impl Label {
         SourceIndex::new(self.0)
     }
 
-    /// Returns the field of a packet.
-    #[inline]
-    #[must_use]
-    pub const fn get(self) -> u32 {
-        self.0
-    }
-
     /// Returns whether the label is of a row. If not, it is a random index, or
     /// [`NONE`](Self::NONE).
     #[inline]
@@ -104,8 +97,7 @@ impl Label {
     /// Returns the generation of the row, modulo 256. Meaningless unless the label [is
     /// threaded](Self::is_threaded).
     #[inline]
-    #[must_use]
-    pub const fn generation(self) -> u8 {
+    pub(super) const fn generation(self) -> u8 {
         (self.0 >> Self::INDEX_BITS) as u8
     }
 

@@ -10,6 +10,49 @@ use crate::invariant::{InvariantError, ensure};
 use crate::raw::index::OptIndex;
 use crate::timestamp::Timestamp;
 
+/// The labels of a router: how many there are, and when they are reused.
+///
+/// Paper: Chandranmenon and Varghese, section 4. The hold-down is ours.
+///
+/// # Example
+///
+/// ```
+/// use core::time::Duration;
+/// use flowtable::Timestamp;
+/// use flowtable::papers::threaded::{Hop, InsertError, Labels, NoLabel, Table};
+///
+/// // Two rows, and a hold-down of five seconds.
+/// let hold_down = Duration::from_secs(5);
+/// let mut table = Table::new(Labels { capacity: 2, hold_down, start: 0 })?;
+/// let mut insert = |name, now| table.insert(name, Some(Hop::Deliver), Timestamp::from_secs(now));
+/// let first = insert("A", 0)?;
+/// insert("B", 0)?;
+/// assert_eq!(insert("C", 0), Err(InsertError::NoLabel(NoLabel::Full)));
+///
+/// table.remove(&"A", Timestamp::from_secs(10));
+/// let mut insert = |name, now| table.insert(name, Some(Hop::Deliver), Timestamp::from_secs(now));
+/// assert_eq!(insert("C", 14), Err(InsertError::NoLabel(NoLabel::HeldDown)));
+/// // The row is reused, with another generation.
+/// let third = insert("C", 15)?;
+/// assert!(third.index() == first.index() && third != first);
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Labels {
+    /// The maximum number of live labels: 1 to [`Label::ROWS`].
+    pub capacity: u32,
+    /// The time from the removal of a destination to the reuse of its row.
+    pub hold_down: Duration,
+    /// The generation of the first owner of each row.
+    ///
+    /// A router that restarts has lost the generations, so its first generation must differ from
+    /// the last time: by 64 more if it can store that much, or with a random one, and then one in
+    /// 256 rows may accept a stale label. To exclude that, wait for the maximum life of a label
+    /// before the first insertion, as TCP does before it allocates sequence numbers (RFC 9293,
+    /// section 3.4.3).
+    pub start: u8,
+}
+
 /// An allocator of labels: the rows of a router, with generations and hold-down.
 ///
 /// ```text
@@ -34,39 +77,15 @@ use crate::timestamp::Timestamp;
 /// | memory | 16 bytes per row: for the most rows that were ever live or held down at once |
 ///
 /// Paper: Chandranmenon and Varghese, section 4. The hold-down is ours.
-///
-/// # Example
-///
-/// ```
-/// use core::time::Duration;
-/// use flowtable::Timestamp;
-/// use flowtable::papers::threaded::{Labels, NoLabel};
-///
-/// // Two rows, and a hold-down of five seconds.
-/// let mut labels = Labels::new(2, Duration::from_secs(5), 0)?;
-/// let first = labels.allocate(Timestamp::ZERO)?;
-/// let second = labels.allocate(Timestamp::ZERO)?;
-/// assert_eq!(labels.allocate(Timestamp::ZERO), Err(NoLabel::Full));
-///
-/// labels.free(first, Timestamp::from_secs(10)).unwrap();
-/// assert_eq!(labels.allocate(Timestamp::from_secs(14)), Err(NoLabel::HeldDown));
-/// let third = labels.allocate(Timestamp::from_secs(15))?;
-/// // The row is reused, with another generation.
-/// assert_eq!(third.index(), first.index());
-/// assert!(labels.is_live(third) && labels.is_live(second) && !labels.is_live(first));
-/// # Ok::<(), Box<dyn core::error::Error>>(())
-/// ```
 #[derive(Clone, Debug)]
-pub struct Labels {
+pub(super) struct LabelAllocator {
     rows: Vec<RowState>,
     /// The head of the free list: the row that was freed first.
     first: OptIndex,
     /// The tail of the free list: the row that was freed last.
     last: OptIndex,
     live: u32,
-    capacity: u32,
-    hold_down: Duration,
-    start: u8,
+    config: Labels,
 }
 
 /// The allocation state of a row.
@@ -83,38 +102,19 @@ struct RowState {
 
 const _: () = assert!(size_of::<RowState>() == 16);
 
-impl Labels {
-    /// Creates an allocator of `capacity` labels, which reuses a row no earlier than `hold_down`
-    /// after it was freed.
-    ///
-    /// The first owner of each row has the generation `start`. A router that restarts has lost the
-    /// generations, so its first generation must differ from the last time: by 64 more if it can
-    /// store that much, or with a random one, and then one in 256 rows may accept a stale label. To
-    /// exclude that, wait for the maximum life of a label before the first allocation, as TCP does
-    /// before it allocates sequence numbers (RFC 9293, section 3.4.3).
+impl LabelAllocator {
+    /// Creates an allocator without rows.
     ///
     /// # Errors
     ///
-    /// If `capacity` is zero, or more than [`Label::ROWS`].
-    pub const fn new(capacity: u32, hold_down: Duration, start: u8) -> Result<Self, LabelError> {
-        match capacity {
+    /// If the capacity is zero, or more than [`Label::ROWS`].
+    pub(super) const fn new(config: Labels) -> Result<Self, LabelError> {
+        let (first, last) = (OptIndex::NONE, OptIndex::NONE);
+        match config.capacity {
             0 => Err(LabelError::NoRows),
-            1..=Label::ROWS => Ok(Self {
-                rows: Vec::new(),
-                first: OptIndex::NONE,
-                last: OptIndex::NONE,
-                live: 0,
-                capacity,
-                hold_down,
-                start,
-            }),
+            1..=Label::ROWS => Ok(Self { rows: Vec::new(), first, last, live: 0, config }),
             _ => Err(LabelError::TooManyRows),
         }
-    }
-
-    /// Returns the allocator in its initial state.
-    pub(super) fn reset(self) -> Self {
-        Self { rows: Vec::new(), first: OptIndex::NONE, last: OptIndex::NONE, live: 0, ..self }
     }
 
     /// Allocates a label: of the row that has been free for the longest time, or of an additional
@@ -124,15 +124,15 @@ impl Labels {
     ///
     /// If all rows are live, or the free ones are held down, or the allocation of memory fails.
     /// Nothing has changed.
-    pub fn allocate(&mut self, now: Timestamp) -> Result<Label, NoLabel> {
+    pub(super) fn allocate(&mut self, now: Timestamp) -> Result<Label, NoLabel> {
         if let Some(label) = self.reuse(now) {
             return Ok(label);
         }
-        if self.rows.len() as u32 == self.capacity {
+        if self.rows.len() as u32 == self.config.capacity {
             return Err(if self.first.is_none() { NoLabel::Full } else { NoLabel::HeldDown });
         }
         self.rows.try_reserve(1).map_err(|_| NoLabel::NoMemory)?;
-        let (generation, next) = (self.start, OptIndex::NONE);
+        let (generation, next) = (self.config.start, OptIndex::NONE);
         self.rows.push(RowState { freed: Timestamp::ZERO, next, generation, live: true });
         self.live += 1;
         Ok(Label::of(self.rows.len() as u32 - 1, generation))
@@ -143,7 +143,7 @@ impl Labels {
     fn reuse(&mut self, now: Timestamp) -> Option<Label> {
         let index = self.first.get()?;
         let row = self.rows.get_mut(index as usize)?;
-        if now.since(row.freed) < self.hold_down {
+        if now.since(row.freed) < self.config.hold_down {
             return None;
         }
         row.live = true;
@@ -160,7 +160,7 @@ impl Labels {
     /// # Errors
     ///
     /// If the label is stale already. Nothing has changed.
-    pub fn free(&mut self, label: Label, now: Timestamp) -> Result<(), Stale> {
+    pub(super) fn free(&mut self, label: Label, now: Timestamp) -> Result<(), Stale> {
         if !self.is_live(label) {
             return Err(Stale);
         }
@@ -181,8 +181,7 @@ impl Labels {
 
     /// Returns whether a label is allocated. Exact for labels that are fewer than 256 allocations
     /// of their row old.
-    #[must_use]
-    pub fn is_live(&self, label: Label) -> bool {
+    pub(super) fn is_live(&self, label: Label) -> bool {
         label.is_threaded()
             && self
                 .rows
@@ -191,36 +190,13 @@ impl Labels {
     }
 
     /// Returns the number of live labels.
-    #[must_use]
-    pub const fn len(&self) -> usize {
+    pub(super) const fn len(&self) -> usize {
         self.live as usize
     }
 
-    /// Returns whether no label is live.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.live == 0
-    }
-
     /// Returns the maximum number of live labels.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use core::time::Duration;
-    /// use flowtable::Timestamp;
-    /// use flowtable::papers::threaded::Labels;
-    ///
-    /// let mut labels = Labels::new(1000, Duration::ZERO, 0)?;
-    /// let label = labels.allocate(Timestamp::ZERO)?;
-    /// assert_eq!((labels.len(), labels.capacity()), (1, 1000));
-    /// labels.free(label, Timestamp::ZERO)?;
-    /// assert!(labels.is_empty());
-    /// # Ok::<(), Box<dyn core::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub const fn capacity(&self) -> usize {
-        self.capacity as usize
+    pub(super) const fn capacity(&self) -> usize {
+        self.config.capacity as usize
     }
 
     /// Checks the invariants of the allocator, for tests. O(rows).
@@ -228,19 +204,7 @@ impl Labels {
     /// # Errors
     ///
     /// The first invariant that is broken: a bug in this crate.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::papers::threaded::Labels;
-    ///
-    /// let mut labels = Labels::new(10, core::time::Duration::ZERO, 0)?;
-    /// labels.allocate(flowtable::Timestamp::ZERO)?;
-    /// assert_eq!(labels.validate(), Ok(()));
-    /// # Ok::<(), Box<dyn core::error::Error>>(())
-    /// ```
-    #[doc(hidden)]
-    pub fn validate(&self) -> Result<(), InvariantError> {
+    pub(super) fn validate(&self) -> Result<(), InvariantError> {
         let live = self.rows.iter().filter(|row| row.live).count();
         let (mut free, mut at, mut last) = (0, self.first, OptIndex::NONE);
         while let Some(index) = at.get().filter(|_| free <= self.rows.len()) {
@@ -253,6 +217,43 @@ impl Labels {
         ensure(last == self.last, || "the tail of the free list is wrong")?;
         ensure(live + free == self.rows.len(), || "a row is neither live nor in the free list")?;
         ensure(live == self.live as usize, || "the number of live rows is wrong")?;
-        ensure(self.rows.len() <= self.capacity as usize, || "the rows exceed the capacity")
+        ensure(self.rows.len() <= self.config.capacity as usize, || "the rows exceed the capacity")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_reused_in_fifo_order_after_the_hold_down() {
+        const ZERO: Timestamp = Timestamp::ZERO;
+        let at = Timestamp::from_secs;
+        let config = Labels { capacity: 3, hold_down: Duration::from_secs(10), start: 250 };
+        let mut labels = LabelAllocator::new(config).unwrap();
+        let given: Vec<Label> = (0..3).map(|_| labels.allocate(ZERO).unwrap()).collect();
+        assert_eq!(given.iter().map(|label| label.index()).collect::<Vec<_>>(), [0, 1, 2]);
+        assert!(given.iter().all(|label| label.generation() == 250));
+        assert_eq!(labels.allocate(at(99)), Err(NoLabel::Full));
+
+        for (row, time) in [(2, 100), (0, 101), (1, 102)] {
+            assert_eq!(labels.free(given[row], at(time)), Ok(()));
+            assert_eq!(labels.free(given[row], at(time)), Err(Stale), "a label is freed once");
+            labels.validate().unwrap();
+        }
+        assert_eq!(labels.len(), 0);
+        assert_eq!(labels.allocate(at(109)), Err(NoLabel::HeldDown));
+        assert_eq!(labels.allocate(at(110)), Ok(Label::of(2, 251)));
+        assert_eq!(labels.allocate(at(110)), Err(NoLabel::HeldDown));
+        // A clock that goes back extends the hold-down.
+        assert_eq!(labels.allocate(ZERO), Err(NoLabel::HeldDown));
+        assert_eq!(labels.allocate(at(112)), Ok(Label::of(0, 251)));
+        assert_eq!(labels.allocate(at(112)), Ok(Label::of(1, 251)));
+        assert_eq!((labels.allocate(at(112)), labels.len()), (Err(NoLabel::Full), 3));
+        for label in [Label::NONE, Label::from(2), Label::of(3, 250), given[0]] {
+            assert!(!labels.is_live(label), "{label:?}");
+            assert_eq!(labels.free(label, at(113)), Err(Stale));
+        }
+        labels.validate().unwrap();
     }
 }

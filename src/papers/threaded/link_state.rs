@@ -4,7 +4,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::mem;
 
-use super::error::{InsertError, NoLabel, RouterError};
+use super::error::{InsertError, LabelError, NoLabel, RouterError};
 use super::label::Label;
 use super::label_allocator::Labels;
 use super::router_state::{RouterId, RouterState};
@@ -85,8 +85,8 @@ pub enum Message<D> {
 /// use flowtable::papers::threaded::{Hop, Labels, LinkState};
 ///
 /// let now = Timestamp::ZERO;
-/// let router = |id| LinkState::new(id, Labels::new(10, Duration::ZERO, 0).unwrap(), 10);
-/// let (mut near, mut far) = (router(1), router(2));
+/// let labels = Labels { capacity: 10, hold_down: Duration::ZERO, start: 0 };
+/// let (mut near, mut far) = (LinkState::new(1, labels, 10)?, LinkState::new(2, labels, 10)?);
 /// near.link_up(7, 2, 5)?;
 /// far.link_up(3, 1, 5)?;
 /// far.attach("D")?;
@@ -156,12 +156,15 @@ struct Pending<D> {
 impl<D: Ord + Clone> LinkState<D> {
     /// Creates a router with the identifier `own` and without neighbours, in an area of at most
     /// `routers` routers.
-    #[must_use]
-    pub fn new(own: RouterId, labels: Labels, routers: usize) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// If the number of labels is invalid.
+    pub fn new(own: RouterId, labels: Labels, routers: usize) -> Result<Self, LabelError> {
         let initial =
             RouterState { router: own, sequence: 0, links: Vec::new(), destinations: Vec::new() };
-        Self {
-            table: Table::new(labels),
+        Ok(Self {
+            table: Table::new(labels)?,
             links: BTreeMap::new(),
             attached: BTreeSet::new(),
             database: BTreeMap::from([(own, initial)]),
@@ -174,7 +177,7 @@ impl<D: Ord + Clone> LinkState<D> {
                 states: BTreeMap::new(),
                 labels: BTreeMap::new(),
             },
-        }
+        })
     }
 
     /// Returns the forwarding table.
@@ -260,7 +263,8 @@ impl<D: Ord + Clone> LinkState<D> {
     /// use flowtable::papers::threaded::{Labels, LinkState, Message, RouterState};
     ///
     /// let now = Timestamp::ZERO;
-    /// let mut router = LinkState::new(1, Labels::new(10, Duration::ZERO, 0)?, 10);
+    /// let labels = Labels { capacity: 10, hold_down: Duration::ZERO, start: 0 };
+    /// let mut router = LinkState::new(1, labels, 10)?;
     /// for (port, neighbour) in [(7, 2), (8, 3)] {
     ///     router.link_up(port, neighbour, 5)?;
     ///     let links = vec![(1, 5)];
@@ -310,7 +314,8 @@ impl<D: Ord + Clone> LinkState<D> {
     /// use flowtable::papers::threaded::{Labels, LinkState};
     ///
     /// let now = Timestamp::ZERO;
-    /// let mut router = LinkState::new(1, Labels::new(10, Duration::ZERO, 0)?, 10);
+    /// let labels = Labels { capacity: 10, hold_down: Duration::ZERO, start: 0 };
+    /// let mut router = LinkState::new(1, labels, 10)?;
     /// router.link_up(7, 2, 5)?;
     /// router.attach("D")?;
     /// let mut sent = vec![];
@@ -561,7 +566,8 @@ impl<D: Ord + Clone> LinkState<D> {
     /// use core::time::Duration;
     /// use flowtable::papers::threaded::{Labels, LinkState};
     ///
-    /// let mut router = LinkState::new(1, Labels::new(10, Duration::ZERO, 0)?, 10);
+    /// let labels = Labels { capacity: 10, hold_down: Duration::ZERO, start: 0 };
+    /// let mut router = LinkState::new(1, labels, 10)?;
     /// router.attach("D")?;
     /// assert_eq!(router.validate(), Ok(()));
     /// # Ok::<(), Box<dyn core::error::Error>>(())

@@ -23,7 +23,7 @@
 //! | | |
 //! |---|---|
 //! | [`Label`] | the field in a packet: 23 bits of index, 8 of generation, and a threaded bit |
-//! | [`Labels`] | the allocator of rows, with generations and hold-down |
+//! | [`Labels`] | how many rows a router has, their first generation, and the hold-down |
 //! | [`Table`] | the rows of a router, and forwarding by label |
 //! | [`DistanceVector`] | distance-vector routing (Bellman-Ford) with labels in advertisements |
 //! | [`LinkState`] | link-state routing (Dijkstra) with labels sent to neighbours |
@@ -49,7 +49,7 @@
 //! - with a hold-down of more than L / 256, as 256 hold-downs pass before a generation is reused;
 //! - without hold-down, unless a row changes owners 256 times within L.
 //!
-//! A router that restarts loses its generations: see [`Labels::new`] for the remedy.
+//! A router that restarts loses its generations: see [`Labels::start`] for the remedy.
 //!
 //! **Not guaranteed.** Labels are trusted, and not secret: of the 2^8 generations of a row one is
 //! live, and a packet that guesses it is forwarded by the row, bypassing any check of its

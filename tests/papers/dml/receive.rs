@@ -63,7 +63,8 @@ proptest! {
             let regions = regions_of(packet.len(), &sums, &cuts, wild);
             let frame = frame(&regions, &packet);
             let (header, packet) = DmlHeader::parse(&frame).unwrap();
-            let data: u64 = header.of_kind(Kind::DATA).map(|region| u64::from(region.length)).sum();
+            let data = header.regions().filter(|region| region.kind == Kind::DATA);
+            let data: u64 = data.map(|region| u64::from(region.length)).sum();
             let room = (data as usize).saturating_add_signed(more);
             let _ = receive_checked(&mut receiver, &header, packet, room);
             if let Some(shorter) = packet.len().checked_sub(1) {

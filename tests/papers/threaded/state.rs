@@ -10,7 +10,7 @@ use super::{ZERO, at, labels, theirs};
 
 /// A link state router.
 fn state(own: u32) -> LinkState<&'static str> {
-    LinkState::new(own, labels(4), 5)
+    LinkState::new(own, labels(4), 5).unwrap()
 }
 
 fn state_of(
@@ -194,8 +194,8 @@ fn invalid_messages_change_nothing() {
 
 #[test]
 fn destinations_without_rows_get_them_when_rows_are_free() {
-    let labels = Labels::new(2, Duration::from_secs(10), 0).unwrap();
-    let mut router = LinkState::new(1, labels, 2);
+    let labels = Labels { capacity: 2, hold_down: Duration::from_secs(10), start: 0 };
+    let mut router = LinkState::new(1, labels, 2).unwrap();
     router.attach("a").unwrap();
     router.attach("b").unwrap();
     assert_eq!(router.attach("c"), Err(NoLabel::Full.into()));

@@ -6,7 +6,7 @@ use flowtable::papers::dml::Region;
 pub fn frame(regions: &[Region], packet: &[u8]) -> Vec<u8> {
     let mut frame = vec![1, regions.len() as u8, 0x08, 0x00];
     for region in regions {
-        frame.extend(region.kind.get().to_be_bytes());
+        frame.extend(region.kind.0.to_be_bytes());
         frame.extend(region.flags.to_be_bytes());
         frame.extend(region.offset.to_be_bytes());
         frame.extend(region.length.to_be_bytes());

@@ -38,9 +38,9 @@ pub enum Step {
 
 impl CheckedTable {
     pub fn new(capacity: u32, hold_down: u8, start: u8) -> Self {
-        let labels = Labels::new(capacity, Duration::from_nanos(hold_down.into()), start).unwrap();
+        let labels = Labels { capacity, hold_down: Duration::from_nanos(hold_down.into()), start };
         Self {
-            table: Table::new(labels),
+            table: Table::new(labels).unwrap(),
             live: BTreeMap::new(),
             free: VecDeque::new(),
             freed: vec![],

@@ -3,7 +3,7 @@
 
 use flowtable::cache::{CacheError, SourceHashCache};
 use flowtable::hash::source_index::SourceIndex;
-use flowtable::papers::source_index::analysis::Transfer;
+use flowtable::papers::source_index::analysis::{Mechanism, Transfer};
 
 /// The parameters of figure 2, in milliseconds.
 pub const FIGURE_2: Transfer = Transfer { round_trip: 60.0, long: 0.2, short: 0.02, hops: 1 };
@@ -21,12 +21,24 @@ pub const BY_HAND: [(u32, [f64; 4]); 6] = [
 
 /// The equations of the crate, in the same order.
 pub fn all(transfer: &Transfer, packets: u32) -> [f64; 4] {
-    [
-        transfer.datagrams(packets),
-        transfer.virtual_circuit(packets),
-        transfer.source_hashing(packets),
-        transfer.threaded(packets),
-    ]
+    let mechanisms = [
+        Mechanism::Datagrams,
+        Mechanism::VirtualCircuit,
+        Mechanism::SourceHashing,
+        Mechanism::ThreadedIndices,
+    ];
+    mechanisms.map(|mechanism| transfer.arrival(mechanism, packets))
+}
+
+/// The number of packets for which datagrams and a virtual circuit take equal times over one hop:
+/// R / (L - s).
+pub fn packets_for_a_circuit(transfer: &Transfer) -> f64 {
+    transfer.round_trip / (transfer.long - transfer.short)
+}
+
+/// The speed-up of a packet whose lookup takes `short` instead of `long`, next to other work.
+pub fn improvement(long: f64, short: f64, rest: f64) -> f64 {
+    (long + rest) / (short + rest)
 }
 
 /// The time of a transfer through a real cache, in which misses are long and hits short.

@@ -51,13 +51,13 @@ pub enum Router {
 
 impl Router {
     pub fn new(protocol: Protocol, id: usize, hold_down: Duration, start: u8) -> Self {
-        let labels = Labels::new(CAPACITY, hold_down, start).unwrap();
+        let labels = Labels { capacity: CAPACITY, hold_down, start };
         match protocol {
             Protocol::DistanceVector => {
                 Self::Vector(DistanceVector::new(labels, INFINITY).unwrap())
             }
             Protocol::LinkState => {
-                Self::State(LinkState::new(id as u32, labels, CAPACITY as usize))
+                Self::State(LinkState::new(id as u32, labels, CAPACITY as usize).unwrap())
             }
         }
     }
