@@ -13,8 +13,8 @@ fn proportional_share(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("schedule/turn");
     for (name, order) in [("wf2q", Order::default()), ("start_time", Order::StartTime)] {
         for count in [2_u32, 16, 1024] {
-            let mut shares = ProportionalShare::with_order(count as usize, count, order)
-                .expect("there is memory");
+            let mut shares =
+                ProportionalShare::new(count as usize, count, order).expect("there is memory");
             for _ in 0..count {
                 let thread = shares.add(1).expect("a share of one each");
                 shares.activate(thread, 10).expect("a thread of this scheduler");
@@ -37,7 +37,7 @@ fn estimator_and_throttle(criterion: &mut Criterion) {
     criterion.bench_function("schedule/estimator", |bencher| {
         bencher.iter(|| estimator.polled(black_box(9)));
     });
-    let overhead = Overhead::from_percent(10).expect("not zero");
+    let overhead = Overhead::from_ppm(100_000).expect("not zero");
     let us = Duration::from_micros;
     let throttle = Throttle::new(us(3), overhead, us(100)).expect("a slice above 30 us");
     criterion.bench_function("schedule/throttle", |bencher| {

@@ -26,6 +26,7 @@ pub(crate) use turns::explain_turn_details;
 use std::time::Duration;
 
 use flowtable::Timestamp;
+use flowtable::papers::schedule::share::{Order, ProportionalShare};
 use flowtable::papers::schedule::{Occupancy, Overhead, Policy, Scheduler, ThreadConfig, Throttle};
 
 use crate::finding::Finding;
@@ -74,9 +75,10 @@ pub(crate) fn run(report: &mut Report, quick: bool) -> Outcome {
 /// Figure 9: the states of a thread with a throttle, from its first packet to the end of its turn.
 fn states(report: &mut Report) -> Outcome {
     let us = Duration::from_micros;
-    let overhead = Overhead::from_percent(10).ok_or("10 % is an overhead")?;
+    let overhead = Overhead::from_ppm(100_000).ok_or("10 % is an overhead")?;
     let throttle = Throttle::new(us(3), overhead, us(30))?;
-    let mut scheduler = Scheduler::new(2, 100, us(3), Policy::Throttle(throttle))?;
+    let shares = ProportionalShare::new(2, 100, Order::Wf2qPlus)?;
+    let mut scheduler = Scheduler::new(shares, us(3), Policy::Throttle(throttle))?;
     let now = Timestamp::ZERO;
     let [thread, other] = [0, 1].map(|_| scheduler.add(ThreadConfig::new(50, us(3))));
     let (other, thread) = (other?, thread?);

@@ -8,11 +8,11 @@ use std::time::Duration;
 use arbitrary::Arbitrary;
 use flowtable::Timestamp;
 use flowtable::papers::schedule::pipeline::{
-    Device, Input, Output, Path, Pipeline, Polling, Reading,
+    Device, Input, LinkShare, Output, Path, Pipeline, Polling, Reading,
 };
-use flowtable::papers::schedule::share::Order;
+use flowtable::papers::schedule::share::{Order, ProportionalShare};
 use flowtable::papers::schedule::{
-    Budget, LinkScheduler, Overhead, Policy, QueueEstimator, ThreadConfig, Throttle,
+    Budget, Overhead, Policy, QueueEstimator, ThreadConfig, Throttle,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -53,9 +53,11 @@ fn us(micros: u64) -> Duration {
 fn policy(limit: Limit) -> Policy {
     match limit {
         Limit::Packets(most) => Policy::Budget(Budget::packets(most.into())),
-        Limit::Slice(micros) => Policy::Budget(Budget::slice(us(micros.into()))),
+        Limit::Slice(micros) => {
+            Policy::Budget(Budget { slice: us(micros.into()), ..Budget::UNTIL_EMPTY })
+        }
         Limit::Throttle(percent) => {
-            let overhead = Overhead::from_percent(1 + u32::from(percent)).expect("above 0");
+            let overhead = Overhead::from_ppm(10_000 * (1 + u32::from(percent))).expect("above 0");
             Policy::Throttle(Throttle::new(us(SWITCH), overhead, us(300)).expect("it is long"))
         }
     }
@@ -116,17 +118,17 @@ impl Device for Net {
 
 fuzz_target!(|setup: Setup| {
     let order = if setup.is_by_start { Order::StartTime } else { Order::Wf2qPlus };
+    let shares = |threads| ProportionalShare::new(threads, 1000, order).expect("memory");
     let mut pipeline: Pipeline<Packet> =
-        Pipeline::with_order(16, 1000, us(SWITCH), policy(setup.policy), order).expect("memory");
-    let link = LinkScheduler::with_order(8, 1000, order).expect("memory");
-    let output = Output::new(ThreadConfig::new(10, us(1)), link);
+        Pipeline::new(shares(16), us(SWITCH), policy(setup.policy)).expect("memory");
+    let output = Output { thread: ThreadConfig::new(10, us(1)), link: shares(8) };
     let output = pipeline.add_output(output).expect("the first thread");
     let mut net = Net { room: 4, ..Net::default() };
     let mut has_output = vec![];
     for &(capacity, cost, share, leads) in setup.paths.iter().take(6) {
-        let path = Path::new(ThreadConfig::new(share.into(), us(cost.into())), capacity.into());
-        let path = if leads { path.with_output(output, share.into()) } else { path };
-        if pipeline.add_path(path).is_ok() {
+        let thread = ThreadConfig::new(share.into(), us(cost.into()));
+        let output = leads.then_some(LinkShare { output, share: share.into() });
+        if pipeline.add_path(Path { thread, capacity: capacity.into(), output }).is_ok() {
             net.costs.push(cost.into());
             has_output.push(leads);
         }
@@ -144,8 +146,8 @@ fuzz_target!(|setup: Setup| {
             1 => Polling::Estimated(QueueEstimator::new(16, us(100)).expect("both are large")),
             _ => Polling::Notified,
         };
-        let input = Input::new(ThreadConfig::new(10, us(1))).with_polling(polling);
-        let input = path.map_or(input, |path| input.with_only_path(path));
+        let thread = ThreadConfig::new(10, us(1));
+        let input = Input { thread, polling, only_path: path };
         if pipeline.add_input(input).is_ok() {
             net.cards.push(VecDeque::new());
             only.push(path);
@@ -181,11 +183,11 @@ fuzz_target!(|setup: Setup| {
         assert_eq!(pipeline.validate(), Ok(()));
         let sum = |of: &dyn Fn(usize) -> u64| (0..paths).map(of).sum::<u64>();
         let waits = sum(&|path| {
-            let input = pipeline.path(path).input();
-            input.len() as u64 + input.dropped()
+            let input = &pipeline.path(path).input;
+            input.len() as u64 + input.dropped
         });
         assert_eq!(net.counts[0], net.counts[1] + waits);
-        let queued = sum(&|path| pipeline.path(path).output().len() as u64);
+        let queued = sum(&|path| pipeline.path(path).output.len() as u64);
         if has_output.iter().all(|leads| *leads) {
             assert_eq!(net.counts[1], net.counts[2] + queued);
         }

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use flowtable::Timestamp;
-use flowtable::papers::schedule::share::ProportionalShare;
+use flowtable::papers::schedule::share::{Order, ProportionalShare};
 use flowtable::papers::schedule::{
     Budget, Occupancy, Policy, QueueEstimator, Scheduler, ThreadConfig, longest_sleep,
 };
@@ -65,7 +65,7 @@ pub(crate) fn costs(report: &mut Report, quick: bool) -> Outcome {
 
 /// Measures the shares while all threads have work.
 fn of_shares(threads: u32, steps: u64) -> Result<f64, Box<dyn std::error::Error>> {
-    let mut shares = ProportionalShare::new(threads as usize, 100 * threads)?;
+    let mut shares = ProportionalShare::new(threads as usize, 100 * threads, Order::Wf2qPlus)?;
     let mut rng = StdRng::seed_from_u64(SEED);
     let runs = runs();
     for _ in 0..threads {
@@ -82,8 +82,8 @@ fn of_shares(threads: u32, steps: u64) -> Result<f64, Box<dyn std::error::Error>
 /// Measures a packet arrival and a turn per step.
 fn of_scheduler(threads: u32, steps: u64) -> Result<f64, Box<dyn std::error::Error>> {
     let policy = Policy::Budget(Budget::packets(16));
-    let mut scheduler =
-        Scheduler::new(threads as usize, 100 * threads, Duration::from_micros(3), policy)?;
+    let shares = ProportionalShare::new(threads as usize, 100 * threads, Order::Wf2qPlus)?;
+    let mut scheduler = Scheduler::new(shares, Duration::from_micros(3), policy)?;
     let mut rng = StdRng::seed_from_u64(SEED);
     let runs = runs();
     let mut all = vec![];

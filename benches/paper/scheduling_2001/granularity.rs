@@ -16,8 +16,9 @@ use std::error::Error;
 use std::time::Duration;
 
 use bench_common::figure::{Figure, Line, Panel, Scale};
-use flowtable::papers::schedule::pipeline::{Input, Output, Path, Pipeline, Polling};
-use flowtable::papers::schedule::{Budget, LinkScheduler, Policy, ThreadConfig};
+use flowtable::papers::schedule::pipeline::{Input, LinkShare, Output, Path, Pipeline, Polling};
+use flowtable::papers::schedule::share::{Order, ProportionalShare};
+use flowtable::papers::schedule::{Budget, Policy, ThreadConfig};
 
 use super::testbed::{BATCH, Costs, FORWARD, QUEUE, READ, SWITCH, Testbed, WRITE, estimator};
 use crate::causes::{Cause, Evidence};
@@ -58,16 +59,17 @@ pub(super) fn run(
     duration: Duration,
 ) -> Result<Throughput, Box<dyn Error>> {
     let policy = Policy::Budget(Budget::packets(BATCH));
-    let mut pipeline = Pipeline::new(8, 1000, assumed.switch, policy)?;
+    let shares = ProportionalShare::new(8, 1000, Order::Wf2qPlus)?;
+    let mut pipeline = Pipeline::new(shares, assumed.switch, policy)?;
     for share in OUTPUT_SHARES {
-        let link = LinkScheduler::new(2, LINK_SHARES.iter().sum())?;
-        pipeline.add_output(Output::new(ThreadConfig::new(share, WRITE), link))?;
+        let link = ProportionalShare::new(2, LINK_SHARES.iter().sum(), Order::Wf2qPlus)?;
+        pipeline.add_output(Output { thread: ThreadConfig::new(share, WRITE), link })?;
     }
     let costs = [FORWARD + extra, FORWARD, FORWARD];
     for (path, cost) in costs.into_iter().enumerate() {
-        let config = Path::new(ThreadConfig::new(PATH_SHARES[path], cost), QUEUE);
-        let config = config.with_output(OUTPUTS[path], LINK_SHARES[path]).with_budget(budget);
-        pipeline.add_path(config)?;
+        let thread = ThreadConfig { budget, ..ThreadConfig::new(PATH_SHARES[path], cost) };
+        let output = Some(LinkShare { output: OUTPUTS[path], share: LINK_SHARES[path] });
+        pipeline.add_path(Path { thread, capacity: QUEUE, output })?;
     }
     let costs = Costs { interrupt: assumed.interrupt, ..Costs::new(&costs, assumed.switch) };
     let mut testbed = Testbed::new(costs, 3)?.with_links(OUTPUT_SHARES.len());
@@ -77,8 +79,8 @@ pub(super) fn run(
             None if assumed.interrupt.is_some() => Polling::Notified,
             None => Polling::Always,
         };
-        let input = Input::new(ThreadConfig::new(share, READ)).with_polling(polling);
-        pipeline.add_input(input.with_only_path(port))?;
+        let thread = ThreadConfig::new(share, READ);
+        pipeline.add_input(Input { thread, polling, only_path: Some(port) })?;
         testbed = testbed.with_flow(assumed.rates[port], port, port);
     }
     let kpps = testbed.run(&mut pipeline, duration)?;
@@ -101,7 +103,7 @@ pub(crate) fn figures(report: &mut Report, quick: bool) -> Outcome {
         (
             8,
             "16 packets or 30 us",
-            Budget::both(16, Duration::from_micros(30)),
+            Budget { packets: 16, slice: Duration::from_micros(30) },
             "B and C hold, A has more than in figure 7; E = 81.6 %",
         ),
     ] {
@@ -226,7 +228,7 @@ pub(super) fn efficiency_by_switch(quick: bool) -> Result<Evidence, Box<dyn Erro
     let extras: &[u64] = if quick { &[20] } else { &[5, 10, 20, 40, 80] };
     let mut table = Table::new(&["switch, us", "estimator's range", "figure 7", "figure 8"]);
     table.row(&[&"printed", &"-", &"66.2", &"81.6"]);
-    let both = Budget::both(16, Duration::from_micros(30));
+    let both = Budget { packets: 16, slice: Duration::from_micros(30) };
     for nanos in [900, 920, 940, 2000] {
         for (name, range) in
             [("4 to 12", Some((4, 12))), ("2 to 4", Some((2, 4))), ("none: polls", None)]

@@ -13,7 +13,7 @@ fn with_random_phases(cost_13: u64, seed: u64) -> Vec<Flow> {
     let mut rng = StdRng::seed_from_u64(SEED + seed);
     let with_phase = |flow: Flow| {
         let period = 1_000_000 / u64::from(flow.packets_per_second);
-        flow.with_phase(us(rng.random_range(0..period)))
+        Flow { phase: us(rng.random_range(0..period)), ..flow }
     };
     flows(cost_13).into_iter().map(with_phase).collect()
 }

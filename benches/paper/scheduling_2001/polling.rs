@@ -6,6 +6,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use flowtable::papers::schedule::pipeline::{Input, Path, Pipeline, Polling};
+use flowtable::papers::schedule::share::{Order, ProportionalShare};
 use flowtable::papers::schedule::{Budget, Policy, ThreadConfig};
 
 use super::testbed::{BATCH, Costs, LINE_RATE, QUEUE, READ, SWITCH, Testbed, estimator};
@@ -39,20 +40,20 @@ impl Setup {
     /// Runs the simulation. Returns the forwarded packets per second, in thousands.
     fn run(self) -> Result<f64, Box<dyn Error>> {
         let policy = Policy::Budget(Budget::packets(BATCH));
-        let mut pipeline = Pipeline::new(self.idle_ports + 2, WHOLE, SWITCH, policy)?;
+        let shares = ProportionalShare::new(self.idle_ports + 2, WHOLE, Order::Wf2qPlus)?;
+        let mut pipeline = Pipeline::new(shares, SWITCH, policy)?;
         let [input, forwarding] = self.shares;
-        let path = Path::new(ThreadConfig::new(forwarding, self.forwarding), QUEUE);
-        let path = pipeline.add_path(path)?;
+        let thread = ThreadConfig::new(forwarding, self.forwarding);
+        let path = pipeline.add_path(Path { thread, capacity: QUEUE, output: None })?;
         for port in 0..=self.idle_ports {
             let polling = match self.estimates {
                 true => Polling::Estimated(estimator()?),
                 false => Polling::Always,
             };
             let thread = ThreadConfig::new(input, READ);
-            let input = Input::new(thread).with_polling(polling);
             // Idle ports have queues of their own, which are empty.
-            let is_limited = self.needs_room && port == 0;
-            pipeline.add_input(if is_limited { input.with_only_path(path) } else { input })?;
+            let only_path = (self.needs_room && port == 0).then_some(path);
+            pipeline.add_input(Input { thread, polling, only_path })?;
         }
         let costs = Costs {
             empty: self.empty,

@@ -4,8 +4,9 @@ use std::error::Error;
 use std::time::Duration;
 
 use bench_common::figure::{Figure, Line, Panel, Scale};
-use flowtable::papers::schedule::pipeline::{Input, Output, Path, Pipeline};
-use flowtable::papers::schedule::{Budget, LinkScheduler, Policy, ThreadConfig};
+use flowtable::papers::schedule::pipeline::{Input, LinkShare, Output, Path, Pipeline, Polling};
+use flowtable::papers::schedule::share::{Order, ProportionalShare};
+use flowtable::papers::schedule::{Budget, Policy, ThreadConfig};
 
 use super::granularity::efficiency_by_switch;
 use super::testbed::{BATCH, Costs, FORWARD, QUEUE, READ, SWITCH, Testbed, WRITE};
@@ -55,30 +56,33 @@ pub(super) fn rate(
 ) -> Result<f64, Box<dyn Error>> {
     let Turns { packets, switch } = turns;
     let policy = Policy::Budget(Budget::packets(packets));
-    let mut pipeline = Pipeline::new(3, 33, switch, policy)?;
+    let shares = ProportionalShare::new(3, 33, Order::Wf2qPlus)?;
+    let mut pipeline = Pipeline::new(shares, switch, policy)?;
     let mut costs = Costs::new(&[FORWARD], switch);
-    let input = match processes {
+    let (thread, only_path) = match processes {
         Processes::One => {
             costs.is_one_process = true;
-            Input::new(ThreadConfig::new(33, READ + FORWARD + WRITE))
+            (ThreadConfig::new(33, READ + FORWARD + WRITE), None)
         }
         Processes::Two => {
             costs = Costs { consumes: true, ..Costs::new(&[FORWARD + WRITE], switch) };
-            let path = Path::new(ThreadConfig::new(17, FORWARD + WRITE), QUEUE);
-            let path = pipeline.add_path(path)?;
-            Input::new(ThreadConfig::new(16, READ)).with_only_path(path)
+            let thread = ThreadConfig::new(17, FORWARD + WRITE);
+            let path = pipeline.add_path(Path { thread, capacity: QUEUE, output: None })?;
+            (ThreadConfig::new(16, READ), Some(path))
         }
         Processes::Three | Processes::ThreeAndSinglePackets => {
             let most = if processes == Processes::Three { packets } else { 1 };
-            let link = LinkScheduler::new(1, 1)?;
-            let output = Output::new(ThreadConfig::new(14, WRITE), link);
+            let link = ProportionalShare::new(1, 1, Order::Wf2qPlus)?;
+            let output = Output { thread: ThreadConfig::new(14, WRITE), link };
             let output = pipeline.add_output(output)?;
-            let path = Path::new(ThreadConfig::new(3, FORWARD), QUEUE).with_output(output, 1);
-            let path = pipeline.add_path(path.with_budget(Budget::packets(most)))?;
-            Input::new(ThreadConfig::new(16, READ)).with_only_path(path)
+            let budget = Budget::packets(most);
+            let thread = ThreadConfig { budget, ..ThreadConfig::new(3, FORWARD) };
+            let output = Some(LinkShare { output, share: 1 });
+            let path = pipeline.add_path(Path { thread, capacity: QUEUE, output })?;
+            (ThreadConfig::new(16, READ), Some(path))
         }
     };
-    pipeline.add_input(input)?;
+    pipeline.add_input(Input { thread, polling: Polling::Always, only_path })?;
     let mut testbed = Testbed::new(costs, 1)?.with_flow(offered, 0, 0);
     // The first packets fill the queues.
     testbed.run(&mut pipeline, Duration::from_millis(5))?;
@@ -163,15 +167,18 @@ fn simulate_overload(quick: bool) -> Result<Vec<Second>, Box<dyn Error>> {
     let function = per_packet - READ - WRITE - switch * 3 / BATCH;
     let share = |part: Duration| (part.as_nanos() * 1000 / per_packet.as_nanos()) as u32;
     let policy = Policy::Budget(Budget::packets(BATCH));
-    let mut pipeline = Pipeline::new(4, 1000, switch, policy)?;
-    let link = LinkScheduler::new(2, 2)?;
-    let output = Output::new(ThreadConfig::new(share(WRITE), WRITE), link);
+    let shares = ProportionalShare::new(4, 1000, Order::Wf2qPlus)?;
+    let mut pipeline = Pipeline::new(shares, switch, policy)?;
+    let link = ProportionalShare::new(2, 2, Order::Wf2qPlus)?;
+    let output = Output { thread: ThreadConfig::new(share(WRITE), WRITE), link };
     let output = pipeline.add_output(output)?;
     for _ in 0..2 {
         let thread = ThreadConfig::new(share(function) / 2, function);
-        pipeline.add_path(Path::new(thread, QUEUE).with_output(output, 1))?;
+        let output = Some(LinkShare { output, share: 1 });
+        pipeline.add_path(Path { thread, capacity: QUEUE, output })?;
     }
-    pipeline.add_input(Input::new(ThreadConfig::new(share(READ), READ)))?;
+    let thread = ThreadConfig::new(share(READ), READ);
+    pipeline.add_input(Input { thread, polling: Polling::Always, only_path: None })?;
     let testbed = Testbed::new(Costs::new(&[function; 2], switch), 1)?;
     let mut testbed = testbed.with_flow(QOS, 0, 0).with_flow(best_effort(0), 0, 1);
     let mut seconds = vec![];

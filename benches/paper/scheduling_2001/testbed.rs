@@ -155,7 +155,7 @@ impl Testbed {
                 // Cards are polled, or else looked at each microsecond, as full links are.
                 let is_full = (0..self.links.len()).any(|output| self.room(output) == 0);
                 let wake = match self.costs.interrupt {
-                    None if !is_full => pipeline.wake_at().unwrap_or(end),
+                    None if !is_full => pipeline.scheduler().wake_at().unwrap_or(end),
                     _ => self.now + Duration::from_micros(1),
                 };
                 self.pass(wake.min(end).since(self.now));

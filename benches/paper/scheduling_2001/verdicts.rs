@@ -220,7 +220,7 @@ pub(crate) fn by_throttle(report: &mut Report, outcomes: &Outcomes) {
     ));
     queues(report, &outcomes[4][COST_3]);
     let least = THROTTLES.map(|(percent, _)| {
-        let overhead = Overhead::from_percent(percent);
+        let overhead = Overhead::from_ppm(10_000 * percent);
         let is_enough = |slice: &u64| {
             overhead.is_some_and(|overhead| Throttle::new(SWITCH, overhead, us(*slice)).is_ok())
         };

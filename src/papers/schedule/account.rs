@@ -26,10 +26,12 @@ impl Account {
     /// ```
     /// use core::time::Duration;
     /// use flowtable::Timestamp;
+    /// use flowtable::papers::schedule::share::{Order, ProportionalShare};
     /// use flowtable::papers::schedule::{Budget, Occupancy, Policy, Scheduler, ThreadConfig};
     ///
     /// let (us, now) = (Duration::from_micros, Timestamp::ZERO);
-    /// let mut scheduler = Scheduler::new(1, 100, us(3), Policy::Budget(Budget::packets(16)))?;
+    /// let shares = ProportionalShare::new(1, 100, Order::Wf2qPlus)?;
+    /// let mut scheduler = Scheduler::new(shares, us(3), Policy::Budget(Budget::packets(16)))?;
     /// let thread = scheduler.add(ThreadConfig::new(50, us(9)))?;
     /// assert_eq!(scheduler.account().efficiency(), None);
     /// scheduler.set_occupancy(thread, Occupancy::queued(1), now)?;

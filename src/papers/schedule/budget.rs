@@ -18,19 +18,21 @@ use crate::timestamp::nanos;
 /// use flowtable::papers::schedule::Budget;
 ///
 /// let us = Duration::from_micros;
-/// let budget = Budget::both(16, us(30));
+/// let budget = Budget { packets: 16, slice: us(30) };
 /// assert!(budget.allows_more(0, us(0)) && budget.allows_more(15, us(29)));
 /// assert!(!budget.allows_more(16, us(16)) && !budget.allows_more(3, us(30)));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    packets: u32,
-    slice: u64,
+    /// The number of packets.
+    pub packets: u32,
+    /// The timeslice.
+    pub slice: Duration,
 }
 
 impl Budget {
     /// The unlimited budget: a turn ends when no work is left, or the output queue is full.
-    pub const UNTIL_EMPTY: Self = Self { packets: u32::MAX, slice: u64::MAX };
+    pub const UNTIL_EMPTY: Self = Self { packets: u32::MAX, slice: Duration::MAX };
 
     /// Creates a budget of `packets` packets.
     #[must_use]
@@ -38,23 +40,11 @@ impl Budget {
         Self { packets, ..Self::UNTIL_EMPTY }
     }
 
-    /// Creates a budget of a timeslice.
-    #[must_use]
-    pub fn slice(slice: Duration) -> Self {
-        Self { slice: nanos(slice), ..Self::UNTIL_EMPTY }
-    }
-
-    /// Creates a budget that ends with the first of both limits.
-    #[must_use]
-    pub fn both(packets: u32, slice: Duration) -> Self {
-        Self { packets, slice: nanos(slice) }
-    }
-
     /// Returns whether the budget allows another packet after `packets` packets and the time
     /// `spent`.
     #[must_use]
     pub fn allows_more(&self, packets: u32, spent: Duration) -> bool {
-        packets == 0 || (packets < self.packets && nanos(spent) < self.slice)
+        packets == 0 || (packets < self.packets && spent < self.slice)
     }
 
     /// Returns the smaller of both limits, of packets and of time.
@@ -65,7 +55,7 @@ impl Budget {
 
     /// Returns the expected length of a turn with `packets` packets available at `cost` each.
     pub(super) fn expected_run(&self, packets: u32, cost: u64) -> u64 {
-        let in_slice = self.slice.div_ceil(cost.max(1));
+        let in_slice = nanos(self.slice).div_ceil(cost.max(1));
         let packets = u64::from(packets.min(self.packets)).min(in_slice).max(1);
         packets.saturating_mul(cost)
     }
@@ -84,17 +74,15 @@ pub enum Policy {
 
 impl Policy {
     /// Returns the budget of a turn.
-    #[must_use]
-    pub fn budget(&self) -> Budget {
+    pub(super) fn budget(&self) -> Budget {
         match self {
             Self::Budget(budget) => *budget,
-            Self::Throttle(throttle) => Budget::slice(throttle.slice()),
+            Self::Throttle(throttle) => Budget { slice: throttle.slice(), ..Budget::UNTIL_EMPTY },
         }
     }
 
     /// Returns the number of packets that a thread must wait for: one, unless throttled.
-    #[must_use]
-    pub fn threshold(&self, cost: Duration, buffers: u32) -> u32 {
+    pub(super) fn threshold(&self, cost: Duration, buffers: u32) -> u32 {
         match self {
             Self::Budget(_) => 1,
             Self::Throttle(throttle) => throttle.threshold(cost, buffers),
@@ -112,17 +100,19 @@ impl Policy {
 /// ```
 /// use core::time::Duration;
 /// use flowtable::Timestamp;
+/// use flowtable::papers::schedule::share::{Order, ProportionalShare};
 /// use flowtable::papers::schedule::{Budget, Occupancy, Policy, Scheduler, ThreadConfig};
 ///
 /// let us = Duration::from_micros;
 /// let policy = Policy::Budget(Budget::packets(2));
-/// let mut scheduler = Scheduler::new(8, 100, us(3), policy)?;
+/// let shares = ProportionalShare::new(8, 100, Order::Wf2qPlus)?;
+/// let mut scheduler = Scheduler::new(shares, us(3), policy)?;
 /// let thread = scheduler.add(ThreadConfig::new(50, us(10)))?;
 /// scheduler.set_occupancy(thread, Occupancy::queued(5), Timestamp::ZERO)?;
 /// let turn = scheduler.next(Timestamp::ZERO).unwrap();
-/// assert_eq!((turn.thread(), turn.budget()), (thread, policy.budget()));
+/// assert_eq!((turn.thread, turn.budget), (thread, Budget::packets(2)));
 /// let mut done = 0;
-/// while turn.allows_more(done, us(10) * done) {
+/// while turn.budget.allows_more(done, us(10) * done) {
 ///     done += 1; // forward a packet here
 /// }
 /// assert_eq!(done, 2);
@@ -130,28 +120,10 @@ impl Policy {
 /// ```
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "the thread runs until the turn is finished"]
+#[non_exhaustive]
 pub struct Turn {
-    pub(super) thread: Thread,
-    pub(super) budget: Budget,
-}
-
-impl Turn {
-    /// Returns the thread that has the turn.
-    #[must_use]
-    pub const fn thread(&self) -> Thread {
-        self.thread
-    }
-
-    /// Returns the budget of the turn.
-    #[must_use]
-    pub const fn budget(&self) -> Budget {
-        self.budget
-    }
-
-    /// Returns whether the budget allows another packet after `packets` packets and the time
-    /// `spent`.
-    #[must_use]
-    pub fn allows_more(&self, packets: u32, spent: Duration) -> bool {
-        self.budget.allows_more(packets, spent)
-    }
+    /// The thread that has the turn.
+    pub thread: Thread,
+    /// The budget of the turn.
+    pub budget: Budget,
 }

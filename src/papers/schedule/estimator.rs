@@ -149,20 +149,7 @@ impl QueueEstimator {
     /// thread, at most one less than a batch. The range begins there, or above.
     ///
     /// Paper: Qie et al., section 4.2.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use core::time::Duration;
-    /// use flowtable::papers::schedule::{QueueEstimator, longest_sleep};
-    ///
-    /// let mut port = QueueEstimator::new(64, longest_sleep(64, 148_800))?.with_range(2, 4)?;
-    /// // 19 packets are worth a switch. The card has two for each poll: it sleeps longer.
-    /// port.set_least(19);
-    /// assert!((0..40).map(|_| port.polled(2)).last() > Some(Duration::from_micros(400)));
-    /// # Ok::<(), flowtable::papers::schedule::EstimatorError>(())
-    /// ```
-    pub fn set_least(&mut self, packets: u32) {
+    pub(super) fn set_least(&mut self, packets: u32) {
         self.least = packets.min(self.batch - 1);
     }
 

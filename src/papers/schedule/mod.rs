@@ -28,11 +28,10 @@
 //! | [`Reservation`] | packets, cycles and buffers from a reserved bit rate |
 //! | [`QueueEstimator`] | the polling interval of an input port |
 //! | [`SwitchingPath`], [`BoundedQueue`] | the queues |
-//! | [`LinkScheduler`] | the queue that sends next on a link |
 //! | [`pipeline`] | input, forwarding and output threads with the queues between them |
 //! | [`simulator`] | simulated flows, to evaluate a policy |
 //!
-//! [`share`] has the shares.
+//! [`share`] has the shares of threads, and of queues of a link.
 //!
 //! # Guarantees
 //!
@@ -48,7 +47,7 @@
 //!    share, plus one longest turn of another thread, plus the switches between.
 //! 5. An active thread gets its turn eventually, whatever the others do: a turn of zero measured
 //!    time is charged as one packet. Two threads with a queue between them never wait for each
-//!    other, if they were [configured with its size](ThreadConfig::with_buffers) and thresholds are
+//!    other, if they were [configured with its size](ThreadConfig::buffers) and thresholds are
 //!    not strict.
 //! 6. A full queue rejects: it returns the packet, and counts it.
 //!
@@ -57,12 +56,12 @@
 //! A router that gives priority to reading packets has no time left to forward them. Here input
 //! threads are ordinary threads: with a share, and with a [`QueueEstimator`] so that idle ports
 //! cost nothing. The estimator determines the timeout of the thread
-//! ([`with_polling`](ThreadConfig::with_polling)), and under a throttle aims at its threshold.
+//! ([`is_polled`](ThreadConfig::is_polled)), and under a throttle aims at its threshold.
 //! Packets beyond the share are lost in the network card, before they have cost anything.
 //!
 //! # Cost
 //!
-//! O(log n) for each call, and 260 bytes per thread, all of it allocated by the constructor. Time
+//! O(log n) for each call, and 276 bytes per thread, all of it allocated by the constructor. Time
 //! is an argument.
 //!
 //! # Example
@@ -71,34 +70,37 @@
 //!
 //! ```
 //! use core::time::Duration;
+//! use flowtable::papers::schedule::share::{Order, ProportionalShare};
 //! use flowtable::papers::schedule::{Budget, Policy, Scheduler, SwitchingPath, ThreadConfig};
 //! use flowtable::{Timestamp, TrashMap};
 //!
 //! let us = Duration::from_micros;
-//! let policy = Policy::Budget(Budget::both(16, us(30)));
-//! let mut scheduler = Scheduler::new(2, 100, us(1), policy)?;
+//! let policy = Policy::Budget(Budget { packets: 16, slice: us(30) });
+//! let shares = ProportionalShare::new(2, 100, Order::Wf2qPlus)?;
+//! let mut scheduler = Scheduler::new(shares, us(1), policy)?;
 //! let mut paths: [SwitchingPath<u16>; 2] =
 //!     [SwitchingPath::new(8, 8, us(1))?, SwitchingPath::new(8, 8, us(5))?];
 //! let mut threads = vec![];
 //! for (path, share) in paths.iter().zip([30, 50]) {
-//!     threads.push(scheduler.add(ThreadConfig::new(share, path.cost()).with_buffers(8, 8))?);
+//!     let config = ThreadConfig { buffers: 4, ..ThreadConfig::new(share, path.cost()) };
+//!     threads.push(scheduler.add(config)?);
 //! }
 //! let classes: TrashMap<u16, _> = [(80, threads[1]), (443, threads[1])].into_iter().collect();
 //!
 //! let mut now = Timestamp::ZERO;
 //! for port in [53, 80, 123, 443] {
 //!     let thread = *classes.get(&port).unwrap_or(&threads[0]);
-//!     paths[thread.index()].enqueue(port).expect("the queue is not full");
+//!     paths[thread.index()].input.push(port).expect("the queue is not full");
 //!     scheduler.set_occupancy(thread, paths[thread.index()].occupancy(), now)?;
 //! }
 //! let mut sent = vec![];
 //! while let Some(turn) = scheduler.next(now) {
-//!     let path = &mut paths[turn.thread().index()];
+//!     let path = &mut paths[turn.thread.index()];
 //!     let cost = path.cost();
 //!     let packets = path.run(&turn, Some, |packets| cost * packets);
 //!     now = now + us(1) + cost * packets;
 //!     scheduler.finish(turn, cost * packets, path.occupancy(), now)?;
-//!     sent.extend(std::iter::from_fn(|| path.dequeue()));
+//!     sent.extend(std::iter::from_fn(|| path.output.pop()));
 //! }
 //! assert_eq!(sent, [53, 123, 80, 443]);
 //! assert_eq!(scheduler.account().efficiency(), Some(12.0 / 14.0));
@@ -116,14 +118,12 @@ use core::fmt;
 use crate::papers::schedule::share::ShareError;
 
 mod account;
-mod adaptive;
+mod admission;
 mod budget;
 mod estimator;
-mod link;
 mod path;
 pub mod pipeline;
 mod queue;
-mod reservation;
 mod scheduler;
 pub mod share;
 pub mod simulator;
@@ -132,13 +132,11 @@ mod throttle;
 
 pub use crate::papers::schedule::share::Thread;
 pub use account::Account;
-pub use adaptive::{Adaptive, Demand, Inadmissible};
+pub use admission::{Adaptive, Demand, Inadmissible, Reservation};
 pub use budget::{Budget, Policy, Turn};
 pub use estimator::{EstimatorError, QueueEstimator, longest_sleep};
-pub use link::LinkScheduler;
 pub use path::SwitchingPath;
 pub use queue::BoundedQueue;
-pub use reservation::Reservation;
 pub use scheduler::{ForeignTurn, Scheduler};
 pub use thread::{Occupancy, State, ThreadConfig};
 pub use throttle::{Overhead, Throttle, ThrottleError};
@@ -153,8 +151,8 @@ pub enum ScheduleError {
     Buffers,
     /// The cost of a packet is zero.
     NoCost,
-    /// The link scheduler of an output has queues already.
-    LinkInUse,
+    /// The shares of a scheduler or of a link have threads already.
+    SharesInUse,
     /// The allocation failed.
     NoMemory,
 }
@@ -167,7 +165,7 @@ impl fmt::Display for ScheduleError {
                 f.write_str("the capacity of a queue must be at least 1 and at most 2^32 - 2")
             }
             Self::NoCost => f.write_str("the cost of a packet must be greater than zero"),
-            Self::LinkInUse => f.write_str("the link scheduler must not have queues"),
+            Self::SharesInUse => f.write_str("the shares must not have threads"),
             Self::NoMemory => f.write_str("the memory allocation failed"),
         }
     }

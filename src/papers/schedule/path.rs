@@ -28,28 +28,32 @@ const FRACTION: u32 = 8;
 /// ```
 /// use core::time::Duration;
 /// use flowtable::Timestamp;
+/// use flowtable::papers::schedule::share::{Order, ProportionalShare};
 /// use flowtable::papers::schedule::{Budget, Policy, Scheduler, SwitchingPath, ThreadConfig};
 ///
 /// let us = Duration::from_micros;
-/// let mut scheduler = Scheduler::new(1, 100, us(1), Policy::Budget(Budget::packets(2)))?;
+/// let shares = ProportionalShare::new(1, 100, Order::Wf2qPlus)?;
+/// let mut scheduler = Scheduler::new(shares, us(1), Policy::Budget(Budget::packets(2)))?;
 /// let mut path: SwitchingPath<u32> = SwitchingPath::new(4, 4, us(3))?;
-/// let thread = scheduler.add(ThreadConfig::new(100, path.cost()).with_buffers(4, 4))?;
+/// let thread = scheduler.add(ThreadConfig { buffers: 2, ..ThreadConfig::new(100, path.cost()) })?;
 /// for ttl in [64, 1, 64] {
-///     path.enqueue(ttl).unwrap();
+///     path.input.push(ttl).unwrap();
 ///     scheduler.set_occupancy(thread, path.occupancy(), Timestamp::ZERO)?;
 /// }
 /// // Two packets of 3 µs each, one of which is dropped here.
 /// let turn = scheduler.next(Timestamp::ZERO).unwrap();
 /// let packets = path.run(&turn, |ttl| (ttl > 1).then(|| ttl - 1), |packets| us(3) * packets);
 /// scheduler.finish(turn, us(6), path.occupancy(), Timestamp::from_micros(7))?;
-/// assert_eq!((packets, path.dequeue(), path.dequeue()), (2, Some(63), None));
-/// assert_eq!(path.input().len(), 1);
+/// assert_eq!((packets, path.output.pop(), path.output.pop()), (2, Some(63), None));
+/// assert_eq!(path.input.len(), 1);
 /// # Ok::<(), flowtable::papers::schedule::ScheduleError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct SwitchingPath<I, O = I> {
-    input: BoundedQueue<I>,
-    output: BoundedQueue<O>,
+    /// Packets to forward.
+    pub input: BoundedQueue<I>,
+    /// Packets to send.
+    pub output: BoundedQueue<O>,
     /// The average cost of a packet, in 2⁻⁸ nanoseconds.
     cost: u64,
 }
@@ -68,20 +72,6 @@ impl<I, O> SwitchingPath<I, O> {
         Ok(Self { input, output, cost: with_fraction(nanos(cost).into()) })
     }
 
-    /// Appends a classified packet to the input queue.
-    ///
-    /// # Errors
-    ///
-    /// Returns the packet if the input queue is full, which counts it as dropped.
-    pub fn enqueue(&mut self, packet: I) -> Result<(), I> {
-        self.input.push(packet)
-    }
-
-    /// Removes the next packet to send from the output queue.
-    pub fn dequeue(&mut self) -> Option<O> {
-        self.output.pop()
-    }
-
     /// Returns the occupancy of the queues.
     #[must_use]
     pub fn occupancy(&self) -> Occupancy {
@@ -94,18 +84,6 @@ impl<I, O> SwitchingPath<I, O> {
     pub fn cost(&self) -> Duration {
         let rounded = self.cost.saturating_add(1 << (FRACTION - 1)) >> FRACTION;
         Duration::from_nanos(rounded.max(1))
-    }
-
-    /// Returns the input queue.
-    #[must_use]
-    pub const fn input(&self) -> &BoundedQueue<I> {
-        &self.input
-    }
-
-    /// Returns the output queue.
-    #[must_use]
-    pub const fn output(&self) -> &BoundedQueue<O> {
-        &self.output
     }
 
     /// Forwards packets until the budget of the turn is used, the input queue is empty or the
@@ -122,7 +100,7 @@ impl<I, O> SwitchingPath<I, O> {
         let mut packets = 0;
         while self.forward(&mut forward) {
             packets += 1;
-            if !turn.allows_more(packets, spent(packets)) {
+            if !turn.budget.allows_more(packets, spent(packets)) {
                 break;
             }
         }
@@ -154,7 +132,7 @@ impl<I, O> SwitchingPath<I, O> {
     /// let us = Duration::from_micros;
     /// let mut path: SwitchingPath<()> = SwitchingPath::new(4, 8, us(8))?;
     /// assert_eq!(path.update_cost(2, us(32)), us(9)); // 16 µs each
-    /// assert_eq!((path.input().capacity(), path.output().capacity()), (4, 8));
+    /// assert_eq!((path.input.capacity(), path.output.capacity()), (4, 8));
     /// # Ok::<(), flowtable::papers::schedule::ScheduleError>(())
     /// ```
     pub fn update_cost(&mut self, packets: u32, processing: Duration) -> Duration {

@@ -21,15 +21,17 @@ use super::ScheduleError;
 /// let mut queue = BoundedQueue::new(2)?;
 /// assert_eq!([queue.push('a'), queue.push('b'), queue.push('c')], [Ok(()), Ok(()), Err('c')]);
 /// assert_eq!((queue.pop(), queue.remaining_capacity()), (Some('a'), 1));
-/// assert_eq!((queue.dropped(), queue.longest()), (1, 2));
+/// assert_eq!((queue.dropped, queue.longest), (1, 2));
 /// # Ok::<(), flowtable::papers::schedule::ScheduleError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct BoundedQueue<P> {
     packets: VecDeque<P>,
     capacity: usize,
-    dropped: u64,
-    longest: usize,
+    /// The number of rejected packets.
+    pub dropped: u64,
+    /// The maximum length that the queue has reached.
+    pub longest: usize,
 }
 
 impl<P> BoundedQueue<P> {
@@ -68,18 +70,7 @@ impl<P> BoundedQueue<P> {
     }
 
     /// Returns the first packet.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::papers::schedule::BoundedQueue;
-    ///
-    /// let mut queue = BoundedQueue::new(2)?;
-    /// assert_eq!((queue.push('a'), queue.push('b'), queue.front()), (Ok(()), Ok(()), Some(&'a')));
-    /// # Ok::<(), flowtable::papers::schedule::ScheduleError>(())
-    /// ```
-    #[must_use]
-    pub fn front(&self) -> Option<&P> {
+    pub(super) fn front(&self) -> Option<&P> {
         self.packets.front()
     }
 
@@ -105,17 +96,5 @@ impl<P> BoundedQueue<P> {
     #[must_use]
     pub fn remaining_capacity(&self) -> usize {
         self.capacity - self.len()
-    }
-
-    /// Returns the number of rejected packets.
-    #[must_use]
-    pub const fn dropped(&self) -> u64 {
-        self.dropped
-    }
-
-    /// Returns the maximum length that the queue has reached.
-    #[must_use]
-    pub const fn longest(&self) -> usize {
-        self.longest
     }
 }

@@ -11,7 +11,7 @@ use super::account::Account;
 use super::budget::{Policy, Turn};
 use super::thread::{Entry, Occupancy, State, ThreadConfig};
 use crate::invariant::{InvariantError, ensure};
-use crate::papers::schedule::share::{IndexedHeap, Order, ProportionalShare, ShareError, Thread};
+use crate::papers::schedule::share::{IndexedHeap, ProportionalShare, ShareError, Thread};
 use crate::timestamp::{Timestamp, nanos};
 
 /// The error of [`Scheduler::finish`] for the turn of another scheduler, which is returned.
@@ -21,11 +21,13 @@ use crate::timestamp::{Timestamp, nanos};
 /// ```
 /// use core::time::Duration;
 /// use flowtable::Timestamp;
+/// use flowtable::papers::schedule::share::{Order, ProportionalShare};
 /// use flowtable::papers::schedule::*;
 ///
 /// let (us, now) = (Duration::from_micros, Timestamp::ZERO);
-/// let scheduler = || Scheduler::new(1, 100, us(3), Policy::Budget(Budget::packets(1)));
-/// let (mut here, mut there) = (scheduler()?, scheduler()?);
+/// let shares = ProportionalShare::new(1, 100, Order::Wf2qPlus)?;
+/// let scheduler = |shares| Scheduler::new(shares, us(3), Policy::Budget(Budget::packets(1)));
+/// let (mut here, mut there) = (scheduler(shares.clone())?, scheduler(shares)?);
 /// let thread = here.add(ThreadConfig::new(50, us(1)))?;
 /// here.set_occupancy(thread, Occupancy::queued(1), now)?;
 /// let turn = here.next(now).unwrap();
@@ -62,7 +64,7 @@ impl From<ForeignTurn> for ScheduleError {
 /// | `set_occupancy`, `finish`, `abandon`, `remove`, `set_timeout`, `set_cost` | O(log n) |
 /// | `next` | O(log n) on average |
 /// | `set_policy` | O(n log n) |
-/// | `new`, `with_order` | O(n); they allocate all of the memory |
+/// | `new` | O(n); it allocates all of the memory |
 /// | `add`, `state`, `threshold`, `account`, `wake_at` | O(1) |
 ///
 /// Paper: Qie et al., sections 3.1 and 4.2, and figure 9.
@@ -72,13 +74,16 @@ impl From<ForeignTurn> for ScheduleError {
 /// ```
 /// use core::time::Duration;
 /// use flowtable::Timestamp;
+/// use flowtable::papers::schedule::share::{Order, ProportionalShare};
 /// use flowtable::papers::schedule::*;
 ///
 /// let us = Duration::from_micros;
-/// let ten = Overhead::from_percent(10).unwrap();
+/// let ten = Overhead::from_ppm(100_000).unwrap();
 /// let policy = Policy::Throttle(Throttle::new(us(3), ten, us(30))?);
-/// let mut scheduler = Scheduler::new(8, 100, us(3), policy)?;
-/// let thread = scheduler.add(ThreadConfig::new(50, us(10)).with_timeout(us(500)))?;
+/// let shares = ProportionalShare::new(8, 100, Order::Wf2qPlus)?;
+/// let mut scheduler = Scheduler::new(shares, us(3), policy)?;
+/// let config = ThreadConfig { timeout: Some(us(500)), ..ThreadConfig::new(50, us(10)) };
+/// let thread = scheduler.add(config)?;
 ///
 /// // Two packets wait. The threshold is three.
 /// let start = Timestamp::ZERO;
@@ -106,51 +111,24 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// Creates a scheduler with the maximum number of threads, the `whole` that shares are parts
-    /// of, the cost of a switch, and the policy.
+    /// Creates a scheduler with the shares of its threads, which has none yet, the cost of a
+    /// switch, and the policy.
     ///
     /// The cost of a switch is for the [account](Self::account); thresholds use the cost of the
     /// throttle, which should be equal.
     ///
     /// # Errors
     ///
-    /// If `threads` or `whole` is zero, `threads` is too large, or the allocation fails.
+    /// If the shares have threads, or the allocation fails.
     pub fn new(
-        threads: usize,
-        whole: u32,
+        shares: ProportionalShare,
         switch: Duration,
         policy: Policy,
     ) -> Result<Self, ScheduleError> {
-        Self::with_order(threads, whole, switch, policy, Order::default())
-    }
-
-    /// Creates a scheduler whose shares are by this order of turns.
-    ///
-    /// # Errors
-    ///
-    /// If `threads` or `whole` is zero, `threads` is too large, or the allocation fails.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use core::time::Duration;
-    /// use flowtable::papers::schedule::share::Order;
-    /// use flowtable::papers::schedule::{Budget, Policy, Scheduler};
-    ///
-    /// let policy = Policy::Budget(Budget::packets(16));
-    /// let switch = Duration::from_micros(3);
-    /// let scheduler = Scheduler::with_order(8, 100, switch, policy, Order::StartTime)?;
-    /// assert_eq!(scheduler.policy(), &policy);
-    /// # Ok::<(), flowtable::papers::schedule::ScheduleError>(())
-    /// ```
-    pub fn with_order(
-        threads: usize,
-        whole: u32,
-        switch: Duration,
-        policy: Policy,
-        order: Order,
-    ) -> Result<Self, ScheduleError> {
-        let shares = ProportionalShare::with_order(threads, whole, order)?;
+        if !shares.is_empty() {
+            return Err(ScheduleError::SharesInUse);
+        }
+        let threads = shares.capacity();
         let (mut entries, mut changed) = (Vec::new(), Vec::new());
         entries.try_reserve_exact(threads).map_err(|_| ScheduleError::NoMemory)?;
         changed.try_reserve_exact(threads).map_err(|_| ScheduleError::NoMemory)?;
@@ -163,15 +141,17 @@ impl Scheduler {
     ///
     /// # Errors
     ///
-    /// If its share is zero or exceeds the unclaimed part, its cost or a queue capacity is zero, or
+    /// If its share is zero or exceeds the unclaimed part, its cost or its buffers are zero, or
     /// the number of threads is at its maximum.
     pub fn add(&mut self, config: ThreadConfig) -> Result<Thread, ScheduleError> {
-        if config.cost == 0 {
+        if config.cost.is_zero() {
             return Err(ScheduleError::NoCost);
         }
         if config.buffers == 0 {
             return Err(ScheduleError::Buffers);
         }
+        let polls = config.is_polled.then_some(Duration::ZERO);
+        let config = ThreadConfig { timeout: config.timeout.or(polls), ..config };
         let thread = self.shares.add(config.share)?;
         let old = self.entries.get(thread.index());
         let entry = Entry {
@@ -183,7 +163,7 @@ impl Scheduler {
             is_overdue: false,
             since: None,
             occupancy: Occupancy::default(),
-            threshold: self.policy.threshold(Duration::from_nanos(config.cost), config.buffers),
+            threshold: self.policy.threshold(config.cost, config.buffers),
             config,
         };
         match self.entries.get_mut(thread.index()) {
@@ -209,7 +189,7 @@ impl Scheduler {
     ///
     /// Call it when a packet was added to the input queue, or removed from the output queue. A
     /// timeout starts with the first such call that leaves work for the thread, or with the end of
-    /// its last turn if it [polls](ThreadConfig::with_polling); the timestamps of calls need not be
+    /// its last turn if it [polls](ThreadConfig::is_polled); the timestamps of calls need not be
     /// in order. For a thread that polls a card, pass the packets there, or one if their number is
     /// unknown.
     ///
@@ -320,7 +300,7 @@ impl Scheduler {
         let occupancy = occupancy.unwrap_or(entry.occupancy);
         (entry.occupancy, entry.since) = (occupancy, Some(now));
         let charged = match nanos(processing.saturating_add(extra)) {
-            0 => entry.config.cost,
+            0 => nanos(entry.config.cost),
             charged => charged,
         };
         if occupancy.work() > 0 {
@@ -367,18 +347,19 @@ impl Scheduler {
     ///
     /// ```
     /// use core::time::Duration;
+    /// use flowtable::papers::schedule::share::{Order, ProportionalShare};
     /// use flowtable::papers::schedule::*;
     ///
     /// let us = Duration::from_micros;
-    /// let throttle = Throttle::new(us(3), Overhead::from_percent(10).unwrap(), us(60))?;
-    /// let mut scheduler = Scheduler::new(8, 100, us(3), Policy::Budget(Budget::packets(16)))?;
+    /// let throttle = Throttle::new(us(3), Overhead::from_ppm(100_000).unwrap(), us(60))?;
+    /// let shares = ProportionalShare::new(8, 100, Order::Wf2qPlus)?;
+    /// let mut scheduler = Scheduler::new(shares, us(3), Policy::Budget(Budget::packets(16)))?;
     /// let thread = scheduler.add(ThreadConfig::new(50, us(1)))?;
     /// assert_eq!(scheduler.threshold(thread), Some(1)); // not throttled
     /// scheduler.set_policy(Policy::Throttle(throttle));
     /// assert_eq!(scheduler.threshold(thread), Some(30));
     /// scheduler.set_cost(thread, us(2))?; // measured
     /// assert_eq!(scheduler.threshold(thread), Some(15));
-    /// assert_eq!(scheduler.policy(), &Policy::Throttle(throttle));
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn set_cost(&mut self, thread: Thread, cost: Duration) -> Result<(), ScheduleError> {
@@ -386,7 +367,7 @@ impl Scheduler {
         if cost.is_zero() {
             return Err(ScheduleError::NoCost);
         }
-        entry.config.cost = nanos(cost);
+        entry.config.cost = cost;
         self.set_threshold(thread);
         Ok(())
     }
@@ -394,7 +375,7 @@ impl Scheduler {
     /// Sets the timeout of a thread, or removes it. If the thread waits, the timeout counts from
     /// the time when it became eligible. O(log n).
     ///
-    /// For a [polled](ThreadConfig::with_polling) thread this is the time until its next poll.
+    /// For a [polled](ThreadConfig::is_polled) thread this is the time until its next poll.
     /// Without a timeout such a thread has no turns.
     ///
     /// # Errors
@@ -408,7 +389,7 @@ impl Scheduler {
         timeout: Option<Duration>,
     ) -> Result<(), ScheduleError> {
         let entry = self.entry_mut(thread)?;
-        entry.config.timeout = timeout.map(nanos);
+        entry.config.timeout = timeout;
         if !entry.is_running {
             entry.is_overdue = false; // `next` decides by the new deadline
             self.update_timeout(thread);
@@ -426,10 +407,12 @@ impl Scheduler {
     /// ```
     /// use core::time::Duration;
     /// use flowtable::Timestamp;
+    /// use flowtable::papers::schedule::share::{Order, ProportionalShare};
     /// use flowtable::papers::schedule::*;
     ///
     /// let (us, now) = (Duration::from_micros, Timestamp::ZERO);
-    /// let mut scheduler = Scheduler::new(8, 100, us(3), Policy::Budget(Budget::packets(16)))?;
+    /// let shares = ProportionalShare::new(8, 100, Order::Wf2qPlus)?;
+    /// let mut scheduler = Scheduler::new(shares, us(3), Policy::Budget(Budget::packets(16)))?;
     /// let allocated = scheduler.allocation_size();
     /// let thread = scheduler.add(ThreadConfig::new(50, us(10)))?;
     /// assert_eq!(scheduler.state(thread), Some(State::Idle));
@@ -464,12 +447,6 @@ impl Scheduler {
         Some(entry.threshold)
     }
 
-    /// Returns the policy.
-    #[must_use]
-    pub const fn policy(&self) -> &Policy {
-        &self.policy
-    }
-
     /// Returns the time spent on processing and on switching.
     #[must_use]
     pub const fn account(&self) -> Account {
@@ -495,10 +472,12 @@ impl Scheduler {
     ///
     /// ```
     /// use core::time::Duration;
+    /// use flowtable::papers::schedule::share::{Order, ProportionalShare};
     /// use flowtable::papers::schedule::{Budget, Policy, Scheduler, ThreadConfig};
     ///
     /// let us = Duration::from_micros;
-    /// let mut scheduler = Scheduler::new(8, 100, us(3), Policy::Budget(Budget::packets(16)))?;
+    /// let shares = ProportionalShare::new(8, 100, Order::Wf2qPlus)?;
+    /// let mut scheduler = Scheduler::new(shares, us(3), Policy::Budget(Budget::packets(16)))?;
     /// scheduler.add(ThreadConfig::new(50, us(10)))?;
     /// assert_eq!(scheduler.validate(), Ok(()));
     /// # Ok::<(), flowtable::papers::schedule::ScheduleError>(())
@@ -529,7 +508,7 @@ impl Scheduler {
 
     fn mark_eligible(&mut self, thread: Thread) {
         let entry = &mut self.entries[thread.index()];
-        entry.is_overdue = entry.config.timeout == Some(0);
+        entry.is_overdue = entry.config.timeout == Some(Duration::ZERO);
         self.update_timeout(thread);
     }
 
@@ -560,8 +539,7 @@ impl Scheduler {
 
     fn set_threshold(&mut self, thread: Thread) {
         let entry = &mut self.entries[thread.index()];
-        let cost = Duration::from_nanos(entry.config.cost);
-        entry.threshold = self.policy.threshold(cost, entry.config.buffers);
+        entry.threshold = self.policy.threshold(entry.config.cost, entry.config.buffers);
         self.mark_changed(thread);
     }
 
@@ -594,6 +572,6 @@ impl Scheduler {
     fn expected_run(&self, thread: Thread) -> u64 {
         let entry = &self.entries[thread.index()];
         let budget = self.policy.budget().limited_by(entry.config.budget);
-        budget.expected_run(entry.occupancy.work(), entry.config.cost)
+        budget.expected_run(entry.occupancy.work(), nanos(entry.config.cost))
     }
 }

@@ -12,7 +12,7 @@
 //! Decisions that the paper leaves open:
 //!
 //! - *Order.* WF²Q+, which its prototype has, or start-time fair queueing.
-//! - *Phases.* All flows begin at time zero unless [configured otherwise](Flow::with_phase). That
+//! - *Phases.* All flows begin at time zero unless [configured otherwise](Flow::phase). That
 //!   has a large effect: see the bench `paper`, scheduling 2001.
 //! - *Ties* go to the later flow of the list. For the other order reverse the flows.
 //! - The switch precedes the turn, even if a thread follows itself.
@@ -30,7 +30,7 @@ use super::queue::BoundedQueue;
 use super::scheduler::Scheduler;
 use super::thread::{Occupancy, ThreadConfig};
 use super::{ScheduleError, Turn};
-use crate::papers::schedule::share::{Order, Thread};
+use crate::papers::schedule::share::{Order, ProportionalShare, Thread};
 use crate::timestamp::Timestamp;
 
 /// The default number of buffers of a flow.
@@ -48,9 +48,8 @@ const BUFFERS: u32 = 128;
 ///
 /// let us = Duration::from_micros;
 /// // 1000 packets per second of 10 µs each use 1 % of the CPU; the share is 5 %.
-/// let flow = Flow::new(1000, us(10), 5).with_timeout(us(500));
-/// let flow = flow.with_buffers(64).with_phase(us(250));
-/// assert_eq!((flow.timeout, flow.buffers, flow.phase), (Some(us(500)), 64, us(250)));
+/// let flow = Flow { timeout: Some(us(500)), phase: us(250), ..Flow::new(1000, us(10), 5) };
+/// assert_eq!(flow.buffers, 128);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
@@ -74,24 +73,6 @@ impl Flow {
     pub const fn new(packets_per_second: u32, cost: Duration, share: u32) -> Self {
         let (timeout, buffers, phase) = (None, BUFFERS, Duration::ZERO);
         Self { packets_per_second, cost, share, timeout, buffers, phase }
-    }
-
-    /// Sets a timeout.
-    #[must_use]
-    pub const fn with_timeout(self, timeout: Duration) -> Self {
-        Self { timeout: Some(timeout), ..self }
-    }
-
-    /// Sets the capacity of the input queue.
-    #[must_use]
-    pub const fn with_buffers(self, buffers: u32) -> Self {
-        Self { buffers, ..self }
-    }
-
-    /// Sets the arrival time of the first packet.
-    #[must_use]
-    pub const fn with_phase(self, phase: Duration) -> Self {
-        Self { phase, ..self }
     }
 
     /// Returns the arrival time of a packet by its index. `None` if the rate is zero.
@@ -270,12 +251,13 @@ impl Router {
     fn new(setup: &Simulation<'_>) -> Result<Self, ScheduleError> {
         let (flows, end) = (setup.flows, Timestamp::from(setup.duration));
         let Simulation { whole, switch, policy, order, .. } = *setup;
-        let mut scheduler = Scheduler::with_order(flows.len(), whole, switch, policy, order)?;
+        let shares = ProportionalShare::new(flows.len(), whole, order)?;
+        let mut scheduler = Scheduler::new(shares, switch, policy)?;
         let mut paths = Vec::new();
         for &flow in flows {
-            let config = ThreadConfig::new(flow.share, flow.cost);
-            let config = config.with_unshared_buffers(flow.buffers, u32::MAX);
-            let config = flow.timeout.map_or(config, |timeout| config.with_timeout(timeout));
+            let Flow { timeout, buffers, .. } = flow;
+            let config =
+                ThreadConfig { timeout, buffers, ..ThreadConfig::new(flow.share, flow.cost) };
             let thread = scheduler.add(config)?;
             let queue = BoundedQueue::new(flow.buffers as usize)?;
             let next = flow.arrival(0).filter(|next| *next < end);
@@ -305,7 +287,7 @@ impl Router {
         now: Timestamp,
         cost: &mut impl FnMut(usize, u64) -> Duration,
     ) -> Result<Timestamp, ScheduleError> {
-        let index = turn.thread().index();
+        let index = turn.thread.index();
         let first = self.paths[index].outcome.forwarded;
         let (mut now, mut packets, mut spent) = (now + self.switch, 0, Duration::ZERO);
         self.deliver(now)?;
@@ -317,7 +299,7 @@ impl Router {
             self.paths[index].queue.pop();
             self.deliver(now)?;
             let is_empty = self.paths[index].queue.is_empty();
-            if is_empty || now >= self.end || !turn.allows_more(packets, spent) {
+            if is_empty || now >= self.end || !turn.budget.allows_more(packets, spent) {
                 break;
             }
         }
@@ -337,8 +319,8 @@ impl Router {
 
     fn outcome(self, idle: Duration) -> Outcome {
         let outcome = |path: Path| FlowOutcome {
-            dropped: path.queue.dropped(),
-            longest_queue: path.queue.longest() as u32,
+            dropped: path.queue.dropped,
+            longest_queue: path.queue.longest as u32,
             ..path.outcome
         };
         let flows = self.paths.into_iter().map(outcome).collect();

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use crate::papers::schedule::budget::Budget;
-use crate::timestamp::{Timestamp, nanos};
+use crate::timestamp::Timestamp;
 
 /// The state of a thread.
 ///
@@ -50,122 +50,95 @@ impl Occupancy {
 ///
 /// Paper: Qie et al., sections 2.1 and 3.1; timeouts: section 4.2.
 ///
-/// # Example
+/// # Examples
+///
+/// A cap of the threshold:
 ///
 /// ```
 /// use core::time::Duration;
-/// use flowtable::papers::schedule::{Budget, Policy, Scheduler, ThreadConfig};
+/// use flowtable::papers::schedule::share::{Order, ProportionalShare};
+/// use flowtable::papers::schedule::{Overhead, Policy, Scheduler, ThreadConfig, Throttle};
 ///
 /// let us = Duration::from_micros;
-/// let mut scheduler = Scheduler::new(8, 100, us(3), Policy::Budget(Budget::packets(16)))?;
-/// let best_effort = scheduler.add(ThreadConfig::new(10, us(1)))?;
-/// let privileged = scheduler.add(ThreadConfig::new(5, us(10)).with_timeout(us(500)))?;
-/// assert_ne!(best_effort, privileged);
-/// # Ok::<(), flowtable::papers::schedule::ScheduleError>(())
+/// let throttle = Throttle::new(us(3), Overhead::from_ppm(100_000).unwrap(), us(30))?;
+/// let shares = ProportionalShare::new(8, 100, Order::Wf2qPlus)?;
+/// let mut scheduler = Scheduler::new(shares, us(3), Policy::Throttle(throttle))?;
+/// // The threshold would be 30 packets, but the queues have 16 slots.
+/// let config = ThreadConfig::new(10, us(1));
+/// let shared = scheduler.add(ThreadConfig { buffers: 16 / 2, ..config })?;
+/// let unshared = scheduler.add(ThreadConfig { buffers: 16, ..config })?;
+/// assert_eq!(scheduler.threshold(shared), Some(8));
+/// assert_eq!(scheduler.threshold(unshared), Some(16));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
+///
+/// A thread that polls:
+///
+/// ```
+/// use core::time::Duration;
+/// use flowtable::Timestamp;
+/// use flowtable::papers::schedule::share::{Order, ProportionalShare};
+/// use flowtable::papers::schedule::{
+///     Budget, Occupancy, Policy, QueueEstimator, Scheduler, ThreadConfig, longest_sleep,
+/// };
+///
+/// let us = Duration::from_micros;
+/// let shares = ProportionalShare::new(1, 100, Order::Wf2qPlus)?;
+/// let mut scheduler = Scheduler::new(shares, us(1), Policy::Budget(Budget::packets(16)))?;
+/// let config = ThreadConfig { is_polled: true, ..ThreadConfig::new(50, us(2)) };
+/// let thread = scheduler.add(config)?;
+/// let mut estimator = QueueEstimator::new(16, longest_sleep(64, 148_800))?;
+/// // It may have packets, and is polled at once: it has none.
+/// let mut now = Timestamp::ZERO;
+/// scheduler.set_occupancy(thread, Occupancy::queued(1), now)?;
+/// for _ in 0..20 {
+///     let turn = scheduler.next(now).unwrap();
+///     scheduler.set_timeout(thread, Some(estimator.polled(0)))?;
+///     scheduler.finish(turn, us(1), Occupancy::queued(1), now)?;
+///     now = scheduler.wake_at().unwrap_or(now);
+/// }
+/// // Polls are 430 µs apart in the end.
+/// assert!(now > Timestamp::from_micros(4 * 430));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadConfig {
-    pub(super) share: u32,
-    pub(super) cost: u64,
-    pub(super) timeout: Option<u64>,
-    pub(super) buffers: u32,
-    /// A limit of turns, in addition to the limit of the policy.
-    pub(super) budget: Budget,
-    /// Whether only the timeout makes the thread active.
-    pub(super) is_polled: bool,
-}
-
-impl ThreadConfig {
-    /// Creates a configuration with this share of the whole, and an estimated cost per packet.
-    #[must_use]
-    pub fn new(share: u32, cost: Duration) -> Self {
-        let (timeout, buffers, budget) = (None, u32::MAX, Budget::UNTIL_EMPTY);
-        Self { share, cost: nanos(cost), timeout, buffers, budget, is_polled: false }
-    }
-
-    /// Makes the thread privileged: after this time it may have a turn with fewer packets than its
+    /// The share of the whole.
+    pub share: u32,
+    /// The estimated cost per packet.
+    pub cost: Duration,
+    /// The time after which a privileged thread may have a turn with fewer packets than its
     /// threshold.
-    #[must_use]
-    pub fn with_timeout(self, timeout: Duration) -> Self {
-        Self { timeout: Some(nanos(timeout)), ..self }
-    }
-
-    /// Makes the thread one that polls: the length of its input queue is not known, so only its
-    /// timeout makes it active, and no threshold. The timeout is the time between the end of a poll
-    /// and the next poll, even if the thread had no output slots in between; it is zero until it is
-    /// [set](super::Scheduler::set_timeout). It replaces the timeout of
-    /// [`with_timeout`](Self::with_timeout).
+    pub timeout: Option<Duration>,
+    /// The number of packets that the thread may wait for: a [cap](super::Throttle) of its
+    /// threshold.
+    ///
+    /// Of a queue whose other end has a waiting thread, half of the slots, as the producer waits
+    /// for a threshold of free slots, and the consumer for a threshold of packets: if the sum of
+    /// both exceeded the capacity, both could wait for each other. Of other queues, such as the
+    /// ring of a network card, all slots. The minimum of both queues; by default there is no cap.
+    pub buffers: u32,
+    /// A limit of turns, in addition to the limit of the policy.
+    pub budget: Budget,
+    /// Whether the length of the input queue is not known, so only the timeout makes the thread
+    /// active, and no threshold.
+    ///
+    /// The timeout is the time between the end of a poll and the next poll, even if the thread had
+    /// no output slots in between; `None` is zero until the timeout is
+    /// [set](super::Scheduler::set_timeout).
     ///
     /// Paper: Qie et al., sections 3.2 and 4.2: the estimator of an input queue determines the
     /// timeout `D_i` of its thread.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use core::time::Duration;
-    /// use flowtable::Timestamp;
-    /// use flowtable::papers::schedule::{
-    ///     Budget, Occupancy, Policy, QueueEstimator, Scheduler, ThreadConfig, longest_sleep,
-    /// };
-    ///
-    /// let us = Duration::from_micros;
-    /// let mut scheduler = Scheduler::new(1, 100, us(1), Policy::Budget(Budget::packets(16)))?;
-    /// let thread = scheduler.add(ThreadConfig::new(50, us(2)).with_polling())?;
-    /// let mut estimator = QueueEstimator::new(16, longest_sleep(64, 148_800))?;
-    /// // It may have packets, and is polled at once: it has none.
-    /// let mut now = Timestamp::ZERO;
-    /// scheduler.set_occupancy(thread, Occupancy::queued(1), now)?;
-    /// for _ in 0..20 {
-    ///     let turn = scheduler.next(now).unwrap();
-    ///     scheduler.set_timeout(thread, Some(estimator.polled(0)))?;
-    ///     scheduler.finish(turn, us(1), Occupancy::queued(1), now)?;
-    ///     now = scheduler.wake_at().unwrap_or(now);
-    /// }
-    /// // Polls are 430 µs apart in the end.
-    /// assert!(now > Timestamp::from_micros(4 * 430));
-    /// # Ok::<(), Box<dyn core::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub const fn with_polling(self) -> Self {
-        Self { timeout: Some(0), is_polled: true, ..self }
-    }
+    pub is_polled: bool,
+}
 
-    /// Sets the capacities of queues that are shared with other threads: one that fills the input
-    /// queue, one that empties the output queue. Thresholds are [capped](super::Throttle) at half
-    /// of the slots. By default they are not capped.
-    ///
-    /// Half, as the producer of a queue waits for a threshold of free slots, and the consumer for a
-    /// threshold of packets: if the sum of both exceeded the capacity, both could wait for each
-    /// other.
+impl ThreadConfig {
+    /// Creates a configuration with this share of the whole and estimated cost per packet, without
+    /// timeout, cap, or limit of turns.
     #[must_use]
-    pub fn with_buffers(self, input: u32, output: u32) -> Self {
-        self.with_unshared_buffers(input.div_ceil(2), output.div_ceil(2))
-    }
-
-    /// Sets the capacities of queues without a waiting thread at the other end: the queues of
-    /// network cards, or of threads that are not throttled. Thresholds are
-    /// [capped](super::Throttle) at the smaller capacity.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use core::time::Duration;
-    /// use flowtable::papers::schedule::{Overhead, Policy, Scheduler, ThreadConfig, Throttle};
-    ///
-    /// let us = Duration::from_micros;
-    /// let throttle = Throttle::new(us(3), Overhead::from_percent(10).unwrap(), us(30))?;
-    /// let mut scheduler = Scheduler::new(8, 100, us(3), Policy::Throttle(throttle))?;
-    /// // The threshold would be 30 packets, but the queues have 16 slots.
-    /// let config = ThreadConfig::new(10, us(1));
-    /// let shared = scheduler.add(config.with_buffers(16, 16))?;
-    /// let unshared = scheduler.add(config.with_unshared_buffers(16, 16))?;
-    /// assert_eq!(scheduler.threshold(shared), Some(8));
-    /// assert_eq!(scheduler.threshold(unshared), Some(16));
-    /// # Ok::<(), Box<dyn core::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn with_unshared_buffers(self, input: u32, output: u32) -> Self {
-        Self { buffers: input.min(output), ..self }
+    pub const fn new(share: u32, cost: Duration) -> Self {
+        let (timeout, buffers, budget) = (None, u32::MAX, Budget::UNTIL_EMPTY);
+        Self { share, cost, timeout, buffers, budget, is_polled: false }
     }
 }
 
@@ -206,6 +179,6 @@ impl Entry {
     pub(super) fn deadline(&self) -> Option<Timestamp> {
         let waits = self.is_eligible() && !self.is_active && !self.is_overdue;
         let timeout = self.config.timeout.filter(|_| waits)?;
-        Some(self.since? + Duration::from_nanos(timeout))
+        Some(self.since? + timeout)
     }
 }

@@ -18,8 +18,7 @@ const MILLION: u64 = 1_000_000;
 /// ```
 /// use flowtable::papers::schedule::Overhead;
 ///
-/// let ten = Overhead::from_percent(10).unwrap();
-/// assert_eq!(ten, Overhead::from_ppm(100_000).unwrap());
+/// let ten = Overhead::from_ppm(100_000).unwrap(); // 10 %
 /// assert!((ten.efficiency() - 1.0 / 1.1).abs() < 1e-12);
 /// assert_eq!(Overhead::from_ppm(0), None); // no switching, no turns
 /// ```
@@ -31,15 +30,6 @@ impl Overhead {
     #[must_use]
     pub const fn from_ppm(ppm: u32) -> Option<Self> {
         if ppm == 0 { None } else { Some(Self(ppm)) }
-    }
-
-    /// Creates an overhead in percent. `None` if it is zero, or above 429,496 %.
-    #[must_use]
-    pub const fn from_percent(percent: u32) -> Option<Self> {
-        match percent.checked_mul(10_000) {
-            Some(ppm) => Self::from_ppm(ppm),
-            None => None,
-        }
     }
 
     /// Returns the overhead in parts per million.
@@ -99,7 +89,7 @@ impl Error for ThrottleError {}
 ///
 /// A threshold is capped at half of the slots of the thread's queues, or all of them where no other
 /// thread waits at their other ends, so that a small queue costs efficiency and not packets: see
-/// [`ThreadConfig::with_buffers`](super::ThreadConfig::with_buffers).
+/// [`ThreadConfig::buffers`](super::ThreadConfig::buffers).
 /// [Strict](Self::with_strict_thresholds) thresholds are not capped: a thread with fewer slots than
 /// its threshold then runs only by its timeout, and never without one.
 ///
@@ -115,7 +105,7 @@ impl Error for ThrottleError {}
 /// use flowtable::papers::schedule::{Overhead, Throttle, ThrottleError};
 ///
 /// let us = Duration::from_micros;
-/// let ten = Overhead::from_percent(10).unwrap();
+/// let ten = Overhead::from_ppm(100_000).unwrap();
 /// let throttle = Throttle::new(us(3), ten, us(30))?;
 /// assert_eq!([1, 3, 10].map(|cost| throttle.threshold(us(cost), 128)), [30, 10, 3]);
 /// assert_eq!(throttle.threshold(us(1), 16), 16); // at most the buffers
@@ -164,10 +154,10 @@ impl Throttle {
     /// use flowtable::papers::schedule::{Overhead, Throttle, ThrottleError};
     ///
     /// let us = Duration::from_micros;
-    /// let throttle = Throttle::new(us(3), Overhead::from_percent(10).unwrap(), us(30))?;
+    /// let throttle = Throttle::new(us(3), Overhead::from_ppm(100_000).unwrap(), us(30))?;
     /// assert_eq!(throttle.threshold(us(1), 16), 16);
     /// let strict = throttle.with_strict_thresholds();
-    /// assert_eq!((strict.threshold(us(1), 16), strict.switch()), (30, us(3)));
+    /// assert_eq!(strict.threshold(us(1), 16), 30);
     /// # Ok::<(), ThrottleError>(())
     /// ```
     #[must_use]
@@ -185,12 +175,6 @@ impl Throttle {
         // At most the present timeslice, so it fits.
         let slice = self.overhead.processing_for(self.switch) as u64;
         Self { slice, ..self }
-    }
-
-    /// Returns the cost of a switch.
-    #[must_use]
-    pub const fn switch(&self) -> Duration {
-        Duration::from_nanos(self.switch)
     }
 
     /// Returns the allowed overhead.

@@ -6,12 +6,14 @@ use flowtable::papers::schedule::{Budget, Occupancy, Policy, Scheduler, Thread, 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{at, config, throttle, us};
+use super::{at, config, shares, throttle, us};
 
 fn flow() -> impl Strategy<Value = Flow> {
     let rate = prop_oneof![1_000..40_000_u32, 50_000..200_000_u32];
-    (rate, 1..40_u64, 1..15_u32, 0..500_u64).prop_map(|(rate, cost, share, phase)| {
-        Flow::new(rate, us(cost), share).with_phase(us(phase)).with_buffers(400)
+    (rate, 1..40_u64, 1..15_u32, 0..500_u64).prop_map(|(rate, cost, share, phase)| Flow {
+        phase: us(phase),
+        buffers: 400,
+        ..Flow::new(rate, us(cost), share)
     })
 }
 
@@ -24,7 +26,7 @@ proptest! {
         slice in 1..500_u64,
         limit in 1..50_u32,
     ) {
-        let policy = Policy::Budget(Budget::both(limit, us(slice)));
+        let policy = Policy::Budget(Budget { packets: limit, slice: us(slice) });
         let (switch, duration, order) = (us(3), us(10_000), Order::default());
         let simulation =
             Simulation { flows: &flows, policy, switch, whole: 200, duration, order };
@@ -62,8 +64,9 @@ proptest! {
         slice in 30..400_u64,
     ) {
         let policy = Policy::Throttle(throttle(10, slice));
-        let mut scheduler = Scheduler::new(9, 200, us(3), policy).unwrap();
-        let privileged = ThreadConfig::new(share, us(cost)).with_timeout(us(timeout));
+        let mut scheduler = Scheduler::new(shares(9, 200), us(3), policy).unwrap();
+        let privileged =
+            ThreadConfig { timeout: Some(us(timeout)), ..ThreadConfig::new(share, us(cost)) };
         let privileged = scheduler.add(privileged).unwrap();
         // The others always have more work than fits into a slice.
         let mut runs = vec![];
@@ -100,7 +103,7 @@ impl Router {
         while self.now < end {
             let turn =
                 self.scheduler.next(at(self.now)).expect("the other threads always have work");
-            let run = self.runs[turn.thread().index() - 1];
+            let run = self.runs[turn.thread.index() - 1];
             self.now += 3 + run;
             self.scheduler.finish(turn, us(run), Occupancy::queued(1000), at(self.now)).unwrap();
         }
@@ -118,7 +121,7 @@ impl Router {
         loop {
             let turn =
                 self.scheduler.next(at(self.now)).expect("the other threads always have work");
-            if turn.thread() == self.privileged {
+            if turn.thread == self.privileged {
                 let waited = self.now.saturating_sub(counts_from);
                 assert!(self.now >= counts_from);
                 self.now += 3 + cost;
@@ -126,7 +129,7 @@ impl Router {
                 self.scheduler.finish(turn, us(cost), empty, at(self.now)).unwrap();
                 return (between, waited);
             }
-            let run = self.runs[turn.thread().index() - 1];
+            let run = self.runs[turn.thread.index() - 1];
             // Only the part of a turn after the timeout counts.
             let (begun, ended) = (self.now + 3, self.now + 3 + run);
             between += ended.saturating_sub(counts_from.max(begun).min(ended));
@@ -139,8 +142,8 @@ impl Router {
 /// A thread with a small share gets its turns while others become idle and active again.
 #[test]
 fn no_thread_starves() {
-    let mut scheduler =
-        Scheduler::new(5, 1000, us(1), Policy::Budget(Budget::slice(us(100)))).unwrap();
+    let policy = Policy::Budget(Budget { slice: us(100), ..Budget::UNTIL_EMPTY });
+    let mut scheduler = Scheduler::new(shares(5, 1000), us(1), policy).unwrap();
     let small = scheduler.add(ThreadConfig::new(1, us(5))).unwrap();
     let large = [333; 3].map(|share| scheduler.add(ThreadConfig::new(share, us(1))).unwrap());
     let mut waited = 0_u64;
@@ -152,14 +155,14 @@ fn no_thread_starves() {
     for step in 0..20_000 {
         let now = at(100 * step);
         let turn = scheduler.next(now).unwrap();
-        if turn.thread() == small {
+        if turn.thread == small {
             // 5 µs at a thousandth, and one turn of another thread.
             assert!(waited <= 5_000 + 100, "{waited}");
             (waited, turns) = (0, turns + 1);
             scheduler.finish(turn, us(5), Occupancy::queued(1), now).unwrap();
         } else {
             // Each of them becomes idle after its turn, and active again at once.
-            let thread = turn.thread();
+            let thread = turn.thread;
             scheduler.finish(turn, us(100), Occupancy::queued(0), now).unwrap();
             scheduler.set_occupancy(thread, Occupancy::queued(500), now).unwrap();
             waited += 100;

@@ -196,8 +196,8 @@ fn more_buffers_or_a_timeout_prevent_starvation() {
         simulation::run(&flows, simulation::throttle((2, 150))).flows[flow(3)]
     };
     for cost in COSTS {
-        assert_eq!(with(cost, |flow| flow.with_buffers(256)).dropped, 0, "c13 = {cost}");
-        let privileged = with(cost, |flow| flow.with_timeout(us(500)));
+        assert_eq!(with(cost, |flow| Flow { buffers: 256, ..flow }).dropped, 0, "c13 = {cost}");
+        let privileged = with(cost, |flow| Flow { timeout: Some(us(500)), ..flow });
         assert_eq!(privileged.dropped, 0, "c13 = {cost}");
         assert!((15..=19).contains(&privileged.longest_queue), "{}", privileged.longest_queue);
     }
@@ -239,7 +239,7 @@ fn with_random_phases(cost_13: u64, seed: u64) -> Vec<Flow> {
     let mut rng = StdRng::seed_from_u64(seed);
     let with_phase = |flow: Flow| {
         let period = 1_000_000 / u64::from(flow.packets_per_second);
-        flow.with_phase(us(rng.random_range(0..period)))
+        Flow { phase: us(rng.random_range(0..period)), ..flow }
     };
     flows(cost_13).into_iter().map(with_phase).collect()
 }

@@ -2,27 +2,36 @@
 //! lost turns, and in the order of expected runs.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use flowtable::Timestamp;
 use flowtable::papers::schedule::pipeline::{
-    Device, Input, Output, Path, Pipeline, Polling, Reading,
+    Device, Input, LinkShare, Output, Path, Pipeline, Polling, Reading,
 };
 use flowtable::papers::schedule::share::{ProportionalShare, ShareError};
-use flowtable::papers::schedule::{
-    Budget, LinkScheduler, Policy, QueueEstimator, State, Thread, ThreadConfig,
-};
+use flowtable::papers::schedule::{Budget, Policy, QueueEstimator, State, Thread, ThreadConfig};
 use model::schedule::Rule;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::pipeline::{CARD, Net, Packet, SWITCH, Setup, build, run, setup, two_paths};
-use super::{at, config, throttle, us};
+use super::{at, config, shares, throttle, us};
+
+/// An empty pipeline with turns of 16 packets.
+fn pipeline(shares: ProportionalShare, switch: Duration) -> Pipeline<Packet> {
+    Pipeline::new(shares, switch, Policy::Budget(Budget::packets(16))).unwrap()
+}
+
+/// A path whose function consumes all packets.
+fn path(thread: ThreadConfig, capacity: usize) -> Path {
+    Path { thread, capacity, output: None }
+}
 
 // Liveness without timeouts.
 
 /// The first threads of a pipeline.
 fn threads(number: usize) -> Vec<Thread> {
-    let mut shares = ProportionalShare::new(number, number as u32).unwrap();
+    let mut shares = shares(number, number as u32);
     (0..number).map(|_| shares.add(1).unwrap()).collect()
 }
 
@@ -31,9 +40,9 @@ fn is_quiet(setup: &Setup, pipeline: &Pipeline<Packet>, net: &Net) -> bool {
     let of_outputs = (0..setup.outputs).map(|output| {
         let has_it = |at: &usize| setup.paths[*at].output == Some(output);
         let paths = (0..setup.paths.len()).filter(has_it);
-        paths.map(|at| pipeline.path(at).output().len()).sum()
+        paths.map(|at| pipeline.path(at).output.len()).sum()
     });
-    let of_paths = (0..setup.paths.len()).map(|at| pipeline.path(at).input().len());
+    let of_paths = (0..setup.paths.len()).map(|at| pipeline.path(at).input.len());
     let of_inputs = net.cards.iter().map(VecDeque::len);
     let mut waiting = of_outputs.chain(of_paths).chain(of_inputs).zip(threads(12)).enumerate();
     waiting.all(|(at, (packets, thread))| {
@@ -70,7 +79,8 @@ proptest! {
                 break;
             }
             run(&mut pipeline, &mut net, 20);
-            let wake = pipeline.wake_at().map_or(0, |wake| wake.as_nanos().div_ceil(1000));
+            let wake = pipeline.scheduler().wake_at();
+            let wake = wake.map_or(0, |wake| wake.as_nanos().div_ceil(1000));
             net.now = wake.max(net.now + 1);
         }
         prop_assert!(is_quiet(&setup, &pipeline, &net), "packets wait for ever");
@@ -82,11 +92,12 @@ proptest! {
 fn an_output_does_not_wait_for_more_packets_than_fit() {
     for paths in [1, 4] {
         let policy = Policy::Throttle(throttle(10, 30));
-        let mut pipeline = Pipeline::new(8, 80, us(SWITCH), policy).unwrap();
+        let mut pipeline = Pipeline::new(shares(8, 80), us(SWITCH), policy).unwrap();
         let thread = ThreadConfig::new(10, us(1));
-        pipeline.add_output(Output::new(thread, LinkScheduler::new(4, 4).unwrap())).unwrap();
+        pipeline.add_output(Output { thread, link: shares(4, 4) }).unwrap();
+        let output = Some(LinkShare { output: 0, share: 1 });
         for _ in 0..paths {
-            pipeline.add_path(Path::new(thread, 16).with_output(0, 1)).unwrap();
+            pipeline.add_path(Path { thread, capacity: 16, output }).unwrap();
         }
         let mut net = Net::new(0, paths, 1);
         for number in 0..800 {
@@ -103,8 +114,8 @@ fn an_output_does_not_wait_for_more_packets_than_fit() {
 fn an_input_waits_for_as_many_slots_as_packets() {
     let mut pipeline = two_paths(Policy::Throttle(throttle(10, 30)));
     let thread = ThreadConfig::new(10, us(1));
-    pipeline.add_path(Path::new(ThreadConfig::new(10, us(100)), 16)).unwrap();
-    let input = Input::new(thread).with_polling(Polling::Notified).with_only_path(2);
+    pipeline.add_path(path(ThreadConfig::new(10, us(100)), 16)).unwrap();
+    let input = Input { thread, polling: Polling::Notified, only_path: Some(2) };
     let card = pipeline.add_input(input).unwrap();
     assert_eq!(pipeline.scheduler().threshold(threads(5)[4]), Some(8), "half of the slots");
     let mut net = Net::new(1, 3, 1);
@@ -114,7 +125,7 @@ fn an_input_waits_for_as_many_slots_as_packets() {
         pipeline.enqueue(2, (2, number, 1), net.at()).unwrap();
     }
     let turn = pipeline.next(net.at()).expect("the path has packets");
-    assert_eq!(turn.thread().index(), 3);
+    assert_eq!(turn.thread.index(), 3);
     assert_eq!(pipeline.next(net.at()), None, "the card has too few slots");
 }
 
@@ -122,18 +133,19 @@ fn an_input_waits_for_as_many_slots_as_packets() {
 
 #[test]
 fn a_poll_that_fills_its_path_does_not_sleep_longer() {
-    let mut pipeline = Pipeline::new(2, 20, us(0), Policy::Budget(Budget::packets(16))).unwrap();
+    let mut pipeline = pipeline(shares(2, 20), us(0));
     let thread = ThreadConfig::new(10, us(1));
-    pipeline.add_path(Path::new(thread, 3)).unwrap();
+    pipeline.add_path(path(thread, 3)).unwrap();
     let estimator = QueueEstimator::new(16, us(430)).unwrap();
-    let input = Input::new(thread).with_polling(Polling::Estimated(estimator)).with_only_path(0);
+    let input = Input { thread, polling: Polling::Estimated(estimator), only_path: Some(0) };
     let card = pipeline.add_input(input).unwrap();
     let mut net = Net::new(1, 1, 1);
     for _ in 0..2000 {
         // More packets than the processor can read and forward.
         (0..CARD).for_each(|_| net.arrive(card, Some(0), 1));
         run(&mut pipeline, &mut net, 2);
-        net.now = pipeline.wake_at().map_or(net.now, |wake| net.now.max(wake.as_nanos() / 1000));
+        let wake = pipeline.scheduler().wake_at();
+        net.now = wake.map_or(net.now, |wake| net.now.max(wake.as_nanos() / 1000));
     }
     assert_eq!(pipeline.sleep(card), us(0));
     // A poll of three packets for each turn of the path, with a switch before both.
@@ -142,17 +154,18 @@ fn a_poll_that_fills_its_path_does_not_sleep_longer() {
 
 #[test]
 fn the_sleep_of_a_port_begins_with_the_end_of_its_poll() {
-    let mut pipeline = Pipeline::new(2, 20, us(1), Policy::Budget(Budget::packets(16))).unwrap();
+    let mut pipeline = pipeline(shares(2, 20), us(1));
     let thread = ThreadConfig::new(10, us(1));
-    pipeline.add_path(Path::new(thread, 1)).unwrap();
+    pipeline.add_path(path(thread, 1)).unwrap();
     let estimator = QueueEstimator::new(4, us(400)).unwrap();
-    let input = Input::new(thread).with_polling(Polling::Estimated(estimator)).with_only_path(0);
+    let input = Input { thread, polling: Polling::Estimated(estimator), only_path: Some(0) };
     let card = pipeline.add_input(input).unwrap();
     let mut net = Net::new(1, 1, 1);
     // Nothing arrives: the port sleeps longest.
     for _ in 0..40 {
         run(&mut pipeline, &mut net, 1);
-        net.now = pipeline.wake_at().map_or(net.now, |wake| wake.as_nanos().div_ceil(1000));
+        let wake = pipeline.scheduler().wake_at();
+        net.now = wake.map_or(net.now, |wake| wake.as_nanos().div_ceil(1000));
     }
     let polled = net.empty_polls;
     run(&mut pipeline, &mut net, 1);
@@ -161,9 +174,9 @@ fn the_sleep_of_a_port_begins_with_the_end_of_its_poll() {
     // In between its path is full, and empty again.
     net.now += 100;
     pipeline.enqueue(0, (0, 1, 1), net.at()).unwrap();
-    assert_eq!(pipeline.wake_at(), None);
+    assert_eq!(pipeline.scheduler().wake_at(), None);
     run(&mut pipeline, &mut net, 1);
-    assert_eq!((pipeline.wake_at(), net.received[0].len()), (Some(end + sleep), 1));
+    assert_eq!((pipeline.scheduler().wake_at(), net.received[0].len()), (Some(end + sleep), 1));
 }
 
 // Lost turns.
@@ -202,7 +215,7 @@ impl Device for Failing {
 fn run_and_abandon(pipeline: &mut Pipeline<Packet>, device: &mut Failing, lost: u32) {
     for number in 0.. {
         let Some(turn) = pipeline.next(device.now()) else { break };
-        let thread = turn.thread();
+        let thread = turn.thread;
         if number == lost {
             drop(turn);
         } else {
@@ -244,17 +257,18 @@ fn a_lost_turn_loses_one_packet_at_most() {
 /// The index of the thread that has the next turn, which is run.
 fn next_thread(pipeline: &mut Pipeline<Packet>, net: &mut Net) -> usize {
     let turn = pipeline.next(net.at()).expect("there are packets");
-    let index = turn.thread().index();
+    let index = turn.thread.index();
     pipeline.run(turn, net).unwrap();
     index
 }
 
 #[test]
 fn the_budget_of_a_path_shortens_its_expected_run() {
-    let mut pipeline = Pipeline::new(2, 100, us(1), Policy::Budget(Budget::packets(16))).unwrap();
+    let mut pipeline = pipeline(shares(2, 100), us(1));
     let thread = |cost| ThreadConfig::new(50, us(cost));
-    pipeline.add_path(Path::new(thread(10), 16).with_budget(Budget::packets(1))).unwrap();
-    pipeline.add_path(Path::new(thread(30), 16)).unwrap();
+    let single = ThreadConfig { budget: Budget::packets(1), ..thread(10) };
+    pipeline.add_path(path(single, 16)).unwrap();
+    pipeline.add_path(path(thread(30), 16)).unwrap();
     let mut net = Net::new(0, 2, 0);
     net.costs.1 = vec![10, 30];
     (0..10).for_each(|number| pipeline.enqueue(0, (0, number, 1), net.at()).unwrap());
@@ -266,11 +280,13 @@ fn the_budget_of_a_path_shortens_its_expected_run() {
 
 #[test]
 fn a_port_that_polls_always_is_expected_to_read_as_in_its_last_poll() {
-    let mut pipeline = Pipeline::new(3, 100, us(1), Policy::Budget(Budget::packets(16))).unwrap();
+    let mut pipeline = pipeline(shares(3, 100), us(1));
     for _ in 0..2 {
-        pipeline.add_path(Path::new(ThreadConfig::new(25, us(1)), 16)).unwrap();
+        pipeline.add_path(path(ThreadConfig::new(25, us(1)), 16)).unwrap();
     }
-    let card = pipeline.add_input(Input::new(ThreadConfig::new(50, us(1)))).unwrap();
+    let thread = ThreadConfig::new(50, us(1));
+    let input = Input { thread, polling: Polling::Always, only_path: None };
+    let card = pipeline.add_input(input).unwrap();
     let mut net = Net::new(1, 2, 0);
     (0..32).for_each(|_| net.arrive(card, None, 1));
     assert_eq!((next_thread(&mut pipeline, &mut net), net.read), (2, 16));

@@ -13,7 +13,7 @@ use core::time::Duration;
 use model::cases;
 
 use flowtable::Timestamp;
-use flowtable::papers::schedule::share::{Order, ShareError};
+use flowtable::papers::schedule::share::{Order, ProportionalShare, ShareError};
 use flowtable::papers::schedule::simulator::{Flow, Simulation};
 use flowtable::papers::schedule::{
     Budget, ForeignTurn, Occupancy, Overhead, Policy, ScheduleError, Scheduler, State, Thread,
@@ -33,18 +33,23 @@ fn at(micros: u64) -> Timestamp {
 }
 
 fn throttle(percent: u32, slice: u64) -> Throttle {
-    Throttle::new(us(3), Overhead::from_percent(percent).unwrap(), us(slice)).unwrap()
+    Throttle::new(us(3), Overhead::from_ppm(10_000 * percent).unwrap(), us(slice)).unwrap()
 }
 
 fn policy(rule: Rule) -> Policy {
     match rule {
         Rule::Packets(limit) => Policy::Budget(Budget::packets(limit as u32)),
-        Rule::Slice(slice) => Policy::Budget(Budget::slice(us(slice))),
+        Rule::Slice(slice) => Policy::Budget(Budget { slice: us(slice), ..Budget::UNTIL_EMPTY }),
         Rule::Throttle(percent, slice, true) => Policy::Throttle(throttle(percent as u32, slice)),
         Rule::Throttle(percent, slice, false) => {
             Policy::Throttle(throttle(percent as u32, slice).with_strict_thresholds())
         }
     }
+}
+
+/// Shares of threads by WF²Q+.
+fn shares(threads: usize, whole: u32) -> ProportionalShare {
+    ProportionalShare::new(threads, whole, Order::Wf2qPlus).unwrap()
 }
 
 fn config() -> ProptestConfig {
@@ -83,10 +88,12 @@ fn flow_model() -> impl Strategy<Value = FlowModel> {
 
 fn flow(model: &FlowModel) -> Flow {
     let rate = 1_000_000 / model.period;
-    let flow = Flow::new(rate as u32, us(model.cost), model.share as u32)
-        .with_buffers(model.buffers as u32)
-        .with_phase(us(model.phase));
-    if model.timeout == 0 { flow } else { flow.with_timeout(us(model.timeout)) }
+    Flow {
+        timeout: (model.timeout > 0).then(|| us(model.timeout)),
+        buffers: model.buffers as u32,
+        phase: us(model.phase),
+        ..Flow::new(rate as u32, us(model.cost), model.share as u32)
+    }
 }
 
 proptest! {
@@ -187,7 +194,7 @@ struct Caller {
 
 impl Caller {
     fn new(rule: Rule) -> Self {
-        let scheduler = Scheduler::new(6, 200, us(3), policy(rule)).unwrap();
+        let scheduler = Scheduler::new(shares(6, 200), us(3), policy(rule)).unwrap();
         Self { scheduler, now: 0, reported: vec![], given: vec![], turns: vec![] }
     }
 
@@ -197,7 +204,7 @@ impl Caller {
             self.step(step);
             assert_eq!(self.scheduler.validate(), Ok(()), "after {step:?}");
             for turn in &self.turns {
-                assert_eq!(self.scheduler.state(turn.thread()), Some(State::Running));
+                assert_eq!(self.scheduler.state(turn.thread), Some(State::Running));
             }
         }
         assert_eq!(self.scheduler.allocation_size(), allocated);
@@ -206,11 +213,14 @@ impl Caller {
     fn step(&mut self, step: &Step) {
         match step {
             Step::Add { share, cost, timeout, buffers, is_polled } => {
-                let config = ThreadConfig::new(*share, us(*cost)).with_buffers(*buffers, 50);
-                let config = if *is_polled { config.with_polling() } else { config };
+                let config = ThreadConfig {
+                    timeout: timeout.map(us),
+                    buffers: buffers.div_ceil(2).min(25),
+                    is_polled: *is_polled,
+                    ..ThreadConfig::new(*share, us(*cost))
+                };
                 // A polled thread is due at once by default.
                 let timeout = timeout.or(is_polled.then_some(0));
-                let config = timeout.map_or(config, |timeout| config.with_timeout(us(timeout)));
                 let Ok(thread) = self.scheduler.add(config) else { return };
                 self.reported
                     .resize(self.reported.len().max(thread.index() + 1), Default::default());
@@ -224,7 +234,7 @@ impl Caller {
             Step::SetPolicy(rule) => self.scheduler.set_policy(policy(*rule)),
             Step::Finish(index, run, occupancy) if !self.turns.is_empty() => {
                 let turn = self.turns.swap_remove(index.index(self.turns.len()));
-                let thread = turn.thread();
+                let thread = turn.thread;
                 self.now += run;
                 self.scheduler.finish(turn, us(*run), *occupancy, at(self.now)).unwrap();
                 self.record(thread, *occupancy, true);
@@ -245,7 +255,7 @@ impl Caller {
             }
             Step::SetOccupancy(index, occupancy) => {
                 let thread = *index.get(&self.given);
-                let running = self.turns.iter().any(|turn| turn.thread() == thread);
+                let running = self.turns.iter().any(|turn| turn.thread == thread);
                 if self.scheduler.set_occupancy(thread, *occupancy, at(self.now)).is_ok()
                     && !running
                 {
@@ -271,8 +281,8 @@ impl Caller {
             assert!(self.scheduler.wake_at().is_none_or(|wake| wake > at(self.now)), "{wake:?}");
             return self.assert_none_eligible();
         };
-        let (occupancy, since, timeout, is_polled) = self.reported[turn.thread().index()];
-        let threshold = self.scheduler.threshold(turn.thread()).unwrap();
+        let (occupancy, since, timeout, is_polled) = self.reported[turn.thread.index()];
+        let threshold = self.scheduler.threshold(turn.thread).unwrap();
         let works = occupancy.queued > 0 && occupancy.free > 0;
         let late = since.zip(timeout).is_some_and(|(since, timeout)| since + timeout <= self.now);
         let enough = !is_polled && occupancy.queued >= threshold && occupancy.free >= threshold;
@@ -297,13 +307,14 @@ impl Caller {
 // States.
 
 fn scheduler(policy: Policy) -> Scheduler {
-    Scheduler::new(4, 100, us(3), policy).unwrap()
+    Scheduler::new(shares(4, 100), us(3), policy).unwrap()
 }
 
 #[test]
 fn a_thread_goes_through_its_states() {
     let mut scheduler = scheduler(Policy::Throttle(throttle(10, 30)));
-    let thread = scheduler.add(ThreadConfig::new(10, us(10)).with_timeout(us(500))).unwrap();
+    let config = ThreadConfig { timeout: Some(us(500)), ..ThreadConfig::new(10, us(10)) };
+    let thread = scheduler.add(config).unwrap();
     let state = |scheduler: &Scheduler| scheduler.state(thread).unwrap();
     assert_eq!((state(&scheduler), scheduler.threshold(thread)), (State::Idle, Some(3)));
     scheduler.set_occupancy(thread, Occupancy::queued(1), at(100)).unwrap();
@@ -319,7 +330,7 @@ fn a_thread_goes_through_its_states() {
     let other = scheduler.add(ThreadConfig::new(10, us(10))).unwrap();
     scheduler.set_occupancy(other, Occupancy::queued(3), at(620)).unwrap();
     let turn = scheduler.next(at(620)).unwrap();
-    assert_eq!((turn.thread(), state(&scheduler)), (other, State::Active));
+    assert_eq!((turn.thread, state(&scheduler)), (other, State::Active));
     scheduler.finish(turn, us(30), Occupancy::queued(0), at(653)).unwrap();
     scheduler.set_occupancy(thread, Occupancy::default(), at(654)).unwrap();
     assert_eq!((state(&scheduler), scheduler.next(at(5000))), (State::Idle, None));
@@ -347,19 +358,19 @@ fn an_active_thread_whose_output_fills_waits_again() {
         scheduler.set_occupancy(thread, Occupancy { queued: 4, free: 4 }, at(0)).unwrap();
     }
     let turn = scheduler.next(at(0)).unwrap();
-    assert_eq!((turn.thread(), scheduler.state(a)), (b, Some(State::Active)));
+    assert_eq!((turn.thread, scheduler.state(a)), (b, Some(State::Active)));
     // Both write to one queue.
     scheduler.set_occupancy(a, Occupancy { queued: 4, free: 0 }, at(40)).unwrap();
     scheduler.finish(turn, us(40), Occupancy { queued: 0, free: 0 }, at(43)).unwrap();
     assert_eq!((scheduler.next(at(43)), scheduler.state(a)), (None, Some(State::Idle)));
     scheduler.set_occupancy(a, Occupancy { queued: 4, free: 1 }, at(50)).unwrap();
-    assert_eq!(scheduler.next(at(50)).map(|turn| turn.thread()), Some(a));
+    assert_eq!(scheduler.next(at(50)).map(|turn| turn.thread), Some(a));
 }
 
 #[test]
 fn a_policy_and_a_cost_change_thresholds_at_once() {
     let mut scheduler = scheduler(Policy::Throttle(throttle(10, 30)));
-    let thread = scheduler.add(ThreadConfig::new(10, us(1)).with_buffers(128, 128)).unwrap();
+    let thread = scheduler.add(ThreadConfig::new(10, us(1))).unwrap();
     scheduler.set_occupancy(thread, Occupancy::queued(10), at(0)).unwrap();
     assert_eq!((scheduler.threshold(thread), scheduler.next(at(0))), (Some(30), None));
     scheduler.set_cost(thread, us(3)).unwrap();
@@ -368,22 +379,21 @@ fn a_policy_and_a_cost_change_thresholds_at_once() {
     assert_eq!((scheduler.threshold(thread), scheduler.next(at(0))), (Some(20), None));
     scheduler.set_policy(Policy::Budget(Budget::packets(2)));
     let turn = scheduler.next(at(0)).unwrap();
-    assert!(turn.allows_more(1, us(3)) && !turn.allows_more(2, us(6)));
+    assert!(turn.budget.allows_more(1, us(3)) && !turn.budget.allows_more(2, us(6)));
 }
 
 #[cfg(target_pointer_width = "64")]
 #[test]
 fn memory_is_as_documented() {
-    let scheduler = Scheduler::new(1000, 100, us(3), Policy::Budget(Budget::UNTIL_EMPTY)).unwrap();
-    let shares = flowtable::papers::schedule::share::ProportionalShare::new(1000, 100).unwrap();
-    assert_eq!(shares.allocation_size(), 140 * 1000);
-    assert_eq!(scheduler.allocation_size(), 260 * 1000);
+    let policy = Policy::Budget(Budget::UNTIL_EMPTY);
+    let scheduler = Scheduler::new(shares(1000, 100), us(3), policy).unwrap();
+    assert_eq!(scheduler.allocation_size(), 276 * 1000);
 }
 
 #[test]
 fn a_reused_index_has_no_old_state() {
     let mut scheduler = scheduler(Policy::Budget(Budget::UNTIL_EMPTY));
-    let config = ThreadConfig::new(60, us(1)).with_timeout(us(5));
+    let config = ThreadConfig { timeout: Some(us(5)), ..ThreadConfig::new(60, us(1)) };
     let old = scheduler.add(config).unwrap();
     scheduler.set_occupancy(old, Occupancy::queued(5), at(0)).unwrap();
     scheduler.remove(old).unwrap();
@@ -397,14 +407,14 @@ fn a_reused_index_has_no_old_state() {
 #[test]
 fn invalid_input_is_refused_and_changes_nothing() {
     let policy = Policy::Budget(Budget::packets(1));
-    let new = |threads, whole| Scheduler::new(threads, whole, us(1), policy).map(drop);
-    assert_eq!(new(0, 100), Err(ScheduleError::Share(ShareError::Empty)));
-    assert_eq!(new(1, 0), Err(ScheduleError::Share(ShareError::Empty)));
-    let mut one = Scheduler::new(2, 100, us(1), policy).unwrap();
+    let mut used = shares(2, 100);
+    used.add(1).unwrap();
+    let refused = Scheduler::new(used, us(1), policy).map(drop);
+    assert_eq!(refused, Err(ScheduleError::SharesInUse));
+    let mut one = Scheduler::new(shares(2, 100), us(1), policy).unwrap();
     assert_eq!(one.add(ThreadConfig::new(1, us(0))), Err(ScheduleError::NoCost));
     let config = ThreadConfig::new(60, us(1));
-    assert_eq!(one.add(config.with_buffers(0, 9)), Err(ScheduleError::Buffers));
-    assert_eq!(one.add(config.with_buffers(9, 0)), Err(ScheduleError::Buffers));
+    assert_eq!(one.add(ThreadConfig { buffers: 0, ..config }), Err(ScheduleError::Buffers));
     let thread = one.add(config).unwrap();
     assert_eq!(one.add(config), Err(ScheduleError::Share(ShareError::Oversubscribed { left: 40 })));
     assert_eq!(one.set_cost(thread, us(0)), Err(ScheduleError::NoCost));
@@ -413,7 +423,7 @@ fn invalid_input_is_refused_and_changes_nothing() {
     assert_eq!(one.remove(thread), Err(ScheduleError::Share(ShareError::Running)));
     // A turn of another scheduler, which has no thread or one that does not run.
     for threads in [0, 1] {
-        let mut other = Scheduler::new(2, 100, us(1), policy).unwrap();
+        let mut other = Scheduler::new(shares(2, 100), us(1), policy).unwrap();
         if threads == 1 {
             other.add(config).unwrap();
         }
@@ -441,7 +451,7 @@ fn turns_without_measured_time_do_not_starve_others() {
     let mut turns = [0; 2];
     for _ in 0..1100 {
         let turn = scheduler.next(at(0)).unwrap();
-        turns[turn.thread().index()] += 1;
+        turns[turn.thread.index()] += 1;
         scheduler.finish(turn, us(0), Occupancy::queued(1000), at(0)).unwrap();
     }
     assert_eq!(turns, [100, 1000]);
@@ -464,5 +474,5 @@ fn a_turn_is_finished_or_abandoned() {
     one.abandon(thread, at(20)).unwrap();
     one.validate().unwrap();
     assert_eq!(one.abandon(thread, at(20)), Err(ShareError::NotRunning.into()));
-    assert_eq!(one.next(at(20)).map(|turn| turn.thread()), Some(thread));
+    assert_eq!(one.next(at(20)).map(|turn| turn.thread), Some(thread));
 }

@@ -11,21 +11,20 @@ use flowtable::{FlowKey, TrashMap};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{at, throttle, us};
+use super::{at, shares, throttle, us};
 
 #[test]
 fn overheads_are_parts_per_million() {
-    assert_eq!(Overhead::from_percent(0), None);
-    assert_eq!(Overhead::from_percent(429_497), None);
-    assert_eq!(Overhead::from_percent(429_496).unwrap().ppm(), 4_294_960_000);
+    assert_eq!(Overhead::from_ppm(0), None);
+    assert_eq!(Overhead::from_ppm(u32::MAX).unwrap().ppm(), u32::MAX);
     assert_eq!(Overhead::from_ppm(1).unwrap().efficiency(), 1e6 / 1_000_001.0);
-    assert_eq!(Overhead::from_percent(100).unwrap().efficiency(), 0.5);
+    assert_eq!(Overhead::from_ppm(1_000_000).unwrap().efficiency(), 0.5);
 }
 
 #[test]
 fn formula_1_is_enforced() {
     for (percent, needed) in [(30, 10_000), (20, 15_000), (7, 42_858), (1, 300_000)] {
-        let overhead = Overhead::from_percent(percent).unwrap();
+        let overhead = Overhead::from_ppm(10_000 * percent).unwrap();
         let new = |nanos| Throttle::new(us(3), overhead, Duration::from_nanos(nanos));
         let slice = new(needed).unwrap().slice();
         assert_eq!(slice.as_nanos(), u128::from(needed));
@@ -33,7 +32,7 @@ fn formula_1_is_enforced() {
         assert_eq!(new(0), Err(ThrottleError::ShortSlice { needed }));
         assert!(new(needed.as_nanos() as u64 - 1).is_err());
     }
-    let overhead = Overhead::from_percent(10).unwrap();
+    let overhead = Overhead::from_ppm(100_000).unwrap();
     assert_eq!(Throttle::new(us(0), overhead, us(30)), Err(ThrottleError::NoSwitch));
     let tiny = Overhead::from_ppm(1).unwrap();
     assert!(Throttle::new(Duration::MAX, tiny, us(30)).is_err());
@@ -53,7 +52,7 @@ fn thresholds_round_up_and_are_capped() {
     // A batch of lookups: 40 ns for a batch, 25 ns for a lookup.
     let nanos = Duration::from_nanos;
     let lookups =
-        Throttle::new(nanos(40), Overhead::from_percent(10).unwrap(), nanos(400)).unwrap();
+        Throttle::new(nanos(40), Overhead::from_ppm(100_000).unwrap(), nanos(400)).unwrap();
     assert_eq!(lookups.threshold(nanos(25), u32::MAX), 16);
 }
 
@@ -78,24 +77,24 @@ fn the_largest_overhead_that_meets_the_demand_is_chosen() {
 #[test]
 fn a_flow_that_does_not_fit_is_not_admitted() {
     let adaptive = Adaptive::new(us(3), us(100)).unwrap();
-    let nine = [FLOW; 9];
+    let plan_with = |newcomer| adaptive.plan(&[[FLOW; 9].as_slice(), &[newcomer]].concat());
     let overload = Inadmissible::Overload { demanded: 1_000_000_000 };
-    assert_eq!(adaptive.admits(&nine, FLOW), Err(overload));
+    assert_eq!(plan_with(FLOW), Err(overload));
     assert_eq!(adaptive.plan(&[FLOW; 10]), Err(overload));
     let small = Demand { packets_per_second: 5_000, ..FLOW };
-    assert!(adaptive.admits(&nine, small).is_ok());
+    assert!(plan_with(small).is_ok());
     // 98 %: a switch of 3 µs needs turns of 147 µs.
     let smaller = Demand { packets_per_second: 8_000, ..FLOW };
     let needed = Duration::from_nanos(147_002);
-    assert_eq!(adaptive.admits(&nine, smaller), Err(Inadmissible::LongSlice { needed }));
+    assert_eq!(plan_with(smaller), Err(Inadmissible::LongSlice { needed }));
     // At 95 % a flow of 1 µs needs 58 buffers.
     let short = |buffers| Demand { packets_per_second: 50_000, cost: us(1), buffers };
-    assert!(adaptive.admits(&nine, short(58)).is_ok());
+    assert!(plan_with(short(58)).is_ok());
     // A flow without demand does not constrain others.
     let silent = Demand { packets_per_second: 0, cost: Duration::from_nanos(1), buffers: 1 };
-    assert!(adaptive.admits(&nine, silent).is_ok());
+    assert!(plan_with(silent).is_ok());
     let error = Inadmissible::Buffers { flow: 9, needed: 58 };
-    assert_eq!(adaptive.admits(&nine, short(57)), Err(error));
+    assert_eq!(plan_with(short(57)), Err(error));
     let endless = Demand { packets_per_second: u64::MAX, cost: Duration::MAX, buffers: 1 };
     let demanded = u64::MAX;
     assert_eq!(adaptive.plan(&[endless; 2]), Err(Inadmissible::Overload { demanded }));
@@ -124,11 +123,14 @@ proptest! {
         let cost = us(cost);
         let reservation =
             Reservation { bits_per_second, burst, average_packet, smallest_packet, cost };
-        let (demand, slots) = (reservation.demand(), u64::from(reservation.slots()));
+        let demand = reservation.demand();
         let rate = demand.packets_per_second;
         let suffices = |packets: u64| 8 * packets * u64::from(average_packet) >= bits_per_second;
         prop_assert!(suffices(rate) && (rate == 0 || !suffices(rate - 1)));
         let holds = |slots: u64| slots * u64::from(smallest_packet) >= u64::from(burst);
+        // Half of the slots are buffers.
+        let most = 2 * u64::from(demand.buffers);
+        let slots = if most > 1 && holds(most - 1) { most - 1 } else { most };
         prop_assert!(slots >= 1 && holds(slots) && (slots == 1 || !holds(slots - 1)));
         let used = |share: u32| u128::from(share) * 1_000_000_000;
         let needed = u128::from(rate) * cost.as_nanos() * 1000;
@@ -246,25 +248,25 @@ fn queues_are_bounded() {
         assert_eq!(queue.push(packet), if packet < 3 { Ok(()) } else { Err(packet) });
     }
     assert_eq!(
-        (queue.len(), queue.remaining_capacity(), queue.dropped(), queue.longest()),
+        (queue.len(), queue.remaining_capacity(), queue.dropped, queue.longest),
         (3, 0, 7, 3)
     );
     assert_eq!((queue.pop(), queue.len(), queue.remaining_capacity()), (Some(0), 2, 1));
     assert_eq!(queue.push(10), Ok(()));
     assert!(std::iter::from_fn(|| queue.pop()).eq([1, 2, 10]) && queue.is_empty());
-    assert_eq!((queue.dropped(), queue.longest(), queue.capacity()), (7, 3, 3));
+    assert_eq!((queue.dropped, queue.longest, queue.capacity()), (7, 3, 3));
 }
 
 #[test]
 fn a_path_stops_when_its_output_is_full() {
     let policy = Policy::Budget(Budget::UNTIL_EMPTY);
-    let mut scheduler = Scheduler::new(1, 100, us(1), policy).unwrap();
+    let mut scheduler = Scheduler::new(shares(1, 100), us(1), policy).unwrap();
     let mut path: SwitchingPath<u32, String> = SwitchingPath::new(8, 3, us(2)).unwrap();
-    let thread = scheduler.add(ThreadConfig::new(100, path.cost()).with_buffers(8, 3)).unwrap();
+    let thread = scheduler.add(ThreadConfig::new(100, path.cost())).unwrap();
     for packet in 0..8 {
-        path.enqueue(packet).unwrap();
+        path.input.push(packet).unwrap();
     }
-    assert_eq!(path.enqueue(8), Err(8));
+    assert_eq!(path.input.push(8), Err(8));
     scheduler.set_occupancy(thread, path.occupancy(), at(0)).unwrap();
     let turn = scheduler.next(at(0)).unwrap();
     // Every second packet is consumed.
@@ -273,12 +275,12 @@ fn a_path_stops_when_its_output_is_full() {
     assert_eq!(path.occupancy(), Occupancy { queued: 3, free: 0 });
     scheduler.finish(turn, us(10), path.occupancy(), at(11)).unwrap();
     assert_eq!(scheduler.next(at(11)), None);
-    assert_eq!(path.dequeue().as_deref(), Some("0"));
+    assert_eq!(path.output.pop().as_deref(), Some("0"));
     scheduler.set_occupancy(thread, path.occupancy(), at(12)).unwrap();
     let turn = scheduler.next(at(12)).unwrap();
     assert_eq!(path.run(&turn, forward, |packets| us(2) * packets), 2);
-    assert_eq!((path.input().dropped(), path.output().longest()), (1, 3));
-    assert!(std::iter::from_fn(|| path.dequeue()).eq(["2", "4", "6"]));
+    assert_eq!((path.input.dropped, path.output.longest), (1, 3));
+    assert!(std::iter::from_fn(|| path.output.pop()).eq(["2", "4", "6"]));
 }
 
 #[test]
@@ -321,12 +323,12 @@ impl Router {
     /// Runs one turn. Returns `false` if no thread may run.
     fn turn(&mut self) -> bool {
         let Some(turn) = self.scheduler.next(at(self.now)) else { return false };
-        let path = &mut self.paths[turn.thread().index()];
+        let path = &mut self.paths[turn.thread.index()];
         let cost = path.cost();
         let packets = path.run(&turn, Some, |packets| cost * packets);
         assert!(packets > 0);
         self.now += 3 + (cost * packets).as_micros() as u64;
-        self.sent.extend(std::iter::from_fn(|| path.dequeue()));
+        self.sent.extend(std::iter::from_fn(|| path.output.pop()));
         let occupancy = path.occupancy();
         self.scheduler.finish(turn, cost * packets, occupancy, at(self.now)).unwrap();
         true
@@ -338,12 +340,15 @@ impl Router {
 #[test]
 fn packets_of_flows_go_through_their_paths() {
     const FLOWS: u16 = 40;
-    let mut scheduler = Scheduler::new(4, 100, us(3), Policy::Throttle(throttle(20, 15))).unwrap();
+    let policy = Policy::Throttle(throttle(20, 15));
+    let mut scheduler = Scheduler::new(shares(4, 100), us(3), policy).unwrap();
     let paths: Vec<SwitchingPath<_>> =
         (1..=4).map(|cost| SwitchingPath::new(16, 16, us(cost)).unwrap()).collect();
     let mut add = |path: &SwitchingPath<_>| {
-        let config = ThreadConfig::new(25, path.cost()).with_unshared_buffers(16, 16);
-        scheduler.add(config.with_timeout(us(300))).unwrap()
+        let (timeout, buffers) = (Some(us(300)), 16);
+        scheduler
+            .add(ThreadConfig { timeout, buffers, ..ThreadConfig::new(25, path.cost()) })
+            .unwrap()
     };
     let threads: Vec<Thread> = paths.iter().map(&mut add).collect();
     let [here, there] = ["10.0.0.1", "10.0.0.2"].map(|address| address.parse().unwrap());
@@ -357,7 +362,7 @@ fn packets_of_flows_go_through_their_paths() {
         let port = (number.wrapping_mul(2_654_435_761) >> 16) as u16 % FLOWS;
         let thread = *classes.get(&flow(port)).unwrap();
         let path = &mut router.paths[thread.index()];
-        match path.enqueue((port, number)) {
+        match path.input.push((port, number)) {
             Ok(()) => accepted.push((port, number)),
             Err(back) => {
                 assert_eq!(back, (port, number));
@@ -380,7 +385,7 @@ fn packets_of_flows_go_through_their_paths() {
         let of_path = |packet: &&(u16, u32)| packet.0 % 4 == path;
         assert!(router.sent.iter().filter(of_path).eq(accepted.iter().filter(of_path)));
     }
-    assert_eq!(router.paths.iter().map(|path| path.input().dropped()).sum::<u64>(), refused);
+    assert_eq!(router.paths.iter().map(|path| path.input.dropped).sum::<u64>(), refused);
     assert_eq!(router.sent.len() as u64 + refused, 5_000);
     assert!(refused > 0 && router.sent.len() > 1_000, "{refused} refused");
 }

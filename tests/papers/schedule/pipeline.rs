@@ -7,18 +7,17 @@ use core::time::Duration;
 
 use flowtable::Timestamp;
 use flowtable::papers::schedule::pipeline::{
-    Device, Input, Output, Path, Pipeline, Polling, Reading,
+    Device, Input, LinkShare, Output, Path, Pipeline, Polling, Reading,
 };
-use flowtable::papers::schedule::share::{Order, ShareError};
+use flowtable::papers::schedule::share::{Order, ProportionalShare, ShareError};
 use flowtable::papers::schedule::{
-    BoundedQueue, Budget, ForeignTurn, LinkScheduler, Policy, QueueEstimator, ScheduleError,
-    ThreadConfig,
+    BoundedQueue, Budget, ForeignTurn, Policy, QueueEstimator, ScheduleError, ThreadConfig,
 };
 use model::schedule::Rule;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{config, policy, rule, throttle, us};
+use super::{config, policy, rule, shares, throttle, us};
 
 pub(super) const SWITCH: u64 = 3;
 pub(super) const CARD: usize = 32;
@@ -196,21 +195,17 @@ pub(super) fn setup() -> impl Strategy<Value = Setup> {
 pub(super) fn build(setup: &Setup, timeout: Option<Duration>) -> (Pipeline<Packet>, Net) {
     let order = if setup.is_by_start { Order::StartTime } else { Order::Wf2qPlus };
     let mut net = Net::new(setup.inputs.len(), setup.paths.len(), setup.outputs);
-    let mut pipeline =
-        Pipeline::with_order(12, 120, us(SWITCH), policy(setup.rule), order).unwrap();
-    let thread = |cost| {
-        let config = ThreadConfig::new(10, us(cost));
-        timeout.map_or(config, |timeout| config.with_timeout(timeout))
-    };
+    let shares = |threads, whole| ProportionalShare::new(threads, whole, order).unwrap();
+    let mut pipeline = Pipeline::new(shares(12, 120), us(SWITCH), policy(setup.rule)).unwrap();
+    let thread = |cost| ThreadConfig { timeout, ..ThreadConfig::new(10, us(cost)) };
     for _ in 0..setup.outputs {
-        let link = LinkScheduler::with_order(4, 4, order).unwrap();
-        pipeline.add_output(Output::new(thread(1), link)).unwrap();
+        pipeline.add_output(Output { thread: thread(1), link: shares(4, 4) }).unwrap();
     }
     for (at, path) in setup.paths.iter().enumerate() {
-        let config = Path::new(thread(path.cost), path.capacity);
-        let config = config.with_budget(Budget::packets(path.budget));
-        let config = path.output.map_or(config, |output| config.with_output(output, 1));
-        assert_eq!(pipeline.add_path(config), Ok(at));
+        let thread = ThreadConfig { budget: Budget::packets(path.budget), ..thread(path.cost) };
+        let output = path.output.map(|output| LinkShare { output, share: 1 });
+        let added = pipeline.add_path(Path { thread, capacity: path.capacity, output });
+        assert_eq!(added, Ok(at));
         net.costs.1[at] = path.cost;
         net.refuses[at] = path.refuses;
     }
@@ -220,10 +215,8 @@ pub(super) fn build(setup: &Setup, timeout: Option<Duration>) -> (Pipeline<Packe
             1 => Polling::Estimated(QueueEstimator::new(CARD as u32, us(200)).unwrap()),
             _ => Polling::Notified,
         };
-        let thread = thread(1).with_unshared_buffers(CARD as u32, u32::MAX);
-        let input = Input::new(thread).with_polling(polling);
-        let input = only_path.map_or(input, |path| input.with_only_path(path));
-        pipeline.add_input(input).unwrap();
+        let thread = ThreadConfig { buffers: CARD as u32, ..thread(1) };
+        pipeline.add_input(Input { thread, polling, only_path: *only_path }).unwrap();
     }
     (pipeline, net)
 }
@@ -250,7 +243,7 @@ proptest! {
         // Each port is polled again, each timeout expires, and all queues are emptied.
         let is_empty = |pipeline: &Pipeline<Packet>, net: &Net| {
             let paths = (0..setup.paths.len()).map(|at| pipeline.path(at));
-            let mut queues = paths.flat_map(|path| [path.input(), path.output()]);
+            let mut queues = paths.flat_map(|path| [&path.input, &path.output]);
             queues.all(BoundedQueue::is_empty) && net.cards.iter().all(VecDeque::is_empty)
         };
         for _ in 0..2000 {
@@ -258,11 +251,12 @@ proptest! {
                 break;
             }
             run(&mut pipeline, &mut net, 20);
-            let wake = pipeline.wake_at().map_or(0, |wake| wake.as_nanos().div_ceil(1000));
+            let wake = pipeline.scheduler().wake_at();
+            let wake = wake.map_or(0, |wake| wake.as_nanos().div_ceil(1000));
             net.now = wake.max(net.now + 1);
         }
         prop_assert!(is_empty(&pipeline, &net), "all is forwarded in the end");
-        let dropped = |at: usize| pipeline.path(at).input().dropped() as u32;
+        let dropped = |at: usize| pipeline.path(at).input.dropped as u32;
         let received = net.received.iter().map(Vec::len).sum::<usize>() as u32;
         let drops = (0..setup.paths.len()).map(dropped).sum::<u32>();
         prop_assert_eq!(net.read, net.discarded + drops + received);
@@ -284,12 +278,12 @@ proptest! {
 
 /// A pipeline of one path for each of two lengths of packets, and one link.
 pub(super) fn two_paths(policy: Policy) -> Pipeline<Packet> {
-    let mut pipeline = Pipeline::new(8, 80, us(SWITCH), policy).unwrap();
+    let mut pipeline = Pipeline::new(shares(8, 80), us(SWITCH), policy).unwrap();
     let thread = ThreadConfig::new(10, us(1));
-    let link = LinkScheduler::new(2, 4).unwrap();
-    pipeline.add_output(Output::new(thread, link)).unwrap();
+    pipeline.add_output(Output { thread, link: shares(2, 4) }).unwrap();
     for share in [1, 3] {
-        pipeline.add_path(Path::new(thread, 128).with_output(0, share)).unwrap();
+        let output = Some(LinkShare { output: 0, share });
+        pipeline.add_path(Path { thread, capacity: 128, output }).unwrap();
     }
     pipeline
 }
@@ -324,8 +318,9 @@ fn the_estimator_aims_at_the_threshold() {
         // At most the time in which the card fills.
         let estimator = QueueEstimator::new(CARD as u32, us(600)).unwrap();
         let estimator = estimator.with_range(2, 4).unwrap();
-        let input = Input::new(ThreadConfig::new(10, us(1)));
-        let input = input.with_polling(Polling::Estimated(estimator)).with_only_path(0);
+        let thread = ThreadConfig::new(10, us(1));
+        let polling = Polling::Estimated(estimator);
+        let input = Input { thread, polling, only_path: Some(0) };
         let card = pipeline.add_input(input).unwrap();
         let mut net = Net::new(1, 2, 1);
         // A packet in 20 µs.
@@ -354,7 +349,9 @@ fn the_estimator_aims_at_the_threshold() {
 #[test]
 fn a_port_that_polls_always_finds_nothing_and_pays() {
     let mut pipeline = two_paths(Policy::Budget(Budget::packets(16)));
-    pipeline.add_input(Input::new(ThreadConfig::new(10, us(1)))).unwrap();
+    let thread = ThreadConfig::new(10, us(1));
+    let input = Input { thread, polling: Polling::Always, only_path: None };
+    pipeline.add_input(input).unwrap();
     let mut net = Net::new(1, 2, 1);
     assert_eq!(run(&mut pipeline, &mut net, 10), 10);
     assert_eq!((net.empty_polls, net.read), (10, 0));
@@ -367,14 +364,16 @@ fn a_port_that_polls_always_finds_nothing_and_pays() {
 fn what_a_pipeline_refuses_changes_nothing() {
     let mut pipeline = two_paths(Policy::Budget(Budget::packets(16)));
     let thread = ThreadConfig::new(10, us(1));
-    let refused = pipeline.add_path(Path::new(thread, 8).with_output(0, 1));
+    let path = |thread, capacity| Path { thread, capacity, output: None };
+    let output = Some(LinkShare { output: 0, share: 1 });
+    let refused = pipeline.add_path(Path { output, ..path(thread, 8) });
     let share = |left| Err(ScheduleError::Share(ShareError::Oversubscribed { left }));
     assert_eq!(refused, share(0), "the link has no share left");
-    assert_eq!(pipeline.add_path(Path::new(ThreadConfig::new(51, us(1)), 8)), share(50));
-    assert_eq!(pipeline.add_path(Path::new(thread, 0)), Err(ScheduleError::Buffers));
+    assert_eq!(pipeline.add_path(path(ThreadConfig::new(51, us(1)), 8)), share(50));
+    assert_eq!(pipeline.add_path(path(thread, 0)), Err(ScheduleError::Buffers));
     let free = ThreadConfig::new(10, us(0));
-    assert_eq!(pipeline.add_path(Path::new(free, 8)), Err(ScheduleError::NoCost));
-    assert_eq!(pipeline.add_path(Path::new(thread, 8)), Ok(2));
+    assert_eq!(pipeline.add_path(path(free, 8)), Err(ScheduleError::NoCost));
+    assert_eq!(pipeline.add_path(path(thread, 8)), Ok(2));
     assert_eq!(pipeline.validate(), Ok(()));
     // A turn of another scheduler.
     let mut other = two_paths(Policy::Budget(Budget::packets(16)));
@@ -383,10 +382,11 @@ fn what_a_pipeline_refuses_changes_nothing() {
     let turn = other.next(net.at()).unwrap();
     pipeline.enqueue(0, (0, 1, 1), net.at()).unwrap();
     let ForeignTurn(turn) = pipeline.run(turn, &mut net).unwrap_err();
-    assert_eq!((net.received[0].len(), pipeline.path(0).input().len()), (0, 1), "nothing was run");
+    assert_eq!((net.received[0].len(), pipeline.path(0).input.len()), (0, 1), "nothing was run");
     assert_eq!(other.run(turn, &mut net), Ok(1));
     // A link with queues, which belong to no path.
-    let mut link = LinkScheduler::new(2, 2).unwrap();
+    let mut link = shares(2, 2);
     link.add(1).unwrap();
-    assert_eq!(pipeline.add_output(Output::new(thread, link)), Err(ScheduleError::LinkInUse));
+    let refused = pipeline.add_output(Output { thread, link });
+    assert_eq!(refused, Err(ScheduleError::SharesInUse));
 }

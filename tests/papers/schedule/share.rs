@@ -7,6 +7,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
+use super::shares;
+
 /// A thread of the reference model.
 #[derive(Clone, Copy, Debug)]
 struct ModelThread {
@@ -184,9 +186,8 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// Applies each step to both and compares the results.
 fn compare(capacity: usize, whole: u32, order: Order, steps: &[Step]) {
-    let mut shares = ProportionalShare::with_order(capacity, whole, order).unwrap();
+    let mut shares = ProportionalShare::new(capacity, whole, order).unwrap();
     let mut model = Model::new(capacity, whole, order);
-    let allocated = shares.allocation_size();
     // All threads ever added, including removed ones.
     let mut given: Vec<Thread> = vec![];
     let mut running: Vec<Thread> = vec![];
@@ -236,10 +237,13 @@ fn compare(capacity: usize, whole: u32, order: Order, steps: &[Step]) {
         }
         assert_eq!(shares.validate(), Ok(()), "after {step:?}");
         let thread = model.threads.iter().flatten();
-        assert_eq!(shares.len(), thread.clone().count());
-        assert_eq!(whole - shares.unclaimed(), thread.map(|thread| thread.share).sum::<u32>());
+        let claimed = thread.map(|thread| thread.share).sum::<u32>();
+        let left = whole - claimed;
+        if let Some(more) = left.checked_add(1) {
+            let refused = shares.add(more);
+            assert_eq!(refused, Err(ShareError::Oversubscribed { left }));
+        }
     }
-    assert_eq!(shares.allocation_size(), allocated);
 }
 
 /// The behaviour of a thread that always has work, or sometimes has none.
@@ -264,7 +268,7 @@ fn workload(always: bool) -> impl Strategy<Value = Workload> {
 
 /// The work done by each thread before each step. An idle thread becomes active after three steps.
 fn simulate(order: Order, whole: u32, workloads: &[Workload], steps: usize) -> Vec<Vec<u64>> {
-    let mut shares = ProportionalShare::with_order(workloads.len(), whole, order).unwrap();
+    let mut shares = ProportionalShare::new(workloads.len(), whole, order).unwrap();
     let threads: Vec<Thread> =
         workloads.iter().map(|workload| shares.add(workload.share).unwrap()).collect();
     let mut turns = vec![0; workloads.len()];
@@ -413,7 +417,7 @@ proptest! {
         share in 1..99_u32,
         run in 1..50_u64,
     ) {
-        let mut shares = ProportionalShare::with_order(2, 100, order).unwrap();
+        let mut shares = ProportionalShare::new(2, 100, order).unwrap();
         let (sleeper, worker) = (shares.add(share).unwrap(), shares.add(100 - share).unwrap());
         shares.activate(worker, run).unwrap();
         for _ in 0..idle {
@@ -436,7 +440,7 @@ proptest! {
 #[test]
 fn the_excess_is_divided_by_share() {
     // Of the whole, a quarter is unclaimed, and half belongs to an idle thread.
-    let mut shares = ProportionalShare::new(3, 80).unwrap();
+    let mut shares = shares(3, 80);
     let [_, small, large] = [40, 5, 15].map(|share| shares.add(share).unwrap());
     shares.activate(small, 7).unwrap();
     shares.activate(large, 7).unwrap();
@@ -451,7 +455,7 @@ fn the_excess_is_divided_by_share() {
 
 #[test]
 fn the_higher_index_wins_ties() {
-    let mut shares = ProportionalShare::new(9, 90).unwrap();
+    let mut shares = shares(9, 90);
     let threads = [10; 9].map(|share| shares.add(share).unwrap());
     for thread in threads {
         shares.activate(thread, 3).unwrap();
@@ -464,7 +468,7 @@ fn the_higher_index_wins_ties() {
 fn factors_are_rounded_to_the_nearest_integer() {
     // 37 % is 1947891.9 units of virtual time for a unit of work. Rounded down, both would finish
     // at the same time, and the higher index would be first.
-    let mut shares = ProportionalShare::new(2, 100).unwrap();
+    let mut shares = shares(2, 100);
     let [half, odd] = [50, 37].map(|share| shares.add(share).unwrap());
     shares.activate(half, 1_947_891).unwrap();
     shares.activate(odd, 1_441_440).unwrap();
@@ -473,17 +477,16 @@ fn factors_are_rounded_to_the_nearest_integer() {
 
 #[test]
 fn invalid_input_is_refused_and_changes_nothing() {
-    let new = |capacity, whole| ProportionalShare::new(capacity, whole).map(drop);
+    let new = |capacity, whole| ProportionalShare::new(capacity, whole, Order::Wf2qPlus).map(drop);
     assert_eq!(new(0, 100), Err(ShareError::Empty));
     assert_eq!(new(1, 0), Err(ShareError::Empty));
     assert_eq!(new(u32::MAX as usize, 1), Err(ShareError::TooManyThreads));
-    let mut shares = ProportionalShare::new(2, 100).unwrap();
+    let mut shares = shares(2, 100);
     assert_eq!(shares.add(0), Err(ShareError::NoShare));
     assert_eq!(shares.add(101), Err(ShareError::Oversubscribed { left: 100 }));
     let (a, b) = (shares.add(60).unwrap(), shares.add(30).unwrap());
     assert_eq!(shares.add(11), Err(ShareError::Oversubscribed { left: 10 }));
     assert_eq!(shares.add(10), Err(ShareError::Full));
-    assert_eq!((shares.share(a), shares.share(b), shares.unclaimed()), (Some(60), Some(30), 10));
     for error in [shares.set_expected_run(a, 1), shares.deactivate(a)] {
         assert_eq!(error, Err(ShareError::NotActive));
     }
@@ -494,15 +497,16 @@ fn invalid_input_is_refused_and_changes_nothing() {
     assert_eq!(shares.remove(a), Err(ShareError::Running));
     assert_eq!(shares.activate(a, 1), Err(ShareError::NotIdle));
     shares.charge(a, 1, Some(1)).unwrap();
-    assert!(shares.is_active(a));
+    assert_eq!(shares.activate(a, 1), Err(ShareError::NotIdle));
     shares.remove(a).unwrap();
     assert_eq!((shares.remove(a), shares.pick()), (Err(ShareError::NoThread), None));
-    assert_eq!((shares.share(a), shares.unclaimed(), shares.len()), (None, 70, 1));
+    assert_eq!(shares.add(71), Err(ShareError::Oversubscribed { left: 70 }));
+    assert_eq!((shares.add(70), shares.remove(b)), (Ok(a), Ok(())));
 }
 
 #[test]
 fn overflow_of_virtual_time_does_not_panic() {
-    let mut shares = ProportionalShare::new(2, u32::MAX).unwrap();
+    let mut shares = shares(2, u32::MAX);
     let [a, b] = [1, 1].map(|share| shares.add(share).unwrap());
     for thread in [a, b] {
         shares.activate(thread, u64::MAX).unwrap();
@@ -517,7 +521,7 @@ fn overflow_of_virtual_time_does_not_panic() {
 /// With a clock that stands still, turns alternate.
 #[test]
 fn runs_of_zero_length_do_not_starve_others() {
-    let mut shares = ProportionalShare::new(2, 100).unwrap();
+    let mut shares = shares(2, 100);
     let threads = [50, 50].map(|share| shares.add(share).unwrap());
     for thread in threads {
         shares.activate(thread, 1).unwrap();
@@ -537,7 +541,7 @@ fn runs_of_zero_length_do_not_starve_others() {
 fn wrong_expectations_affect_order_but_not_shares() {
     const RUN: u64 = 1000;
     for others in [1, 10, 100] {
-        let mut shares = ProportionalShare::new(101, 2 * others).unwrap();
+        let mut shares = shares(101, 2 * others);
         let overestimated = shares.add(others).unwrap();
         shares.activate(overestimated, 1 << 40).unwrap();
         for _ in 0..others {

@@ -6,7 +6,7 @@ use flowtable::papers::schedule::{
 };
 use proptest::prelude::*;
 
-use super::{config, throttle, us};
+use super::{config, shares, throttle, us};
 
 const SWITCH: u64 = 3;
 
@@ -25,11 +25,15 @@ struct Pipeline {
 impl Pipeline {
     fn new(throttle: Throttle, slots: [u32; 2], costs: [u64; 2]) -> Self {
         let policy = Policy::Throttle(throttle);
-        let mut scheduler = Scheduler::new(2, 100, us(SWITCH), policy).unwrap();
+        let mut scheduler = Scheduler::new(shares(2, 100), us(SWITCH), policy).unwrap();
         let [input, output] = slots;
         let path = SwitchingPath::new(input as usize, output as usize, us(costs[0])).unwrap();
-        let forwards = ThreadConfig::new(50, us(costs[0])).with_buffers(input, output);
-        let writes = ThreadConfig::new(50, us(costs[1])).with_buffers(output, u32::MAX);
+        let config = |cost, slots: u32| ThreadConfig {
+            buffers: slots.div_ceil(2),
+            ..ThreadConfig::new(50, us(cost))
+        };
+        let forwards = config(costs[0], input.min(output));
+        let writes = config(costs[1], output);
         let [forwards, writes] = [forwards, writes].map(|it| scheduler.add(it).unwrap());
         Self { scheduler, path, forwards, writes, costs, now: 0, sent: 0 }
     }
@@ -39,11 +43,11 @@ impl Pipeline {
     }
 
     fn written(&self) -> Occupancy {
-        Occupancy::queued(self.path.output().len() as u32)
+        Occupancy::queued(self.path.output.len() as u32)
     }
 
     fn arrive(&mut self) {
-        _ = self.path.enqueue(0);
+        _ = self.path.input.push(0);
         let (occupancy, now) = (self.path.occupancy(), self.at());
         self.scheduler.set_occupancy(self.forwards, occupancy, now).unwrap();
     }
@@ -59,9 +63,9 @@ impl Pipeline {
 
     fn write(&mut self, turn: Turn) {
         let (mut packets, cost) = (0, us(self.costs[1]));
-        while self.path.dequeue().is_some() {
+        while self.path.output.pop().is_some() {
             packets += 1;
-            if !turn.allows_more(packets, cost * packets) {
+            if !turn.budget.allows_more(packets, cost * packets) {
                 break;
             }
         }
@@ -75,7 +79,7 @@ impl Pipeline {
     /// Runs turns until no thread may run.
     fn run(&mut self) {
         while let Some(turn) = self.scheduler.next(self.at()) {
-            if turn.thread() == self.forwards { self.forward(turn) } else { self.write(turn) }
+            if turn.thread == self.forwards { self.forward(turn) } else { self.write(turn) }
         }
     }
 }
@@ -103,14 +107,14 @@ proptest! {
             pipeline.now += 1;
             pipeline.run();
         }
-        let lost = pipeline.path.input().dropped();
-        let left = pipeline.path.input().len() + pipeline.path.output().len();
+        let lost = pipeline.path.input.dropped;
+        let left = pipeline.path.input.len() + pipeline.path.output.len();
         prop_assert_eq!(arrived, pipeline.sent + lost + left as u64);
         // A waiting thread has less than its threshold, and none waits for slots.
         let thresholds = [pipeline.forwards, pipeline.writes]
             .map(|thread| pipeline.scheduler.threshold(thread).unwrap() as usize);
         let occupancy = pipeline.path.occupancy();
-        prop_assert!(pipeline.path.input().len() < thresholds[0], "{occupancy:?}");
-        prop_assert!(pipeline.path.output().len() < thresholds[1], "{occupancy:?}");
+        prop_assert!(pipeline.path.input.len() < thresholds[0], "{occupancy:?}");
+        prop_assert!(pipeline.path.output.len() < thresholds[1], "{occupancy:?}");
     }
 }

@@ -5,6 +5,7 @@ use core::time::Duration;
 use std::time::Instant;
 
 use flowtable::Timestamp;
+use flowtable::papers::schedule::share::{Order, ProportionalShare};
 use flowtable::papers::schedule::{
     Budget, Occupancy, Policy, ScheduleError, Scheduler, ThreadConfig,
 };
@@ -108,7 +109,8 @@ fn median(arrivals: &[Arrival], mut each: impl FnMut(&mut Datagram)) -> Option<u
 /// Returns the median time of the scheduler for one turn and two updates of occupancy.
 fn turn() -> Result<u64, ScheduleError> {
     let cost = Duration::from_nanos(100);
-    let mut scheduler = Scheduler::new(16, 100, cost, Policy::Budget(Budget::packets(1)))?;
+    let shares = ProportionalShare::new(16, 100, Order::Wf2qPlus)?;
+    let mut scheduler = Scheduler::new(shares, cost, Policy::Budget(Budget::packets(1)))?;
     for _ in 0..16 {
         let thread = scheduler.add(ThreadConfig::new(6, cost))?;
         scheduler.set_occupancy(thread, Occupancy::queued(9), Timestamp::ZERO)?;
@@ -118,7 +120,7 @@ fn turn() -> Result<u64, ScheduleError> {
         let begun = Instant::now();
         for _ in 0..Costs::GROUP {
             let Some(turn) = scheduler.next(Timestamp::ZERO) else { break };
-            let thread = turn.thread();
+            let thread = turn.thread;
             scheduler.finish(turn, cost, Occupancy::queued(9), Timestamp::ZERO)?;
             scheduler.set_occupancy(thread, Occupancy::queued(9), Timestamp::ZERO)?;
         }

@@ -54,17 +54,17 @@ impl Job {
     /// Returns the configuration of the thread. All but the expensive functions are privileged:
     /// they may run after the time of 300 switches.
     pub fn config(self, costs: &Costs) -> ThreadConfig {
-        let config = ThreadConfig::new(self.share(), self.cost(costs));
-        let config = match self {
+        let buffers = match self {
             // Its packets come from a card, and no thread waits for it.
-            Self::Read(_) => config.with_unshared_buffers(RING, u32::MAX),
+            Self::Read(_) => RING,
             // The pipeline sets the sizes of its queues.
-            Self::Forward(_) => config,
-            Self::Write(_) => config.with_buffers((Function::ALL.len() * QUEUE_LEN) as u32, RING),
+            Self::Forward(_) => u32::MAX,
+            Self::Write(_) => ((Function::ALL.len() * QUEUE_LEN) as u32).min(RING) / 2,
         };
-        match self {
-            Self::Forward(PathId { function: Function::Proxy | Function::Active, .. }) => config,
-            _ => config.with_timeout(Duration::from_nanos(300 * costs.switch)),
-        }
+        let timeout = match self {
+            Self::Forward(PathId { function: Function::Proxy | Function::Active, .. }) => None,
+            _ => Some(Duration::from_nanos(300 * costs.switch)),
+        };
+        ThreadConfig { timeout, buffers, ..ThreadConfig::new(self.share(), self.cost(costs)) }
     }
 }

@@ -33,7 +33,9 @@ impl Plan {
         Ok(match self {
             Self::Interrupts => Policy::Budget(Budget::packets(1)),
             Self::Batch(packets) => Policy::Budget(Budget::packets(packets)),
-            Self::Slice(switches) => Policy::Budget(Budget::slice(switch * switches)),
+            Self::Slice(switches) => {
+                Policy::Budget(Budget { slice: switch * switches, ..Budget::UNTIL_EMPTY })
+            }
             Self::Throttle(percent) => {
                 let ppm = percent.saturating_mul(10_000);
                 let overhead = Overhead::from_ppm(ppm).unwrap_or(Self::LEAST);

@@ -4,9 +4,10 @@ use core::time::Duration;
 
 use flowtable::Timestamp;
 use flowtable::papers::schedule::pipeline::{
-    Device, Input, Output, Path, Pipeline, Polling, Reading,
+    Device, Input, LinkShare, Output, Path, Pipeline, Polling, Reading,
 };
-use flowtable::papers::schedule::{BoundedQueue, LinkScheduler, QueueEstimator, longest_sleep};
+use flowtable::papers::schedule::share::{Order, ProportionalShare};
+use flowtable::papers::schedule::{BoundedQueue, QueueEstimator, longest_sleep};
 
 use super::cards::RING;
 use super::device::{Cards, Frame};
@@ -27,18 +28,22 @@ impl<'a> Router<'a> {
     pub fn new(plan: Plan, costs: &'a Costs, traffic: &'a Traffic, rate: u64) -> Self {
         let policy = plan.policy(costs).expect("slices are long enough");
         let switch = Duration::from_nanos(costs.switch);
+        let shares = |threads, whole| {
+            ProportionalShare::new(threads, whole, Order::Wf2qPlus).expect("there is memory")
+        };
         let mut pipeline =
-            Pipeline::new(Job::COUNT, Job::WHOLE, switch, policy).expect("there is memory");
+            Pipeline::new(shares(Job::COUNT, Job::WHOLE), switch, policy).expect("there is memory");
         for port in Port::ALL {
             // The functions have equal shares of a link.
             let functions = Function::ALL.len();
-            let link = LinkScheduler::new(functions, functions as u32).expect("there is memory");
-            let output = Output::new(Job::Write(port).config(costs), link);
+            let link = shares(functions, functions as u32);
+            let output = Output { thread: Job::Write(port).config(costs), link };
             pipeline.add_output(output).expect("shares are below the whole");
         }
         for id in PathId::all() {
-            let path = Path::new(Job::Forward(id).config(costs), QUEUE_LEN);
-            let path = path.with_output(id.port as usize, 1);
+            let thread = Job::Forward(id).config(costs);
+            let output = Some(LinkShare { output: id.port as usize, share: 1 });
+            let path = Path { thread, capacity: QUEUE_LEN, output };
             pipeline.add_path(path).expect("shares are below the whole");
         }
         // At four times its capacity, it sleeps no longer than a ring takes to fill.
@@ -51,7 +56,8 @@ impl<'a> Router<'a> {
             }
         };
         for port in Port::ALL {
-            let input = Input::new(Job::Read(port).config(costs)).with_polling(polling);
+            let thread = Job::Read(port).config(costs);
+            let input = Input { thread, polling, only_path: None };
             pipeline.add_input(input).expect("shares are below the whole");
         }
         Self { plan, costs, traffic, rate, pipeline }
@@ -81,7 +87,7 @@ impl<'a> Router<'a> {
                     self.pipeline.run(turn, &mut cards).expect("the turn is of this pipeline");
                 }
                 None => {
-                    let wake = self.pipeline.wake_at().map(Timestamp::as_nanos);
+                    let wake = self.pipeline.scheduler().wake_at().map(Timestamp::as_nanos);
                     let events = cards.next_event_ns().chain(wake);
                     let next = events.filter(|&time_ns| time_ns > cards.now_ns).min();
                     cards.now_ns = next.unwrap_or(cards.duration_ns).min(cards.duration_ns);
@@ -116,10 +122,10 @@ impl<'a> Router<'a> {
         for id in PathId::all() {
             let path = self.pipeline.path(id.index());
             let mut tally = cards.tallies[id.index()];
-            tally.input_drops = path.input().dropped();
-            tally.queued = (path.input().len() + path.output().len()) as u64;
-            tally.longest_input = path.input().longest();
-            tally.longest_output = path.output().longest();
+            tally.input_drops = path.input.dropped;
+            tally.queued = (path.input.len() + path.output.len()) as u64;
+            tally.longest_input = path.input.longest;
+            tally.longest_output = path.output.longest;
             let function = &mut outcome.functions[id.function as usize];
             *function = *function + tally;
         }
@@ -131,7 +137,7 @@ impl<'a> Router<'a> {
         outcome.unclassified = cards.unclassified;
         outcome.empty_polls = cards.empty_polls;
         for ring in &cards.rings {
-            outcome.card_drops += ring.dropped();
+            outcome.card_drops += ring.dropped;
             outcome.unread += ring.len() as u64;
         }
         outcome

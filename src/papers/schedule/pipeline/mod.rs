@@ -23,7 +23,7 @@
 //! 2. A forwarding thread has a turn only if its output queue has room: a packet that was forwarded
 //!    is not dropped.
 //! 3. The path of a packet is not known before it is read, so a full input queue drops. If all
-//!    packets of a card [have one path](Input::with_only_path), its thread has a turn only if that
+//!    packets of a card [have one path](Input::only_path), its thread has a turn only if that
 //!    path has room, and excess packets stay in the card.
 //! 4. Ports that poll: see [`Polling`].
 //!
@@ -40,8 +40,11 @@
 //! ```
 //! use core::time::Duration;
 //! use flowtable::Timestamp;
-//! use flowtable::papers::schedule::pipeline::{Device, Input, Output, Path, Pipeline, Reading};
-//! use flowtable::papers::schedule::{Budget, LinkScheduler, Policy, ThreadConfig};
+//! use flowtable::papers::schedule::pipeline::{
+//!     Device, Input, LinkShare, Output, Path, Pipeline, Polling, Reading,
+//! };
+//! use flowtable::papers::schedule::share::{Order, ProportionalShare};
+//! use flowtable::papers::schedule::{Budget, Policy, ThreadConfig};
 //!
 //! struct Router {
 //!     now: Timestamp,
@@ -79,14 +82,18 @@
 //!
 //! let us = Duration::from_micros;
 //! let policy = Policy::Budget(Budget::packets(16));
-//! let mut pipeline: Pipeline<u16> = Pipeline::new(4, 100, us(1), policy)?;
-//! let link = LinkScheduler::new(2, 100)?;
-//! let link = pipeline.add_output(Output::new(ThreadConfig::new(10, us(1)), link))?;
+//! let shares = ProportionalShare::new(4, 100, Order::Wf2qPlus)?;
+//! let mut pipeline: Pipeline<u16> = Pipeline::new(shares, us(1), policy)?;
+//! let link = ProportionalShare::new(2, 100, Order::Wf2qPlus)?;
+//! let thread = ThreadConfig::new(10, us(1));
+//! let output = pipeline.add_output(Output { thread, link })?;
 //! for (share, cost) in [(20, us(1)), (50, us(10))] {
-//!     let path = Path::new(ThreadConfig::new(share, cost), 64).with_output(link, 50);
-//!     pipeline.add_path(path)?;
+//!     let (thread, output) = (ThreadConfig::new(share, cost), LinkShare { output, share: 50 });
+//!     pipeline.add_path(Path { thread, capacity: 64, output: Some(output) })?;
 //! }
-//! let card = pipeline.add_input(Input::new(ThreadConfig::new(20, us(2))))?;
+//! let thread = ThreadConfig::new(20, us(2));
+//! let card =
+//!     pipeline.add_input(Input { thread, polling: Polling::Always, only_path: None })?;
 //!
 //! let mut router = Router { now: Timestamp::ZERO, card: vec![53, 80, 53, 80], sent: vec![] };
 //! while router.sent.len() < 4 {
@@ -96,7 +103,7 @@
 //! }
 //! router.sent.sort();
 //! assert_eq!(router.sent, [53, 53, 80, 80]);
-//! assert_eq!((pipeline.path(1).input().longest(), pipeline.sleep(card)), (2, us(0)));
+//! assert_eq!((pipeline.path(1).input.longest, pipeline.sleep(card)), (2, us(0)));
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 //!
@@ -109,6 +116,6 @@ mod device;
 mod stages;
 mod turns;
 
-pub use config::{Input, Output, Path, Polling};
+pub use config::{Input, LinkShare, Output, Path, Polling};
 pub use device::{Device, Reading};
 pub use stages::Pipeline;

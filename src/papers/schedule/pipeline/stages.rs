@@ -4,16 +4,15 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::config::{Input, Output, Path, Polling};
+use super::config::{Input, LinkShare, Output, Path, Polling};
 use super::device::Device;
 use crate::invariant::{InvariantError, ensure};
 use crate::papers::schedule::ScheduleError;
 use crate::papers::schedule::budget::{Policy, Turn};
 use crate::papers::schedule::estimator::QueueEstimator;
-use crate::papers::schedule::link::LinkScheduler;
 use crate::papers::schedule::path::SwitchingPath;
 use crate::papers::schedule::scheduler::Scheduler;
-use crate::papers::schedule::share::{Order, Thread};
+use crate::papers::schedule::share::{ProportionalShare, Thread};
 use crate::papers::schedule::thread::ThreadConfig;
 use crate::timestamp::Timestamp;
 
@@ -48,7 +47,7 @@ pub(super) struct PathStage<P> {
 #[derive(Clone, Debug)]
 pub(super) struct OutputStage {
     pub(super) thread: Thread,
-    pub(super) link: LinkScheduler,
+    pub(super) link: ProportionalShare,
     /// The paths by the queues of the link.
     pub(super) paths: Vec<usize>,
     /// The packets in the output queues of all of them.
@@ -62,7 +61,7 @@ pub(super) struct OutputStage {
 /// The caller [adds](Self::add_output) the threads, requests the [next](Self::next) turn and
 /// [runs](Self::run) it on its [`Device`]. Inputs, paths and outputs have indices from 0, in the
 /// order in which they are added. Outputs are added before their paths, and paths before the inputs
-/// [of which they are the only path](Input::with_only_path). The
+/// [of which they are the only path](Input::only_path). The
 /// [module](crate::papers::schedule::pipeline) has the guarantees and an example.
 ///
 /// | method | cost, for n threads |
@@ -71,7 +70,7 @@ pub(super) struct OutputStage {
 /// | `enqueue`, `update_input` | O(log n), and that again for each input whose only path is concerned |
 /// | `run` | O(log n) for each packet of the turn |
 /// | `set_policy` | O(n log n) |
-/// | `path`, `sleep`, `scheduler`, `wake_at` | O(1) |
+/// | `path`, `sleep`, `scheduler` | O(1) |
 ///
 /// Paper: Qie et al., section 2.1.
 #[derive(Clone, Debug)]
@@ -85,50 +84,18 @@ pub struct Pipeline<P> {
 }
 
 impl<P> Pipeline<P> {
-    /// Creates an empty pipeline with the maximum number of threads, the `whole` that their shares
-    /// are parts of, the cost of a switch, and the policy of turns.
+    /// Creates an empty pipeline with the shares of its threads, which has none yet, the cost of a
+    /// switch, and the policy of turns.
     ///
     /// # Errors
     ///
-    /// If `threads` or `whole` is zero, `threads` is too large, or the allocation fails.
+    /// If the shares have threads, or the allocation fails.
     pub fn new(
-        threads: usize,
-        whole: u32,
+        shares: ProportionalShare,
         switch: Duration,
         policy: Policy,
     ) -> Result<Self, ScheduleError> {
-        Self::with_order(threads, whole, switch, policy, Order::default())
-    }
-
-    /// Creates an empty pipeline whose shares are by this order of turns.
-    ///
-    /// # Errors
-    ///
-    /// As [`new`](Self::new).
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use core::time::Duration;
-    /// use flowtable::papers::schedule::pipeline::Pipeline;
-    /// use flowtable::papers::schedule::share::Order;
-    /// use flowtable::papers::schedule::{Budget, Policy};
-    ///
-    /// let policy = Policy::Budget(Budget::packets(16));
-    /// let switch = Duration::from_micros(3);
-    /// let pipeline: Pipeline<u8> =
-    ///     Pipeline::with_order(8, 100, switch, policy, Order::StartTime)?;
-    /// assert_eq!(pipeline.scheduler().policy(), &policy);
-    /// # Ok::<(), flowtable::papers::schedule::ScheduleError>(())
-    /// ```
-    pub fn with_order(
-        threads: usize,
-        whole: u32,
-        switch: Duration,
-        policy: Policy,
-        order: Order,
-    ) -> Result<Self, ScheduleError> {
-        let scheduler = Scheduler::with_order(threads, whole, switch, policy, order)?;
+        let scheduler = Scheduler::new(shares, switch, policy)?;
         let (stages, inputs, paths, outputs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Ok(Self { scheduler, stages, inputs, paths, outputs })
     }
@@ -137,11 +104,11 @@ impl<P> Pipeline<P> {
     ///
     /// # Errors
     ///
-    /// If the link scheduler has queues, the scheduler refuses the thread, or the allocation fails.
+    /// If the link has queues, the scheduler refuses the thread, or the allocation fails.
     pub fn add_output(&mut self, output: Output) -> Result<usize, ScheduleError> {
         let Output { thread, link } = output;
-        if !link.shares().is_empty() {
-            return Err(ScheduleError::LinkInUse);
+        if !link.is_empty() {
+            return Err(ScheduleError::SharesInUse);
         }
         let thread = ThreadConfig { is_polled: false, ..thread };
         reserve(&mut self.outputs)?;
@@ -162,17 +129,17 @@ impl<P> Pipeline<P> {
     ///
     /// If its output has not been added.
     pub fn add_path(&mut self, path: Path) -> Result<usize, ScheduleError> {
-        let Path { thread, capacity, budget, output } = path;
-        let queues = SwitchingPath::new(capacity, capacity, Duration::from_nanos(thread.cost))?;
+        let Path { thread, capacity, output } = path;
+        let queues = SwitchingPath::new(capacity, capacity, thread.cost)?;
         reserve(&mut self.paths)?;
-        if let Some((at, _)) = output {
-            reserve(&mut self.outputs[at].paths)?;
+        if let Some(LinkShare { output, .. }) = output {
+            reserve(&mut self.outputs[output].paths)?;
         }
-        let config = thread.with_buffers(capacity as u32, capacity as u32);
-        let config = ThreadConfig { budget, is_polled: false, ..config };
+        let buffers = (capacity as u32).div_ceil(2);
+        let config = ThreadConfig { buffers, is_polled: false, ..thread };
         let thread = self.add_thread(config, Stage::Path(self.paths.len()))?;
         let output = match output {
-            Some((at, share)) => {
+            Some(LinkShare { output: at, share }) => {
                 let OutputStage { link, paths, .. } = &mut self.outputs[at];
                 let queue = link.add(share).inspect_err(|_| {
                     self.stages.pop();
@@ -180,7 +147,7 @@ impl<P> Pipeline<P> {
                 })?;
                 paths.push(self.paths.len());
                 let writes = self.outputs[at].thread;
-                self.scheduler.cap_threshold(writes, (capacity as u32).div_ceil(2));
+                self.scheduler.cap_threshold(writes, buffers);
                 Some((at, queue))
             }
             None => None,
@@ -205,8 +172,8 @@ impl<P> Pipeline<P> {
             reserve(&mut self.paths[path].fed_by)?;
         }
         let is_notified = polling == Polling::Notified;
-        let notified = ThreadConfig { is_polled: false, ..thread };
-        let config = if is_notified { notified } else { thread.with_polling() };
+        let timeout = if is_notified { thread.timeout } else { None };
+        let config = ThreadConfig { is_polled: !is_notified, timeout, ..thread };
         let at = self.inputs.len();
         let thread = self.add_thread(config, Stage::Input(at))?;
         let estimator = match polling {
@@ -216,7 +183,7 @@ impl<P> Pipeline<P> {
         let expected = u32::from(!is_notified);
         self.inputs.push(InputStage { thread, estimator, is_notified, only_path, expected });
         if let Some(path) = only_path {
-            let slots = self.paths[path].queues.input().capacity() as u32;
+            let slots = self.paths[path].queues.input.capacity() as u32;
             self.scheduler.cap_threshold(thread, slots.div_ceil(2));
             self.paths[path].fed_by.push(at);
         }
@@ -240,14 +207,15 @@ impl<P> Pipeline<P> {
     /// ```
     /// use core::time::Duration;
     /// use flowtable::papers::schedule::pipeline::Pipeline;
+    /// use flowtable::papers::schedule::share::{Order, ProportionalShare};
     /// use flowtable::papers::schedule::{Budget, Policy};
     ///
     /// let policy = |packets| Policy::Budget(Budget::packets(packets));
-    /// let switch = Duration::from_micros(1);
-    /// let mut pipeline: Pipeline<u8> = Pipeline::new(8, 100, switch, policy(1))?;
+    /// let shares = ProportionalShare::new(8, 100, Order::Wf2qPlus)?;
+    /// let mut pipeline: Pipeline<u8> =
+    ///     Pipeline::new(shares, Duration::from_micros(1), policy(1))?;
     /// pipeline.set_policy(policy(16));
-    /// assert_eq!(pipeline.scheduler().policy(), &policy(16));
-    /// assert_eq!((pipeline.wake_at(), pipeline.validate()), (None, Ok(())));
+    /// assert_eq!((pipeline.scheduler().wake_at(), pipeline.validate()), (None, Ok(())));
     /// # Ok::<(), flowtable::papers::schedule::ScheduleError>(())
     /// ```
     pub fn set_policy(&mut self, policy: Policy) {
@@ -280,18 +248,22 @@ impl<P> Pipeline<P> {
     /// use core::time::Duration;
     /// use flowtable::Timestamp;
     /// use flowtable::papers::schedule::pipeline::{Path, Pipeline};
+    /// use flowtable::papers::schedule::share::{Order, ProportionalShare};
     /// use flowtable::papers::schedule::{Budget, Policy, ThreadConfig};
     ///
     /// let (us, now) = (Duration::from_micros, Timestamp::ZERO);
-    /// let mut pipeline = Pipeline::new(1, 100, us(1), Policy::Budget(Budget::packets(16)))?;
-    /// let path = pipeline.add_path(Path::new(ThreadConfig::new(50, us(1)), 2))?;
+    /// let shares = ProportionalShare::new(1, 100, Order::Wf2qPlus)?;
+    /// let policy = Policy::Budget(Budget::packets(16));
+    /// let mut pipeline = Pipeline::new(shares, us(1), policy)?;
+    /// let thread = ThreadConfig::new(50, us(1));
+    /// let path = pipeline.add_path(Path { thread, capacity: 2, output: None })?;
     /// assert_eq!(['a', 'b', 'c'].map(|packet| pipeline.enqueue(path, packet, now).is_ok()),
     ///            [true, true, false]);
-    /// assert_eq!((pipeline.path(path).input().len(), pipeline.next(now).is_some()), (2, true));
+    /// assert_eq!((pipeline.path(path).input.len(), pipeline.next(now).is_some()), (2, true));
     /// # Ok::<(), flowtable::papers::schedule::ScheduleError>(())
     /// ```
     pub fn enqueue(&mut self, path: usize, packet: P, now: Timestamp) -> Result<(), P> {
-        self.paths[path].queues.enqueue(packet)?;
+        self.paths[path].queues.input.push(packet)?;
         self.report(Stage::Path(path), now);
         self.report_feeders(path, now);
         Ok(())
@@ -301,12 +273,6 @@ impl<P> Pipeline<P> {
     /// on average.
     pub fn next(&mut self, now: Timestamp) -> Option<Turn> {
         self.scheduler.next(now)
-    }
-
-    /// Returns the time of the next poll or timeout. `None` if there is none.
-    #[must_use]
-    pub fn wake_at(&self) -> Option<Timestamp> {
-        self.scheduler.wake_at()
     }
 
     /// Reports the packets of a card whose thread is [notified](Polling::Notified). Call it when
@@ -324,7 +290,8 @@ impl<P> Pipeline<P> {
     /// use flowtable::papers::schedule::pipeline::{
     ///     Device, Input, Output, Pipeline, Polling, Reading,
     /// };
-    /// use flowtable::papers::schedule::{Budget, LinkScheduler, Policy, ThreadConfig};
+    /// use flowtable::papers::schedule::share::{Order, ProportionalShare};
+    /// use flowtable::papers::schedule::{Budget, Policy, ThreadConfig};
     ///
     /// /// A card with three packets without a path, and a link that is busy.
     /// struct Card(u32);
@@ -361,10 +328,13 @@ impl<P> Pipeline<P> {
     /// }
     ///
     /// let us = Duration::from_micros;
-    /// let mut pipeline = Pipeline::new(2, 100, us(1), Policy::Budget(Budget::packets(2)))?;
+    /// let shares = |whole| ProportionalShare::new(2, whole, Order::Wf2qPlus);
+    /// let policy = Policy::Budget(Budget::packets(2));
+    /// let mut pipeline = Pipeline::new(shares(100)?, us(1), policy)?;
     /// let thread = ThreadConfig::new(50, us(1));
-    /// let link = pipeline.add_output(Output::new(thread, LinkScheduler::new(1, 1)?))?;
-    /// let card = pipeline.add_input(Input::new(thread).with_polling(Polling::Notified))?;
+    /// let link = pipeline.add_output(Output { thread, link: shares(1)? })?;
+    /// let polling = Polling::Notified;
+    /// let card = pipeline.add_input(Input { thread, polling, only_path: None })?;
     /// let mut device = Card(3);
     /// assert_eq!(pipeline.next(device.now()), None);
     /// pipeline.update_input(card, &device);
@@ -426,8 +396,8 @@ impl<P> Pipeline<P> {
     pub fn validate(&self) -> Result<(), InvariantError> {
         self.scheduler.validate()?;
         for (at, output) in self.outputs.iter().enumerate() {
-            output.link.shares().validate()?;
-            let queued = |path: &usize| self.paths[*path].queues.output().len();
+            output.link.validate()?;
+            let queued = |path: &usize| self.paths[*path].queues.output.len();
             let queued: usize = output.paths.iter().map(queued).sum();
             ensure(queued == output.queued as usize, || {
                 format!("output {at} counts {} packets, and has {queued}", output.queued)
@@ -435,8 +405,8 @@ impl<P> Pipeline<P> {
         }
         for (at, path) in self.paths.iter().enumerate() {
             let Some((output, queue)) = path.output else { continue };
-            let is_backlogged = self.outputs[output].link.is_backlogged(queue);
-            ensure(is_backlogged != path.queues.output().is_empty(), || {
+            let is_backlogged = self.outputs[output].link.is_active(queue);
+            ensure(is_backlogged != path.queues.output.is_empty(), || {
                 format!("the backlog of path {at} in the link is inconsistent")
             })?;
         }

@@ -28,10 +28,10 @@ impl<P> Pipeline<P> {
         turn: Turn,
         device: &mut D,
     ) -> Result<u32, ForeignTurn> {
-        let Some(&stage) = self.stages.get(turn.thread().index()) else {
+        let Some(&stage) = self.stages.get(turn.thread.index()) else {
             return Err(ForeignTurn(turn));
         };
-        if self.scheduler.state(turn.thread()) != Some(State::Running) {
+        if self.scheduler.state(turn.thread) != Some(State::Running) {
             return Err(ForeignTurn(turn));
         }
         let begun = device.now();
@@ -66,13 +66,17 @@ impl<P> Pipeline<P> {
     /// use core::time::Duration;
     /// use flowtable::Timestamp;
     /// use flowtable::papers::schedule::pipeline::{Path, Pipeline};
+    /// use flowtable::papers::schedule::share::{Order, ProportionalShare};
     /// use flowtable::papers::schedule::{Budget, Policy, ThreadConfig};
     ///
     /// let (us, now) = (Duration::from_micros, Timestamp::ZERO);
-    /// let mut pipeline = Pipeline::new(1, 100, us(1), Policy::Budget(Budget::packets(16)))?;
-    /// let path = pipeline.add_path(Path::new(ThreadConfig::new(50, us(1)), 2))?;
+    /// let shares = ProportionalShare::new(1, 100, Order::Wf2qPlus)?;
+    /// let policy = Policy::Budget(Budget::packets(16));
+    /// let mut pipeline = Pipeline::new(shares, us(1), policy)?;
+    /// let thread = ThreadConfig::new(50, us(1));
+    /// let path = pipeline.add_path(Path { thread, capacity: 2, output: None })?;
     /// assert_eq!(pipeline.enqueue(path, 'a', now), Ok(()));
-    /// let thread = pipeline.next(now).expect("it has a packet").thread(); // drops the turn
+    /// let thread = pipeline.next(now).expect("it has a packet").thread; // drops the turn
     /// assert_eq!(pipeline.next(now), None);
     /// pipeline.abandon(thread, now)?;
     /// assert!(pipeline.next(now).is_some());
@@ -121,7 +125,7 @@ impl<P> Pipeline<P> {
                 }
             }
             packets += 1;
-            if !turn.allows_more(packets, device.now().since(begun)) {
+            if !turn.budget.allows_more(packets, device.now().since(begun)) {
                 break;
             }
         }
@@ -148,24 +152,24 @@ impl<P> Pipeline<P> {
         let (begun, mut packets) = (device.now(), 0);
         let path = &mut self.paths[at];
         loop {
-            let before = path.queues.output().len();
+            let before = path.queues.output.len();
             if !path.queues.forward(|packet| device.forward(at, packet)) {
                 break;
             }
             packets += 1;
             if let Some((output, queue)) = path.output {
                 // At once, as the device may panic at the next packet.
-                let added = path.queues.output().len() - before;
+                let added = path.queues.output.len() - before;
                 self.outputs[output].queued += added as u32;
-                if let Some(first) = path.queues.output().front().filter(|_| before == 0) {
-                    let set = self.outputs[output].link.set_backlogged(queue, device.length(first));
-                    debug_assert!(set.is_ok(), "no queue is ever removed");
+                if let Some(first) = path.queues.output.front().filter(|_| before == 0) {
+                    let set = self.outputs[output].link.activate(queue, device.length(first));
+                    debug_assert!(set.is_ok(), "it was empty, so its queue is idle");
                 }
             } else {
                 // It leads nowhere.
-                drop(path.queues.dequeue());
+                drop(path.queues.output.pop());
             }
-            if !turn.allows_more(packets, device.now().since(begun)) {
+            if !turn.budget.allows_more(packets, device.now().since(begun)) {
                 break;
             }
         }
@@ -201,19 +205,19 @@ impl<P> Pipeline<P> {
         let (begun, mut packets) = (device.now(), 0);
         while device.room(at) > 0 {
             let output = &mut self.outputs[at];
-            let Some(queue) = output.link.select() else { break };
+            let Some(queue) = output.link.pick() else { break };
             let path = output.paths[queue.index()];
-            let Some(packet) = self.paths[path].queues.dequeue() else { break };
+            let Some(packet) = self.paths[path].queues.output.pop() else { break };
             output.queued -= 1;
             let length = device.length(&packet);
-            let next = self.paths[path].queues.output().front();
+            let next = self.paths[path].queues.output.front();
             let next = next.map(|packet| device.length(packet));
-            let sent = output.link.sent(queue, length, next);
-            debug_assert!(sent.is_ok(), "it was selected");
+            let charged = output.link.charge(queue, length, next);
+            debug_assert!(charged.is_ok(), "it was picked");
             device.write(at, path, packet);
             self.report(Stage::Path(path), device.now());
             packets += 1;
-            if !turn.allows_more(packets, device.now().since(begun)) {
+            if !turn.budget.allows_more(packets, device.now().since(begun)) {
                 break;
             }
         }
@@ -240,7 +244,7 @@ impl<P> Pipeline<P> {
         match stage {
             Stage::Input(input) => {
                 let InputStage { only_path, expected: queued, .. } = self.inputs[input];
-                let room = |path: usize| self.paths[path].queues.input().remaining_capacity();
+                let room = |path: usize| self.paths[path].queues.input.remaining_capacity();
                 let free = only_path.map_or(u32::MAX, |path| room(path) as u32);
                 Occupancy { queued, free }
             }

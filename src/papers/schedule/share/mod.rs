@@ -109,7 +109,9 @@ impl Thread {
     /// # Example
     ///
     /// ```
-    /// let mut shares = flowtable::papers::schedule::share::ProportionalShare::new(8, 100)?;
+    /// use flowtable::papers::schedule::share::{Order, ProportionalShare};
+    ///
+    /// let mut shares = ProportionalShare::new(8, 100, Order::Wf2qPlus)?;
     /// assert_eq!([shares.add(10)?.index(), shares.add(10)?.index()], [0, 1]);
     /// # Ok::<(), flowtable::papers::schedule::share::ShareError>(())
     /// ```

@@ -53,12 +53,43 @@ impl Entry {
 /// Paper: Qie et al., section 3.1; the algorithms: Bennett and Zhang 1996, and
 /// Goyal, Vin and Cheng 1996.
 ///
+/// # A link
+///
+/// The queues of a link are threads as well: a run is a packet, and its length in bytes is known,
+/// so the order is WF²Q+. The output thread picks a queue, sends its first packet, and charges the
+/// bytes. If it took turns by packets instead, a path of long packets would get more of the link
+/// than one of short ones. (Section 2.1: link scheduling is part of SELECT, and its algorithm is
+/// left open.)
+///
+/// ```
+/// use std::collections::VecDeque;
+/// use flowtable::papers::schedule::share::{Order, ProportionalShare};
+///
+/// let mut link = ProportionalShare::new(2, 100, Order::Wf2qPlus)?;
+/// // Short packets, and long ones, with equal shares.
+/// let mut queues = [VecDeque::from([100; 64]), VecDeque::from([1500; 64])];
+/// for queue in &queues {
+///     let id = link.add(50)?;
+///     link.activate(id, queue[0])?;
+/// }
+/// let mut bytes = [0; 2];
+/// for _ in 0..64 {
+///     let id = link.pick().unwrap();
+///     let queue = &mut queues[id.index()];
+///     let length = queue.pop_front().unwrap();
+///     bytes[id.index()] += length;
+///     link.charge(id, length, queue.front().copied())?;
+/// }
+/// assert_eq!(bytes, [6000, 6000]);
+/// # Ok::<(), flowtable::papers::schedule::share::ShareError>(())
+/// ```
+///
 /// # Example
 ///
 /// ```
-/// use flowtable::papers::schedule::share::ProportionalShare;
+/// use flowtable::papers::schedule::share::{Order, ProportionalShare};
 ///
-/// let mut shares = ProportionalShare::new(8, 100)?; // in percent
+/// let mut shares = ProportionalShare::new(8, 100, Order::Wf2qPlus)?; // in percent
 /// let (slow, fast) = (shares.add(25)?, shares.add(75)?);
 /// for thread in [slow, fast] {
 ///     shares.activate(thread, 10)?; // the expected run is 10
@@ -94,17 +125,8 @@ pub struct ProportionalShare {
 }
 
 impl ProportionalShare {
-    /// Creates a scheduler by WF²Q+ with the maximum number of threads, and the `whole` that shares
-    /// are parts of, for example 100 if they are percentages. O(capacity).
-    ///
-    /// # Errors
-    ///
-    /// If either is zero, the capacity is 2^32 - 1 or more, or the allocation fails.
-    pub fn new(capacity: usize, whole: u32) -> Result<Self, ShareError> {
-        Self::with_order(capacity, whole, Order::default())
-    }
-
-    /// Creates a scheduler by this order of turns.
+    /// Creates a scheduler with the maximum number of threads, the `whole` that shares are parts
+    /// of, for example 100 if they are percentages, and the order of turns. O(capacity).
     ///
     /// # Errors
     ///
@@ -116,7 +138,7 @@ impl ProportionalShare {
     /// ```
     /// use flowtable::papers::schedule::share::{Order, ProportionalShare};
     ///
-    /// let mut shares = ProportionalShare::with_order(2, 100, Order::StartTime)?;
+    /// let mut shares = ProportionalShare::new(2, 100, Order::StartTime)?;
     /// let (slow, fast) = (shares.add(25)?, shares.add(75)?);
     /// for thread in [slow, fast] {
     ///     shares.activate(thread, 0)?; // no estimate of its run is needed
@@ -128,10 +150,9 @@ impl ProportionalShare {
     ///     shares.charge(next, 10, Some(0))?;
     /// }
     /// assert_eq!((work[slow.index()], work[fast.index()]), (20, 60));
-    /// assert_eq!(shares.order(), Order::StartTime);
     /// # Ok::<(), flowtable::papers::schedule::share::ShareError>(())
     /// ```
-    pub fn with_order(capacity: usize, whole: u32, order: Order) -> Result<Self, ShareError> {
+    pub fn new(capacity: usize, whole: u32, order: Order) -> Result<Self, ShareError> {
         if capacity == 0 || whole == 0 {
             return Err(ShareError::Empty);
         }
@@ -159,73 +180,33 @@ impl ProportionalShare {
         })
     }
 
-    /// Returns the order of turns.
-    #[must_use]
-    pub const fn order(&self) -> Order {
-        self.order
-    }
-
     /// Returns the number of threads.
-    #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.entries.len() - self.free.len()
     }
 
     /// Returns whether there are no threads.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Returns the maximum number of threads.
-    #[must_use]
-    pub const fn capacity(&self) -> usize {
+    pub(crate) const fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Returns the whole that shares are parts of: their maximum sum.
-    #[must_use]
-    pub const fn whole(&self) -> u32 {
-        self.whole
-    }
-
     /// Returns the part of the whole that no thread has claimed.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::papers::schedule::share::{ProportionalShare, ShareError};
-    ///
-    /// let mut shares = ProportionalShare::new(8, 100)?;
-    /// let allocated = shares.allocation_size();
-    /// let thread = shares.add(70)?;
-    /// assert_eq!((shares.len(), shares.capacity()), (1, 8));
-    /// assert_eq!((shares.whole(), shares.share(thread), shares.unclaimed()), (100, Some(70), 30));
-    /// shares.remove(thread)?;
-    /// assert_eq!((shares.unclaimed(), shares.share(thread)), (100, None));
-    /// assert_eq!(shares.allocation_size(), allocated);
-    /// # Ok::<(), ShareError>(())
-    /// ```
-    #[must_use]
-    pub const fn unclaimed(&self) -> u32 {
+    const fn unclaimed(&self) -> u32 {
         self.whole - self.claimed
     }
 
-    /// Returns the share of a thread.
-    #[must_use]
-    pub fn share(&self, thread: Thread) -> Option<u32> {
-        self.entry(thread).ok().map(|entry| entry.share)
-    }
-
     /// Returns whether a thread has work and waits for its turn.
-    #[must_use]
-    pub fn is_active(&self, thread: Thread) -> bool {
+    pub(crate) fn is_active(&self, thread: Thread) -> bool {
         self.entry(thread).is_ok_and(|entry| entry.state == State::Active)
     }
 
     /// Returns the number of allocated bytes, which is constant.
-    #[must_use]
-    pub fn allocation_size(&self) -> usize {
+    pub(crate) fn allocation_size(&self) -> usize {
         self.entries.capacity() * size_of::<Entry>()
             + self.free.capacity() * size_of::<u32>()
             + self.eligible.allocation_size()
@@ -236,15 +217,15 @@ impl ProportionalShare {
     ///
     /// # Errors
     ///
-    /// If the share is zero or exceeds the [unclaimed](Self::unclaimed) part, or the number of
+    /// If the share is zero or exceeds the unclaimed part, or the number of
     /// threads is at its maximum.
     ///
     /// # Example
     ///
     /// ```
-    /// use flowtable::papers::schedule::share::{ProportionalShare, ShareError};
+    /// use flowtable::papers::schedule::share::{Order, ProportionalShare, ShareError};
     ///
-    /// let mut shares = ProportionalShare::new(8, 100)?;
+    /// let mut shares = ProportionalShare::new(8, 100, Order::Wf2qPlus)?;
     /// shares.add(70)?;
     /// assert_eq!(shares.add(31), Err(ShareError::Oversubscribed { left: 30 }));
     /// # Ok::<(), ShareError>(())
@@ -320,9 +301,9 @@ impl ProportionalShare {
     /// # Example
     ///
     /// ```
-    /// use flowtable::papers::schedule::share::{ProportionalShare, ShareError};
+    /// use flowtable::papers::schedule::share::{Order, ProportionalShare, ShareError};
     ///
-    /// let mut shares = ProportionalShare::new(8, 100)?;
+    /// let mut shares = ProportionalShare::new(8, 100, Order::Wf2qPlus)?;
     /// let (a, b) = (shares.add(50)?, shares.add(50)?);
     /// shares.activate(a, 10)?;
     /// shares.activate(b, 20)?;
@@ -331,7 +312,7 @@ impl ProportionalShare {
     /// assert_eq!(shares.pick(), Some(b));
     /// // The packets of the first thread were dropped.
     /// shares.deactivate(a)?;
-    /// assert!(!shares.is_active(a) && shares.pick().is_none());
+    /// assert!(shares.pick().is_none());
     /// # Ok::<(), ShareError>(())
     /// ```
     pub fn set_expected_run(
@@ -420,9 +401,9 @@ impl ProportionalShare {
     /// # Example
     ///
     /// ```
-    /// use flowtable::papers::schedule::share::{ProportionalShare, ShareError};
+    /// use flowtable::papers::schedule::share::{Order, ProportionalShare, ShareError};
     ///
-    /// let mut shares = ProportionalShare::new(8, 100)?;
+    /// let mut shares = ProportionalShare::new(8, 100, Order::Wf2qPlus)?;
     /// let thread = shares.add(50)?;
     /// shares.activate(thread, 10)?;
     /// assert_eq!(shares.pick(), Some(thread));
@@ -469,7 +450,9 @@ impl ProportionalShare {
     /// # Example
     ///
     /// ```
-    /// let mut shares = flowtable::papers::schedule::share::ProportionalShare::new(8, 100)?;
+    /// use flowtable::papers::schedule::share::{Order, ProportionalShare};
+    ///
+    /// let mut shares = ProportionalShare::new(8, 100, Order::Wf2qPlus)?;
     /// let thread = shares.add(50)?;
     /// shares.activate(thread, 10)?;
     /// assert_eq!(shares.validate(), Ok(()));

@@ -36,8 +36,8 @@ const FLOWS: [(u32, u64, u64, u32); 12] = [
 /// All thirteen flows in the order of the paper. The last one exceeds its share.
 pub fn flows(cost_13: u64) -> Vec<Flow> {
     let flow = |(rate, cost, timeout, share): (u32, u64, u64, u32)| {
-        let flow = Flow::new(rate, us(cost), share);
-        if timeout == 0 { flow } else { flow.with_timeout(us(timeout)) }
+        let timeout = (timeout > 0).then(|| us(timeout));
+        Flow { timeout, ..Flow::new(rate, us(cost), share) }
     };
     let mut flows: Vec<Flow> = FLOWS.into_iter().map(flow).collect();
     flows.push(Flow::new(100_000, us(cost_13), 6));
@@ -66,7 +66,7 @@ pub fn packets(limit: u32) -> Policy {
 }
 
 pub fn slice(micros: u64) -> Policy {
-    Policy::Budget(Budget::slice(us(micros)))
+    Policy::Budget(Budget { slice: us(micros), ..Budget::UNTIL_EMPTY })
 }
 
 /// A throttle with the thresholds of the paper.
@@ -76,6 +76,6 @@ pub fn throttle((percent, micros): (u32, u64)) -> Policy {
 
 /// A throttle with the thresholds of the crate.
 pub fn capped((percent, micros): (u32, u64)) -> Throttle {
-    let overhead = Overhead::from_percent(percent).expect("it is not zero");
+    let overhead = Overhead::from_ppm(10_000 * percent).expect("it is not zero");
     Throttle::new(SWITCH, overhead, us(micros)).expect("the slice makes up for a switch")
 }

@@ -1,4 +1,4 @@
-//! The choice of a throttle for a measured demand, and admission of flows.
+//! Demands, reservations of bit rates, and admission of flows: the throttle for a demand.
 
 use core::error::Error;
 use core::fmt;
@@ -39,6 +39,79 @@ impl Demand {
     }
 }
 
+/// The reservation of a flow in bits, as RSVP signals it.
+///
+/// A processor works by packets, and bits say nothing about their number: a flow may send its rate
+/// in the smallest packets. To reserve for the worst case wastes most of the processor. So the
+/// *average* packet is reserved for, and buffers hold what arrives while packets are smaller:
+///
+/// ```text
+///     packets/s   = bits/s / bits of the average packet       cycles/s = packets/s × cost
+///     input slots = bytes of a burst / bytes of the smallest packet
+/// ```
+///
+/// **Guarantee.** A flow loses no packet if, in each interval of t seconds, at most
+/// slots + t × [`packets_per_second`](Demand::packets_per_second) of its packets arrive, and its
+/// thread is served at that rate: for example, a burst in the smallest packets, and its rate in
+/// average ones. A thread that waits for other turns, or for more packets under a throttle, needs
+/// slots for that in addition.
+///
+/// Paper: Qie et al., section 3.5: an average reservation and buffers.
+///
+/// # Example
+///
+/// ```
+/// use core::time::Duration;
+/// use flowtable::papers::schedule::{Adaptive, Reservation, ThreadConfig};
+///
+/// let us = Duration::from_micros;
+/// // 10 Mb/s in packets of 500 bytes on average, and bursts of 8 kB in packets of 64 bytes.
+/// let reservation = Reservation {
+///     bits_per_second: 10_000_000,
+///     burst: 8000,
+///     average_packet: 500,
+///     smallest_packet: 64,
+///     cost: us(40),
+/// };
+/// let demand = reservation.demand();
+/// assert_eq!((demand.packets_per_second, demand.buffers), (2500, 63));
+/// // A tenth of the processor.
+/// assert_eq!(demand.share(1000), 100);
+/// let thread = ThreadConfig::new(demand.share(1000), demand.cost);
+/// let thread = ThreadConfig { buffers: demand.buffers.min(64 / 2), ..thread };
+/// assert!(Adaptive::new(us(3), us(100))?.plan(&[demand]).is_ok());
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reservation {
+    /// The reserved rate.
+    pub bits_per_second: u64,
+    /// The bytes that may arrive at once.
+    pub burst: u32,
+    /// The bytes of the average packet, at least one.
+    pub average_packet: u32,
+    /// The bytes of the smallest packet, at least one.
+    pub smallest_packet: u32,
+    /// The cost per packet.
+    pub cost: Duration,
+}
+
+impl Reservation {
+    /// Returns the slots of an input queue that hold a burst of the smallest packets. At least one.
+    fn slots(&self) -> u32 {
+        self.burst.div_ceil(self.smallest_packet.max(1)).max(1)
+    }
+
+    /// Returns the demand of the average packets, whose rate is rounded up. They may wait until
+    /// half of the slots are used.
+    #[must_use]
+    pub fn demand(&self) -> Demand {
+        let bits = 8 * u64::from(self.average_packet.max(1));
+        let packets_per_second = self.bits_per_second.div_ceil(bits);
+        Demand { packets_per_second, cost: self.cost, buffers: self.slots().div_ceil(2) }
+    }
+}
+
 /// The error if no throttle meets all demands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -55,7 +128,7 @@ pub enum Inadmissible {
     },
     /// The threshold of a flow would exceed its buffers.
     Buffers {
-        /// The index of the flow in the slice; the newcomer is last.
+        /// The index of the flow in the slice.
         flow: usize,
         /// The number of sufficient buffers.
         needed: u32,
@@ -105,9 +178,9 @@ impl Error for Inadmissible {}
 /// assert_eq!((throttle.overhead().ppm(), throttle.slice()), (250_000, us(12)));
 /// // Another 15 % are admissible, but not 20.
 /// let small = Demand { packets_per_second: 15_000, ..flow };
-/// assert!(adaptive.admits(&[flow, flow], small).is_ok());
+/// assert!(adaptive.plan(&[flow, flow, small]).is_ok());
 /// let large = Demand { packets_per_second: 20_000, ..flow };
-/// let error = adaptive.admits(&[flow, flow], large).unwrap_err();
+/// let error = adaptive.plan(&[flow, flow, large]).unwrap_err();
 /// assert_eq!(error, Inadmissible::Overload { demanded: 1_000_000_000 });
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
@@ -136,6 +209,8 @@ impl Adaptive {
 
     /// Returns the throttle with the largest overhead that meets all demands.
     ///
+    /// To decide whether a flow is admitted, plan with its demand among the others.
+    ///
     /// The overhead is at most 100 %: at a low load the waiting times are short anyway. Flows with
     /// a rate of zero are ignored.
     ///
@@ -144,24 +219,7 @@ impl Adaptive {
     /// If no overhead is small enough for the demand, and large enough for the maximum timeslice
     /// and for all buffers.
     pub fn plan(&self, flows: &[Demand]) -> Result<Throttle, Inadmissible> {
-        self.plan_for(flows.iter())
-    }
-
-    /// Returns the throttle that meets all demands with the new flow among them, to use if the flow
-    /// is admitted.
-    ///
-    /// # Errors
-    ///
-    /// If the flow must not be admitted: no throttle meets all demands.
-    pub fn admits(&self, flows: &[Demand], newcomer: Demand) -> Result<Throttle, Inadmissible> {
-        self.plan_for(flows.iter().chain([&newcomer]))
-    }
-
-    fn plan_for<'a>(
-        &self,
-        flows: impl Iterator<Item = &'a Demand> + Clone,
-    ) -> Result<Throttle, Inadmissible> {
-        let demands = flows.clone().map(Demand::nanos_per_second);
+        let demands = flows.iter().map(Demand::nanos_per_second);
         let demanded = demands.fold(0, u128::saturating_add);
         let overhead = largest_overhead(demanded).ok_or(Inadmissible::Overload {
             demanded: u64::try_from(demanded).unwrap_or(u64::MAX),
@@ -173,7 +231,8 @@ impl Adaptive {
             }
             Err(ThrottleError::NoSwitch) => unreachable!("checked by the constructor"),
         };
-        for (flow, demand) in flows.enumerate().filter(|(_, flow)| flow.packets_per_second > 0) {
+        let flows = flows.iter().enumerate();
+        for (flow, demand) in flows.filter(|(_, flow)| flow.packets_per_second > 0) {
             let needed = throttle.threshold(demand.cost, demand.buffers);
             if needed > demand.buffers {
                 return Err(Inadmissible::Buffers { flow, needed });
