@@ -67,8 +67,18 @@ fn demultiplexers(criterion: &mut Criterion) {
         lookups(&mut group, "trash", &names, TrashDemux::new());
         lookups(&mut group, "connection_id", &ids, ConnectionId::new(count as u32));
         lookups(&mut group, "sequent_n_4_chains", &names, quarter);
-        lookups(&mut group, "sequent", &names, Sequent::new());
-        lookups(&mut group, "sequent_move_to_front", &names, SequentMoveToFront::new());
+        lookups(
+            &mut group,
+            "sequent",
+            &names,
+            Sequent::with_chains(19).expect("memory for the chains"),
+        );
+        lookups(
+            &mut group,
+            "sequent_move_to_front",
+            &names,
+            SequentMoveToFront::with_chains(19).expect("memory for the chains"),
+        );
         if count <= LONGEST {
             lookups(&mut group, "move_to_front", &names, MoveToFront::new());
             lookups(&mut group, "send_receive", &names, SendReceive::new());

@@ -148,7 +148,7 @@ pub struct Found<'a, T> {
 ///
 /// let server = [10, 0, 1, 1].into();
 /// let client = |n| FourTuple { src: [10, 0, 0, n].into(), dst: server, sport: 4000, dport: 23 };
-/// let variants: [Box<dyn Demux<u8>>; 2] = [Box::new(BsdList::new()), Box::new(Sequent::new())];
+/// let variants: [Box<dyn Demux<u8>>; 2] = [Box::new(BsdList::new()), Box::new(Sequent::with_chains(19).unwrap())];
 /// for mut demux in variants {
 ///     for n in 0..100 {
 ///         demux.insert(client(n), n)?;

@@ -15,7 +15,6 @@ use crate::raw::index::OptIndex;
 /// | `insert`, `lookup`, `remove` | O(PCBs) |
 ///
 /// Paper: McKenney and Dove, section 3.2; equations 5 and 6 are
-/// [`Tpca::move_to_front_entry`](super::analysis::Tpca::move_to_front_entry) and
 /// [`Tpca::move_to_front`](super::analysis::Tpca::move_to_front). They count the PCBs in front, one
 /// less than are examined.
 ///

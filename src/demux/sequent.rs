@@ -26,7 +26,6 @@ const CHAINS: usize = 19;
 /// | `insert`, `lookup`, `remove` | O(PCBs / chains) |
 ///
 /// Paper: McKenney and Dove, section 3.3; equations 8 and 11 are
-/// [`Tpca::sequent_ignoring_trains`](super::analysis::Tpca::sequent_ignoring_trains) and
 /// [`Tpca::sequent`](super::analysis::Tpca::sequent).
 ///
 /// # Example
@@ -50,12 +49,6 @@ pub struct Sequent<T, K = super::FourTuple<super::Ipv4Addr>, S = DefaultHashBuil
 }
 
 impl<T, K> Sequent<T, K> {
-    /// Creates 19 empty chains.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Creates `chains` empty chains. O(chains).
     ///
     /// # Errors
@@ -138,7 +131,7 @@ impl<T, K: Eq + Hash, S: BuildHasher> Demux<T, K> for Sequent<T, K, S> {
 /// ```
 /// use flowtable::demux::{Arrival, Demux, SequentMoveToFront};
 ///
-/// let mut chains = SequentMoveToFront::new();
+/// let mut chains = SequentMoveToFront::with_chains(19).unwrap();
 /// chains.insert("a key", 1).unwrap();
 /// assert_eq!(chains.lookup(&"a key", Arrival::Data).pcb, Some(&mut 1));
 /// ```
@@ -150,12 +143,6 @@ pub struct SequentMoveToFront<T, K = super::FourTuple<super::Ipv4Addr>, S = Defa
 }
 
 impl<T, K> SequentMoveToFront<T, K> {
-    /// Creates 19 empty chains.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Creates `chains` empty chains. O(chains).
     ///
     /// # Errors

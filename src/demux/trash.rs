@@ -69,23 +69,6 @@ impl<T, K, S> TrashDemux<T, K, S> {
     pub const fn map(&self) -> &TrashMap<K, T, S> {
         &self.pcbs
     }
-
-    /// Returns the number of bytes allocated, without memory owned by PCBs.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::demux::{Demux, TrashDemux};
-    ///
-    /// let mut demux = TrashDemux::<u64, u32>::default();
-    /// assert_eq!(demux.allocation_size(), 0);
-    /// demux.insert(7, 70).unwrap();
-    /// assert_eq!(demux.allocation_size(), demux.map().allocation_size());
-    /// ```
-    #[must_use]
-    pub fn allocation_size(&self) -> usize {
-        self.pcbs.allocation_size()
-    }
 }
 
 impl<T, K, S: Default> Default for TrashDemux<T, K, S> {

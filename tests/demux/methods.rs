@@ -25,8 +25,8 @@ fn named<T: 'static, K: Eq + Hash + 'static>() -> Vec<Named<T, K>> {
         ("BsdList", Box::new(BsdList::new())),
         ("MoveToFront", Box::new(MoveToFront::new())),
         ("SendReceive", Box::new(SendReceive::new())),
-        ("Sequent", Box::new(Sequent::new())),
-        ("SequentMoveToFront", Box::new(SequentMoveToFront::new())),
+        ("Sequent", Box::new(Sequent::with_chains(19).unwrap())),
+        ("SequentMoveToFront", Box::new(SequentMoveToFront::with_chains(19).unwrap())),
         ("TrashDemux", Box::new(TrashDemux::new())),
     ]
 }
@@ -171,7 +171,7 @@ fn the_bsd_list_is_newest_first_after_the_cached_pcb() {
 fn a_train_examines_one_pcb_for_each_segment_but_the_first() {
     let mut list = filled(BsdList::new(), 10);
     assert_eq!(examined(&mut list, [(4, Data); 5]), [7, 1, 1, 1, 1]);
-    let mut chains = filled(Sequent::new(), 10);
+    let mut chains = filled(Sequent::with_chains(19).unwrap(), 10);
     assert_eq!(examined(&mut chains, [(4, Data); 5])[1..], [1; 4]);
 }
 

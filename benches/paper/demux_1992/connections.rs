@@ -43,7 +43,7 @@ pub(crate) fn set_up(report: &mut Report, quick: bool) -> Outcome {
     for (connections, rows) in [(BSD.0, &mut few), (SEQUENT.0, &mut many)] {
         let connections = if quick { connections / 10 } else { connections };
         *rows = measure(connections, if quick { 1 } else { 9 })?;
-        let paper = ConnectionSetup::new(connections)?;
+        let paper = ConnectionSetup { connections, chains: 19 };
         for row in &*rows {
             let (pcbs, seconds) = match (row.name.as_str(), connections) {
                 ("BsdList", 3600) => (millions(paper.bsd()), "906"),
@@ -77,7 +77,8 @@ fn compare(report: &mut Report, few: &[Row], many: &[Row]) -> Outcome {
         Ok::<_, &str>((row.all.examined as f64, row.seconds))
     };
     let (bsd, sequent) = (find(few, "BsdList")?, find(many, "Sequent, 19 chains")?);
-    let (few, many) = (ConnectionSetup::new(BSD.0)?, ConnectionSetup::new(SEQUENT.0)?);
+    let [few, many] =
+        [BSD.0, SEQUENT.0].map(|connections| ConnectionSetup { connections, chains: 19 });
     let per_connection = |bsd, sequent| (bsd / f64::from(BSD.0)) / (sequent / f64::from(SEQUENT.0));
     // The printed numbers are the equation, which takes the list as full from the first packet on.
     for (name, paper, pcbs) in

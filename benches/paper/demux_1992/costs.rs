@@ -1,7 +1,7 @@
 //! Costs for 2000 users of TPC/A: published, by the equations, and counted in a simulation.
 
 use flowtable::demux::ChainsError;
-use flowtable::demux::analysis::{Tpca, TpcaError};
+use flowtable::demux::analysis::Tpca;
 use model::papers::demux_1992::subjects::{Subject, run_all};
 use model::papers::demux_1992::tpca::Traffic;
 
@@ -27,32 +27,32 @@ pub(crate) fn percent(ratio: f64) -> String {
 
 /// Compares published numbers with the equations.
 pub(crate) fn numbers(report: &mut Report) -> Outcome {
-    let bank = Tpca::new(USERS, 0.2)?;
-    let chains = |chains| bank.with_chains(chains);
-    let error = |bank: Tpca| percent(bank.sequent_ignoring_trains() / bank.sequent() - 1.0);
-    let (one, many) = (chains(1)?, chains(51)?);
+    let bank = Tpca::new(USERS, 0.2);
+    let chains = |chains| Tpca { chains, ..bank };
+    let error = |bank: Tpca| percent(bank.sequent().entry / bank.sequent().mean() - 1.0);
+    let (one, many) = (chains(1), chains(51));
     let rows = [
         ("(1) BSD", "1001", two(bank.bsd())),
-        ("its hit ratio", "0.05 %", percent(bank.bsd_hit_ratio())),
-        ("(8) Sequent, 19 chains, no trains", "53.6", two(bank.sequent_ignoring_trains())),
-        ("its hit ratio", "0.95 %", percent(bank.sequent_hit_ratio())),
+        ("its hit ratio", "0.05 %", percent(1.0 / f64::from(USERS))),
+        ("(8) Sequent, 19 chains, no trains", "53.6", two(bank.sequent().entry)),
+        ("its hit ratio", "0.95 %", percent(19.0 / f64::from(USERS))),
         ("(9) p, 19 chains", "1.5 %", percent(bank.train_probability())),
-        ("(9) p, 50 chains", "-", percent(chains(50)?.train_probability())),
+        ("(9) p, 50 chains", "-", percent(chains(50).train_probability())),
         ("(9) p, 51 chains", "almost 21 %", percent(many.train_probability())),
         ("(9) p, 1 chain", "1.9e-35", format!("{:.2e}", one.train_probability())),
-        ("(11) Sequent, 19 chains", "53.0", two(bank.sequent())),
-        ("(11') the same, counting the probe", "-", two(bank.sequent_counting_the_probe())),
+        ("(11) Sequent, 19 chains", "53.0", two(bank.sequent().mean())),
+        ("(11') the same, counting the probe", "-", two(bank.sequent_counting_the_probe().mean())),
         ("(8) against (11), 19 chains", "a little more than 1 %", error(bank)),
         ("(8) against (11), 51 chains", "exceeding 10 %", error(many)),
-        ("(11) Sequent, 100 chains", "less than 9", two(chains(100)?.sequent())),
+        ("(11) Sequent, 100 chains", "less than 9", two(chains(100).sequent().mean())),
     ];
     let mut table = Table::new(&["2000 users, R = 0.2 s", "paper", "equation"]);
     for (what, paper, equation) in &rows {
         table.row(&[what, paper, equation]);
     }
     let ratio = |chains: u32| -> Result<f64, TpcaError> {
-        let bank = bank.with_chains(chains)?;
-        Ok(100.0 * (bank.sequent_ignoring_trains() / bank.sequent() - 1.0))
+        let bank = Tpca { chains, ..bank };
+        Ok(100.0 * (bank.sequent().entry / bank.sequent().mean() - 1.0))
     };
     let [few, more] = [ratio(19)?, ratio(51)?];
     for (what, paper, ours, rule, holds) in [
@@ -137,15 +137,15 @@ fn subjects() -> Result<Vec<Subject>, ChainsError> {
 
 /// Returns the rows for one response time.
 fn rows(published: &Published) -> Result<Vec<Row>, TpcaError> {
-    let bank = Tpca::new(USERS, published.response)?;
+    let bank = Tpca::new(USERS, published.response);
     let mut rows = list_rows(bank, published.front);
     for (number, (chains, paper)) in [19, 51, 100].into_iter().zip(published.chains).enumerate() {
-        rows.extend(chain_rows(bank.with_chains(chains)?, 2 + number, paper));
+        rows.extend(chain_rows(Tpca { chains, ..bank }, 2 + number, paper));
     }
     rows.push(Row {
         what: "(11') Sequent 19, default hash",
         paper: "-",
-        equation: bank.sequent_counting_the_probe(),
+        equation: bank.sequent_counting_the_probe().mean(),
         exact: None,
         measured: Box::new(|all| all[5].packets().mean()),
         print: two,
@@ -163,9 +163,11 @@ fn list_rows(bank: Tpca, paper: [&'static str; 3]) -> Vec<Row> {
         measured,
         print: two,
     };
-    let entry = Some(bank.move_to_front_entry_in_a_closed_loop());
-    let ack = Some(bank.move_to_front_ack_in_a_closed_loop());
-    let both = Some(bank.move_to_front_in_a_closed_loop());
+    let exact = bank.move_to_front_in_a_closed_loop();
+    let front = bank.move_to_front();
+    let entry = Some(exact.entry);
+    let ack = Some(exact.ack);
+    let both = Some(exact.mean());
     let (ahead_of_entry, ahead_of_ack, ahead): (Measure, Measure, Measure) = (
         Box::new(|all| all[1].entries.ahead()),
         Box::new(|all| all[1].acks.ahead()),
@@ -173,9 +175,9 @@ fn list_rows(bank: Tpca, paper: [&'static str; 3]) -> Vec<Row> {
     );
     vec![
         row("(1) BSD", "1001", bank.bsd(), None, Box::new(|all| all[0].packets().mean())),
-        row("(5) front, entry", paper[0], bank.move_to_front_entry(), entry, ahead_of_entry),
-        row("N(2R) front, ack", paper[1], bank.move_to_front_ack(), ack, ahead_of_ack),
-        row("(6) front", paper[2], bank.move_to_front(), both, ahead),
+        row("(5) front, entry", paper[0], front.entry, entry, ahead_of_entry),
+        row("N(2R) front, ack", paper[1], front.ack, ack, ahead_of_ack),
+        row("(6) front", paper[2], front.mean(), both, ahead),
     ]
 }
 
@@ -203,8 +205,8 @@ fn chain_rows(bank: Tpca, at: usize, paper: [&'static str; 2]) -> [Row; 3] {
     let honest = Box::new(move |all: &[Subject]| all[at].packets().mean());
     let hits = Box::new(move |all: &[Subject]| all[at].acks.hit_ratio());
     [
-        row(names[0], paper[0], bank.sequent(), paper_mean, two),
-        row(names[1], "-", bank.sequent_counting_the_probe(), honest, two),
+        row(names[0], paper[0], bank.sequent().mean(), paper_mean, two),
+        row(names[1], "-", bank.sequent_counting_the_probe().mean(), honest, two),
         row(names[2], paper[1], bank.train_probability(), hits, percent),
     ]
 }

@@ -15,20 +15,15 @@ pub(crate) fn explain_users_wait(quick: bool) -> Result<Evidence, Box<dyn Error>
     let header = ["R, s", "packet", "equation", "with the wait", "counted"];
     let mut table = Table::new(&header);
     for response in [0.2, 0.5, 1.0, 2.0] {
-        let bank = Tpca::new(USERS, response)?;
+        let bank = Tpca::new(USERS, response);
+        let (front, exact) = (bank.move_to_front(), bank.move_to_front_in_a_closed_loop());
         let mut all = [Subject::move_to_front()];
         let traffic = Traffic::closed(USERS, response, SEED);
         run_all(&mut all, USERS, traffic, WARM_UP, end(quick));
         let (entries, acks) = (all[0].entries.ahead(), all[0].acks.ahead());
-        for (name, plain, waiting, counted) in [
-            (
-                "entry",
-                bank.move_to_front_entry(),
-                bank.move_to_front_entry_in_a_closed_loop(),
-                entries,
-            ),
-            ("ack", bank.move_to_front_ack(), bank.move_to_front_ack_in_a_closed_loop(), acks),
-        ] {
+        for (name, plain, waiting, counted) in
+            [("entry", front.entry, exact.entry, entries), ("ack", front.ack, exact.ack, acks)]
+        {
             table.row(&[&response, &name, &two(plain), &two(waiting), &two(counted)]);
         }
     }
@@ -51,7 +46,7 @@ fn responses(quick: bool) -> Result<Table, Box<dyn Error>> {
     for (chains, subject) in [19, 51].into_iter().zip(&all) {
         // The other users of a chain.
         let others = f64::from(USERS) / f64::from(chains) - 1.0;
-        let equation = Tpca::new(USERS, RESPONSE)?.with_chains(chains)?.train_probability();
+        let equation = Tpca { chains, ..Tpca::new(USERS, RESPONSE) }.train_probability();
         let [equation, waiting, counted] =
             [equation, is_quiet(RESPONSE).powf(others), subject.acks.hit_ratio()]
                 .map(|ratio| format!("{:.3}", 100.0 * ratio));

@@ -1,7 +1,7 @@
 //! Figures 4 and 9.
 
 use bench_common::figure::{Figure, Line, Panel, Scale};
-use flowtable::demux::analysis::{Tpca, TpcaError};
+use flowtable::demux::analysis::Tpca;
 use flowtable::demux::{Arrival, ChainsError};
 use model::papers::demux_1992::subjects::{Subject, run_all};
 use model::papers::demux_1992::tpca::{EventKind, Traffic};
@@ -19,7 +19,7 @@ const USER_COUNTS: [u32; 7] = [100, 200, 500, 1000, 2000, 5000, 10_000];
 
 /// Figure 4: the number of 2000 users with an entry within a time.
 pub(crate) fn thinkers(report: &mut Report, quick: bool) -> Outcome {
-    let bank = Tpca::new(USERS, 0.2)?;
+    let bank = Tpca::new(USERS, 0.2);
     let measured = entered(0.2, if quick { 3 } else { 50 });
     let mut table = Table::new(&["T, s", "N(T)", "closed loop"]);
     let mut most = 0.0_f64;
@@ -82,11 +82,11 @@ type Curve = (&'static str, f64, fn(Tpca) -> f64);
 
 const CURVES: [Curve; 6] = [
     ("BSD", 0.2, Tpca::bsd),
-    ("to front, R = 1.0", 1.0, Tpca::move_to_front),
-    ("to front, R = 0.5", 0.5, Tpca::move_to_front),
-    ("to front, R = 0.2", 0.2, Tpca::move_to_front),
-    ("Sequent 19, R = 0.2", 0.2, Tpca::sequent),
-    ("Sequent 19, R = 1.0", 1.0, Tpca::sequent),
+    ("to front, R = 1.0", 1.0, |bank| bank.move_to_front().mean()),
+    ("to front, R = 0.5", 0.5, |bank| bank.move_to_front().mean()),
+    ("to front, R = 0.2", 0.2, |bank| bank.move_to_front().mean()),
+    ("Sequent 19, R = 0.2", 0.2, |bank| bank.sequent().mean()),
+    ("Sequent 19, R = 1.0", 1.0, |bank| bank.sequent().mean()),
 ];
 
 /// Figure 9: the cost by the number of users.
@@ -100,7 +100,7 @@ pub(crate) fn by_users(report: &mut Report, quick: bool) -> Outcome {
         let counted = costs(users, quick)?;
         let mut cells = vec![users.to_string()];
         for (number, (_, response, equation)) in CURVES.into_iter().enumerate() {
-            cells.push(two(equation(Tpca::new(users, response)?)));
+            cells.push(two(equation(Tpca::new(users, response))));
             cells.push(two(counted[number]));
             measured[number].push((f64::from(users), counted[number]));
         }
@@ -117,12 +117,10 @@ pub(crate) fn by_users(report: &mut Report, quick: bool) -> Outcome {
 fn judge(report: &mut Report, measured: &[Vec<(f64, f64)>]) -> Outcome {
     let mut farthest = ("", 0.0);
     for ((name, response, equation), points) in CURVES.into_iter().zip(measured) {
-        let off = |&(users, counted): &(f64, f64)| -> Result<f64, TpcaError> {
-            let curve = equation(Tpca::new(users as u32, response)?);
-            Ok(100.0 * (counted / curve - 1.0).abs())
+        let off = |&(users, counted): &(f64, f64)| {
+            100.0 * (counted / equation(Tpca::new(users as u32, response)) - 1.0).abs()
         };
-        let off = points.iter().map(off).collect::<Result<Vec<_>, _>>()?;
-        let most = off.into_iter().fold(0.0, f64::max);
+        let most = points.iter().map(off).fold(0.0, f64::max);
         farthest = if most > farthest.1 { (name, most) } else { farthest };
     }
     let ours = format!("off by {} % at most ({})", short(farthest.1), farthest.0);
@@ -170,20 +168,18 @@ fn costs(users: u32, quick: bool) -> Result<[f64; CURVES.len()], ChainsError> {
 
 /// Draws all curves in the upper panel and the lowest ones, enlarged, in the lower one.
 fn draw(report: &mut Report, measured: &[Vec<(f64, f64)>]) -> Outcome {
-    let curve = |&(name, response, equation): &Curve| -> Result<Line<'static>, TpcaError> {
-        let point =
-            |users: u32| Tpca::new(users, response).map(|bank| (f64::from(users), equation(bank)));
-        let points = (1..=100).map(|hundred| point(100 * hundred)).collect::<Result<_, _>>()?;
-        Ok(Line { name, points })
+    let curve = |&(name, response, equation): &Curve| {
+        let point = |users: u32| (f64::from(users), equation(Tpca::new(users, response)));
+        Line { name, points: (1..=100).map(|hundred| point(100 * hundred)).collect() }
     };
     let counted = |name, number: usize| Line { name, points: measured[number].clone() };
-    let mut above = CURVES[..5].iter().map(curve).collect::<Result<Vec<_>, _>>()?;
+    let mut above = CURVES[..5].iter().map(curve).collect::<Vec<_>>();
     let printed = [1001.0, 724.0, 618.0, 549.0, 53.0].map(|pcbs| (f64::from(USERS), pcbs));
     above.push(Line { name: "published in the text", points: printed.into() });
     above.push(counted("to front, R = 0.2, closed loop", 3));
     let printed = Line { name: "published in the text", points: vec![(f64::from(USERS), 53.0)] };
     let below =
-        vec![printed, curve(&CURVES[4])?, curve(&CURVES[5])?, counted("R = 0.2, closed loop", 4)];
+        vec![printed, curve(&CURVES[4]), curve(&CURVES[5]), counted("R = 0.2, closed loop", 4)];
     let figure = Figure {
         title: "PCBs for a packet by the number of users of TPC/A",
         x_label: "users",

@@ -37,9 +37,15 @@ impl Subject {
         add("BsdList", 1, &|| Self::by_name("BsdList", BsdList::new(), script));
         add("MoveToFront", 1, &|| Self::by_name("MoveToFront", MoveToFront::new(), script));
         add("SendReceive", 1, &|| Self::by_name("SendReceive", SendReceive::new(), script));
-        add("Sequent", 19, &|| Self::by_name("Sequent", Sequent::new(), script));
+        add("Sequent", 19, &|| {
+            Self::by_name("Sequent", Sequent::with_chains(19).expect("there is memory"), script)
+        });
         add("SequentMoveToFront", 19, &|| {
-            Self::by_name("SequentMoveToFront", SequentMoveToFront::new(), script)
+            Self::by_name(
+                "SequentMoveToFront",
+                SequentMoveToFront::with_chains(19).expect("there is memory"),
+                script,
+            )
         });
         add("ConnectionId", u64::MAX, &|| {
             let ids = ConnectionId::new(capacity);
