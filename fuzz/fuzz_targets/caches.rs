@@ -109,7 +109,6 @@ enum Op {
     /// A batch of this many flows from this one on.
     GetBatch(Flow, u8),
     GetBatchMut(Flow, u8),
-    PeekBatch(Flow, u8),
     Retain(u8),
     Clear,
     Replace(Rule),
@@ -137,7 +136,6 @@ impl Op {
             Self::Remove(flow) => Step::Remove(flow.name()),
             Self::GetBatch(flow, count) => Step::GetBatch(batch(flow, count)),
             Self::GetBatchMut(flow, count) => Step::GetBatchMut(batch(flow, count)),
-            Self::PeekBatch(flow, count) => Step::PeekBatch(batch(flow, count)),
             Self::Retain(divisor) => Step::Retain(1 + u32::from(divisor % 8)),
             Self::Clear => Step::Clear,
             Self::Replace(rule) => Step::Replace(rule.replacement()),

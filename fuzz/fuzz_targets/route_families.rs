@@ -110,8 +110,8 @@ impl Tables<'_> {
                 let covered: Vec<AnyPrefix> = covered.collect();
                 let mut copy = self.routes.clone();
                 let removed = match &prefix {
-                    AnyPrefix::V4(prefix) => copy.v4_mut().remove_covered(prefix),
-                    AnyPrefix::V6(prefix) => copy.v6_mut().remove_covered(prefix),
+                    AnyPrefix::V4(prefix) => copy.v4.remove_covered(prefix),
+                    AnyPrefix::V6(prefix) => copy.v6.remove_covered(prefix),
                 };
                 assert_eq!(removed, covered.len());
                 covered.into_iter().for_each(|one| self.remove(one));

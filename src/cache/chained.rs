@@ -49,7 +49,7 @@ pub struct Chains {
 /// |---|---|
 /// | `get`, `get_mut`, `peek`, `contains_key`, `remove` | O(1): at most as many entries as the elasticity |
 /// | `insert`, `get_or_insert_with` | the same, and the policy |
-/// | `new`, `with_parts`, `iter`, `retain`, `flush`, `chain_lengths` | O(capacity + buckets) |
+/// | `new`, `with_parts`, `iter`, `retain`, `flush` | O(capacity + buckets) |
 ///
 /// # Example
 ///
@@ -63,7 +63,6 @@ pub struct Chains {
 /// }
 /// // The chain has two entries at most: "a" was evicted.
 /// assert_eq!((routes.peek("a"), routes.peek("c")), (None, Some(&2)));
-/// assert_eq!(routes.chain_lengths(), [0, 0, 1]);
 /// // The routing table has changed.
 /// routes.flush();
 /// assert!(routes.is_empty());
@@ -286,30 +285,6 @@ impl<K, V, P, S> ChainedCache<K, V, P, S> {
     #[must_use]
     pub const fn statistics(&self) -> Statistics {
         self.statistics
-    }
-
-    /// Returns the number of chains of each length, from 0 to the elasticity.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::cache::{ChainedCache, Chains};
-    ///
-    /// let chains = Chains { buckets: 4, elasticity: 4 };
-    /// let mut cache: ChainedCache<u32, ()> = ChainedCache::new(100, chains)?;
-    /// (0..3).for_each(|key| _ = cache.insert(key, ()));
-    /// let lengths = cache.chain_lengths();
-    /// assert_eq!(lengths.iter().sum::<usize>(), 4);
-    /// assert_eq!(lengths.iter().enumerate().map(|(len, count)| len * count).sum::<usize>(), 3);
-    /// # Ok::<(), flowtable::cache::CacheError>(())
-    /// ```
-    #[must_use]
-    pub fn chain_lengths(&self) -> Vec<usize> {
-        let mut lengths = alloc::vec![0; self.elasticity + 1];
-        for head in &self.heads {
-            lengths[self.list(*head).count().min(self.elasticity)] += 1;
-        }
-        lengths
     }
 
     /// Iterates over the keys and values, in no particular order.

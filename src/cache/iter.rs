@@ -1,8 +1,11 @@
-//! Iteration over a `BoundedCache`.
+//! Iteration over a `BoundedCache`, and its implementations of the traits of `core`.
 
 use core::fmt;
+use core::hash::{BuildHasher, Hash};
 
+use super::bounded::BoundedCache;
 use super::entries::{Entries, LastUse};
+use crate::eviction::Eviction;
 use crate::memory::Allocator;
 use crate::table::records::{Occupied, OccupiedMut};
 
@@ -83,5 +86,84 @@ impl<K, V> ExactSizeIterator for IterMut<'_, K, V> {}
 impl<K, V> fmt::Debug for IterMut<'_, K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("IterMut").field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+impl<K: fmt::Debug, V: fmt::Debug, P, S, A: Allocator + Clone> fmt::Debug
+    for BoundedCache<K, V, P, S, A>
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+/// Equal keys with equal values: neither uses nor counters count.
+impl<K, V, P, S, A> PartialEq for BoundedCache<K, V, P, S, A>
+where
+    K: Eq + Hash,
+    V: PartialEq,
+    P: Eviction,
+    S: BuildHasher,
+    A: Allocator + Clone,
+{
+    fn eq(&self, other: &Self) -> bool {
+        let same = |(key, value): (&K, &V)| other.peek(key).is_some_and(|other| value == other);
+        self.len() == other.len() && self.iter().all(same)
+    }
+}
+
+impl<K, V, P, S, A> Extend<(K, V)> for BoundedCache<K, V, P, S, A>
+where
+    K: Eq + Hash,
+    P: Eviction,
+    S: BuildHasher,
+    A: Allocator + Clone,
+{
+    /// Inserts all entries, and drops those that they evict.
+    fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
+        entries.into_iter().for_each(|(key, value)| drop(self.insert(key, value)));
+    }
+}
+
+impl<'a, K, V, P, S, A: Allocator + Clone> IntoIterator for &'a BoundedCache<K, V, P, S, A> {
+    type Item = (&'a K, &'a V);
+    type IntoIter = Iter<'a, K, V>;
+
+    fn into_iter(self) -> Iter<'a, K, V> {
+        self.iter()
+    }
+}
+
+impl<K, V, P, S, A: Allocator + Clone> BoundedCache<K, V, P, S, A> {
+    /// Iterates over the entries in no particular order: see
+    /// [`iter_by_recency`](Self::iter_by_recency). No use is recorded. O(capacity).
+    #[must_use]
+    pub fn iter(&self) -> Iter<'_, K, V> {
+        Iter::new(self.entries())
+    }
+
+    /// Iterates over the entries in no particular order, with mutable references to their values.
+    /// No use is recorded. O(capacity).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut ages: flowtable::BoundedCache<&str, u32> = flowtable::BoundedCache::new(100)?;
+    /// ages.extend([("a", 1), ("b", 2)]);
+    /// ages.iter_mut().for_each(|(_, age)| *age += 1);
+    /// assert_eq!((ages.peek("a"), ages.peek("b")), (Some(&2), Some(&3)));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    pub fn iter_mut(&mut self) -> IterMut<'_, K, V> {
+        IterMut::new(self.entries_mut())
+    }
+}
+
+impl<'a, K, V, P, S, A: Allocator + Clone> IntoIterator for &'a mut BoundedCache<K, V, P, S, A> {
+    type Item = (&'a K, &'a mut V);
+    type IntoIter = IterMut<'a, K, V>;
+
+    fn into_iter(self) -> IterMut<'a, K, V> {
+        self.iter_mut()
     }
 }

@@ -48,13 +48,10 @@ mod duplicates;
 mod entries;
 mod iter;
 mod recency;
-mod replacement;
 mod set;
 mod source_hash;
-mod source_hash_batch;
 mod source_hash_iter;
 mod tag;
-mod traits;
 
 use core::error::Error;
 use core::fmt;
@@ -65,7 +62,7 @@ pub use bounded::BoundedCache;
 pub use chained::{ChainedCache, Chains};
 pub use duplicates::{CallVerdict, DuplicateFilter};
 pub use iter::{Iter, IterMut};
-pub use replacement::Replacement;
+pub use set::Replacement;
 pub use source_hash::SourceHashCache;
 pub use source_hash_iter::{SourceHashIter, SourceHashIterMut};
 

@@ -22,7 +22,6 @@ use core::iter::{FilterMap, Zip};
 use core::mem::{MaybeUninit, needs_drop};
 use core::slice;
 
-use super::replacement::Replacement;
 use super::tag::{AtomicTag, Generation, Rank, Tag};
 use crate::invariant::{InvariantError, ensure};
 
@@ -356,4 +355,18 @@ impl<K, V, const WAYS: usize> Drop for Set<K, V, WAYS> {
             self.clear();
         }
     }
+}
+
+/// The rule for the victim in a full set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Replacement {
+    /// The oldest entry without a hit since its insertion or its last second chance. Only the first
+    /// of these hits writes a mark, so most hits write nothing.
+    #[default]
+    SecondChance,
+    /// The least recently used entry, exactly. Each hit writes the order of the set.
+    LeastRecentlyUsed,
+    /// The oldest entry (FIFO). Hits write nothing.
+    Oldest,
 }

@@ -5,13 +5,13 @@ use core::{fmt, mem};
 
 use equivalent::Equivalent;
 
-use super::replacement::Replacement;
-use super::set::Set;
+use super::set::{Replacement, Set};
 use super::tag::{Generation, MAX_WAYS, Tag};
 use super::{CacheError, Inserted, Statistics};
 use crate::hash::source_index::SourceIndex;
 use crate::invariant::{InvariantError, ensure};
 use crate::memory::{Allocator, Array, CACHE_LINE, Global};
+use crate::raw::prefetch::SMALL;
 use crate::table::error::check_capacity;
 
 /// The sets of a cache, each in as few cache lines as possible.
@@ -22,7 +22,7 @@ pub(super) type Sets<K, V, const WAYS: usize, A> = Array<Set<K, V, WAYS>, A, tru
 /// A set has `WAYS` entries. One way is the direct-mapped cache of the paper, where a new entry
 /// evicts the one in its slot; up to 8 tolerate equal indices. A lookup reads one cache line if the
 /// entries of a set fit into it beside 4 bytes for each way: see
-/// [`ways_per_cache_line`](Self::ways_per_cache_line).
+/// [`WAYS_PER_CACHE_LINE`](Self::WAYS_PER_CACHE_LINE).
 ///
 /// | ways | key and value, for a set in one cache line | memory per entry |
 /// |--:|--:|--:|
@@ -43,7 +43,7 @@ pub(super) type Sets<K, V, const WAYS: usize, A> = Array<Set<K, V, WAYS>, A, tru
 /// |---|---|
 /// | `get`, `get_mut`, `peek`, `contains_key` | O(1): one set |
 /// | `get_or_insert_with`, `insert`, `remove` | O(1): one set |
-/// | `get_batch`, `get_batch_mut`, `peek_batch` | O(keys); the cache misses of 32 keys overlap |
+/// | `get_batch`, `get_batch_mut` | O(keys); the cache misses of 32 keys overlap |
 /// | `clear` | amortized O(1); the entries of a set are dropped at its next insertion |
 /// | `iter`, `iter_mut`, `retain`, `extract_if`, `drop` | O(sets) |
 ///
@@ -113,6 +113,36 @@ impl<K, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
 }
 
 impl<K, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WAYS, A> {
+    /// The maximum number of ways whose set fits into one cache line, at least 1.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{FourTuple, SourceHashCache};
+    ///
+    /// type Key = FourTuple<u32>;
+    /// const WAYS: usize = SourceHashCache::<Key, u32>::WAYS_PER_CACHE_LINE;
+    /// let cache: SourceHashCache<Key, u32, WAYS> = SourceHashCache::new(3000)?;
+    /// assert_eq!((WAYS, cache.capacity(), cache.allocation_size()), (3, 3 * 1024, 64 * 1024));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    pub const WAYS_PER_CACHE_LINE: usize = {
+        let sizes = [
+            size_of::<Set<K, V, 8>>(),
+            size_of::<Set<K, V, 7>>(),
+            size_of::<Set<K, V, 6>>(),
+            size_of::<Set<K, V, 5>>(),
+            size_of::<Set<K, V, 4>>(),
+            size_of::<Set<K, V, 3>>(),
+            size_of::<Set<K, V, 2>>(),
+        ];
+        let mut too_large = 0;
+        while too_large < sizes.len() && sizes[too_large] > CACHE_LINE {
+            too_large += 1;
+        }
+        MAX_WAYS - too_large
+    };
+
     /// Creates a cache as [`new`](SourceHashCache::new), whose memory is from `memory`: one block,
     /// which is allocated here.
     ///
@@ -160,7 +190,6 @@ impl<K, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WAYS, 
     ///
     /// let cache: SourceHashCache<char, u32, 2> = SourceHashCache::new(2)?;
     /// let mut cache = cache.with_replacement(Replacement::Oldest);
-    /// assert_eq!(cache.replacement(), Replacement::Oldest);
     /// let index = SourceIndex::new(0);
     /// for key in ['a', 'b'] {
     ///     _ = cache.insert(index, key, 0);
@@ -173,43 +202,6 @@ impl<K, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WAYS, 
     #[must_use]
     pub fn with_replacement(self, replacement: Replacement) -> Self {
         Self { replacement, ..self }
-    }
-
-    /// Returns the replacement rule.
-    #[must_use]
-    pub const fn replacement(&self) -> Replacement {
-        self.replacement
-    }
-
-    /// Returns the maximum number of ways whose set fits into one cache line, at least 1.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::{FourTuple, SourceHashCache};
-    ///
-    /// type Key = FourTuple<u32>;
-    /// const WAYS: usize = SourceHashCache::<Key, u32>::ways_per_cache_line();
-    /// let cache: SourceHashCache<Key, u32, WAYS> = SourceHashCache::new(3000)?;
-    /// assert_eq!((WAYS, cache.capacity(), cache.allocation_size()), (3, 3 * 1024, 64 * 1024));
-    /// # Ok::<(), flowtable::cache::CacheError>(())
-    /// ```
-    #[must_use]
-    pub const fn ways_per_cache_line() -> usize {
-        let sizes = [
-            size_of::<Set<K, V, 8>>(),
-            size_of::<Set<K, V, 7>>(),
-            size_of::<Set<K, V, 6>>(),
-            size_of::<Set<K, V, 5>>(),
-            size_of::<Set<K, V, 4>>(),
-            size_of::<Set<K, V, 3>>(),
-            size_of::<Set<K, V, 2>>(),
-        ];
-        let mut too_large = 0;
-        while too_large < sizes.len() && sizes[too_large] > CACHE_LINE {
-            too_large += 1;
-        }
-        MAX_WAYS - too_large
     }
 
     /// Returns the maximum number of entries, which evenly distributed indices reach.
@@ -434,6 +426,106 @@ impl<K: fmt::Debug, V: fmt::Debug, const WAYS: usize, A: Allocator + Clone> fmt:
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+/// The distance in keys between the prefetch of a set and its lookup: enough to hide the latency of
+/// memory, and few enough that sets are not evicted from L1 before their lookup.
+const PREFETCH_DISTANCE: usize = 32;
+
+impl<K: Eq, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WAYS, A> {
+    /// Calls `each` with the position of each key and its value, in the order of the keys. Cache
+    /// misses overlap.
+    ///
+    /// Keys come with their indices. The iterator is cloned: it should be cheap, as over a slice.
+    /// Under [`Replacement::LeastRecentlyUsed`] it is run twice: first to update the order of the
+    /// sets, then for the values.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::hash::source_index::SourceIndex;
+    /// use flowtable::{SourceHashCache, write_to};
+    ///
+    /// let mut cache: SourceHashCache<char, u32> = SourceHashCache::new(100)?;
+    /// _ = cache.insert(SourceIndex::new(1), 'a', 10);
+    /// let packets = [(SourceIndex::new(1), 'a'), (SourceIndex::new(2), 'b')];
+    /// let mut found = [None; 2];
+    /// cache.get_batch(packets.iter().map(|(index, key)| (*index, key)), write_to(&mut found));
+    /// assert_eq!(found, [Some(&10), None]);
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    #[inline]
+    pub fn get_batch<'a, 'q, Q, I>(&'a mut self, keys: I, each: impl FnMut(usize, Option<&'a V>))
+    where
+        Q: Equivalent<K> + ?Sized + 'q,
+        I: IntoIterator<Item = (SourceIndex, &'q Q), IntoIter: Clone>,
+    {
+        let keys = keys.into_iter();
+        if WAYS > 1 && self.replacement == Replacement::LeastRecentlyUsed {
+            // The order must be written before values are borrowed from the sets.
+            self.get_batch_mut(keys.clone(), |_, _| ());
+            return lookup_batch(&self.sets, self.generation, false, keys, each);
+        }
+        let Self { sets, generation, replacement, statistics, .. } = self;
+        let marks_reference = *replacement == Replacement::SecondChance;
+        let mut each = each;
+        lookup_batch(sets, *generation, marks_reference, keys, |position, value| {
+            statistics.count_lookup(value.is_some());
+            each(position, value);
+        });
+    }
+
+    /// Calls `each` with the position of each key and a mutable reference to its value, in the
+    /// order of the keys, so that a key may come twice. Cache misses overlap.
+    ///
+    /// See [`get_batch`](Self::get_batch).
+    #[inline]
+    pub fn get_batch_mut<'q, Q, I>(&mut self, keys: I, mut each: impl FnMut(usize, Option<&mut V>))
+    where
+        Q: Equivalent<K> + ?Sized + 'q,
+        I: IntoIterator<Item = (SourceIndex, &'q Q), IntoIter: Clone>,
+    {
+        let keys = keys.into_iter();
+        let mut ahead = keys.clone().take(prefetched(&self.sets));
+        ahead.by_ref().take(PREFETCH_DISTANCE).for_each(|(index, _)| self.prefetch(index));
+        for (position, (index, key)) in keys.enumerate() {
+            if let Some((next, _)) = ahead.next() {
+                self.prefetch(next);
+            }
+            each(position, self.get_mut(index, key));
+        }
+    }
+}
+
+/// Returns how many keys have their sets prefetched: none in a small cache, where a batch is a
+/// loop.
+#[inline]
+fn prefetched<K, V, const WAYS: usize, A: Allocator>(sets: &Sets<K, V, WAYS, A>) -> usize {
+    if sets.allocation_size() > SMALL { usize::MAX } else { 0 }
+}
+
+/// Looks up a batch of keys, borrowing the sets for the lifetime of the results.
+#[inline]
+fn lookup_batch<'a, 'q, K, V, Q, const WAYS: usize, A: Allocator>(
+    sets: &'a Sets<K, V, WAYS, A>,
+    generation: Generation,
+    marks_reference: bool,
+    keys: impl Iterator<Item = (SourceIndex, &'q Q)> + Clone,
+    mut each: impl FnMut(usize, Option<&'a V>),
+) where
+    Q: Equivalent<K> + ?Sized + 'q,
+{
+    let prefetch = |index: SourceIndex| sets.prefetch(index.get() as usize);
+    let mut ahead = keys.clone().take(prefetched(sets));
+    ahead.by_ref().take(PREFETCH_DISTANCE).for_each(|(index, _)| prefetch(index));
+    for (position, (index, key)) in keys.enumerate() {
+        if let Some((next, _)) = ahead.next() {
+            prefetch(next);
+        }
+        let set = sets.get(index.get() as usize);
+        let equals = |stored: &K| key.equivalent(stored);
+        each(position, set.get(generation.tag(index), marks_reference, equals));
     }
 }
 

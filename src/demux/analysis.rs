@@ -180,9 +180,10 @@ impl Tpca {
     /// The PCBs in front of the PCB of an entry belong to the other users who sent a packet while
     /// this one thought for T seconds: an entry, or the acknowledgement of an entry made R earlier.
     /// Such entries were made within 2T seconds if T is below R, and within T + R otherwise. So the
-    /// result is the mean of N(2T) or N(T + R) over the density of T (equation 4). The PCBs in front
-    /// of the PCB of an acknowledgement belong to the users who sent an entry or an acknowledgement
-    /// while this one waited: these made an entry within 2R.
+    /// result is the mean of N(2T) or N(T + R) over the density of T (equation 4).
+    ///
+    /// The PCBs in front of the PCB of an acknowledgement belong to the users who sent an entry or
+    /// an acknowledgement while this one waited: these made an entry within 2R.
     ///
     /// The paper compares the mean with [`bsd`](Self::bsd), although one more PCB is examined.
     ///

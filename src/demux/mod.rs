@@ -148,7 +148,8 @@ pub struct Found<'a, T> {
 ///
 /// let server = [10, 0, 1, 1].into();
 /// let client = |n| FourTuple { src: [10, 0, 0, n].into(), dst: server, sport: 4000, dport: 23 };
-/// let variants: [Box<dyn Demux<u8>>; 2] = [Box::new(BsdList::new()), Box::new(Sequent::with_chains(19).unwrap())];
+/// let chains = Sequent::with_chains(19)?;
+/// let variants: [Box<dyn Demux<u8>>; 2] = [Box::new(BsdList::new()), Box::new(chains)];
 /// for mut demux in variants {
 ///     for n in 0..100 {
 ///         demux.insert(client(n), n)?;
@@ -161,7 +162,7 @@ pub struct Found<'a, T> {
 ///     assert_eq!(demux.lookup(&client(0), Arrival::Data).examined, 1);
 ///     assert_eq!(demux.remove(&client(0)), Ok(0));
 /// }
-/// # Ok::<(), flowtable::demux::RejectedPcb<u8>>(())
+/// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 pub trait Demux<T, K = FourTuple<Ipv4Addr>> {
     /// Inserts a PCB under `key`.

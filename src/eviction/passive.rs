@@ -188,20 +188,6 @@ impl<A: Allocator + Clone> Passive<A> {
         Ok(Self { gc, ring: IntrusiveLists::try_new_in(1, memory)?, debt: 0 })
     }
 
-    /// Returns the parameters of the garbage collection.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::eviction::{Passive, PassiveGc};
-    ///
-    /// assert_eq!(Passive::new(PassiveGc::TRASH_2006).gc().goal(), 100);
-    /// ```
-    #[must_use]
-    pub const fn gc(&self) -> PassiveGc {
-        self.gc
-    }
-
     /// Moves the rover past the first slot, which is this one.
     fn pass_over(&mut self, slot: u32) {
         self.ring.move_to_back(0, slot);

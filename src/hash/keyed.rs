@@ -29,7 +29,6 @@ use core::hash::{BuildHasher, Hasher};
 
 use ahash::{AHasher, RandomState};
 
-use super::seed;
 use crate::raw::splitmix::{GOLDEN_GAMMA, mix};
 
 /// Bits of a block, which takes one multiplication.
@@ -63,7 +62,7 @@ impl DefaultHashBuilder {
     /// Creates a hasher with a new random seed.
     #[must_use]
     pub fn new() -> Self {
-        Self::with_seeds(seed::draw())
+        Self::with_seeds(draw_seed())
     }
 
     /// Creates a hasher with the given seed, for tests.
@@ -245,7 +244,7 @@ impl Reseed {
     /// [`DefaultHashBuilder::new`], which without an operating system is not hard. The hasher of
     /// the caller is given keys only: it may refuse all else.
     pub(crate) fn new(hash_of_a_key: u64) -> Self {
-        let [a, b, c, d] = seed::draw();
+        let [a, b, c, d] = draw_seed();
         let [a, b, c, d] = DefaultHashBuilder::with_seeds([a ^ hash_of_a_key, b, c, d]).keys;
         Self(RandomState::with_seeds(a, b, c, d))
     }
@@ -264,5 +263,44 @@ impl BuildHasher for Reseed {
 impl core::fmt::Debug for Reseed {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Reseed").finish_non_exhaustive()
+    }
+}
+
+/// Draws a seed: the standard library has a key of the operating system for each thread, and counts
+/// the draws.
+#[cfg(feature = "std")]
+fn draw_seed() -> [u64; 4] {
+    use core::hash::BuildHasher;
+
+    let drawn = std::hash::RandomState::new();
+    [0, 1, 2, 3].map(|word: u64| drawn.hash_one(word))
+}
+
+/// Two addresses and a counter: without an operating system there is no source of randomness.
+#[cfg(not(feature = "std"))]
+fn draw_seed() -> [u64; 4] {
+    use core::ptr::from_ref;
+    use core::sync::atomic::{AtomicUsize, Ordering};
+
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    // Not one operation, as some CPUs have none. Threads that read the same count have different
+    // stacks.
+    let count = COUNT.load(Ordering::Relaxed);
+    COUNT.store(count.wrapping_add(1), Ordering::Relaxed);
+    [count, from_ref(&count).addr(), from_ref(&COUNT).addr(), 0].map(|word| word as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::draw_seed;
+
+    #[test]
+    fn seeds_differ() {
+        let mut seeds: Vec<[u64; 4]> = (0..100).map(|_| draw_seed()).collect();
+        seeds.sort_unstable();
+        seeds.dedup();
+        assert_eq!(seeds.len(), 100);
     }
 }

@@ -63,7 +63,6 @@ mod id;
 mod keyed;
 mod query;
 mod rss;
-mod seed;
 pub mod source_index;
 
 pub use id::{IdBytes, IdHasher};

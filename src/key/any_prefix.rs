@@ -33,10 +33,9 @@ use crate::key::prefix::{Prefix, PrefixError};
 /// let prefix = AnyPrefix::new(IpAddr::V4(Ipv4Addr::new(10, 1, 2, 3)), 16)?;
 /// assert_eq!(prefix.to_string(), "10.1.0.0/16"); // host bits are cleared
 /// assert_eq!(prefix.address(), IpAddr::V4(Ipv4Addr::new(10, 1, 0, 0)));
-/// assert!(prefix.is_ipv4() && !prefix.is_default_route());
+/// assert!(prefix.is_ipv4());
 /// assert!(prefix.covers(&AnyPrefix::host(IpAddr::V4(Ipv4Addr::new(10, 1, 2, 3)))));
 /// assert_eq!(AnyPrefix::parse_lenient("10.1.2.3/16")?, prefix);
-/// assert_eq!(prefix.first_address(), prefix.address());
 /// assert_eq!(prefix.last_address(), IpAddr::V4(Ipv4Addr::new(10, 1, 255, 255)));
 /// assert_eq!(prefix.netmask(), IpAddr::V4(Ipv4Addr::new(255, 255, 0, 0)));
 ///
@@ -96,13 +95,6 @@ impl AnyPrefix {
             Self::V4(prefix) => prefix.address().into(),
             Self::V6(prefix) => prefix.address().into(),
         }
-    }
-
-    /// Returns the first address: the network address.
-    #[doc(alias("network"))]
-    #[must_use]
-    pub fn first_address(&self) -> IpAddr {
-        self.address()
     }
 
     /// Returns the last address: in IPv4 the broadcast address.
@@ -206,12 +198,6 @@ impl AnyPrefix {
     #[must_use]
     pub const fn is_ipv4(&self) -> bool {
         matches!(self, Self::V4(_))
-    }
-
-    /// Whether this is the prefix of length 0, which contains all addresses of its family.
-    #[must_use]
-    pub fn is_default_route(&self) -> bool {
-        self.len() == 0
     }
 
     /// Whether the prefix contains `address`. One of another family does not.

@@ -32,7 +32,7 @@ use crate::key::bits::{Address, hash_words, with_bits};
 /// assert!(ten.covers(&inside) && ten.contains(&inside.address()));
 /// // The shortest and the longest prefix.
 /// let (all, host) = (Prefix::default_route(), Prefix::host(Ipv4Addr::LOCALHOST));
-/// assert!(all.is_default_route() && all.covers(&host));
+/// assert!(all.len() == 0 && all.covers(&host));
 /// assert_eq!((all.len(), inside.len(), host.len()), (0, 16, 32));
 /// # Ok::<(), flowtable::PrefixError>(())
 /// ```
@@ -118,13 +118,6 @@ impl<A: Address> Prefix<A> {
         A::from_windows(|_| u64::MAX).truncated(self.len())
     }
 
-    /// Returns the first address: the network address.
-    #[doc(alias("network"))]
-    #[must_use]
-    pub fn first_address(&self) -> A {
-        self.address
-    }
-
     /// Returns the last address: in IPv4 the broadcast address.
     ///
     /// # Example
@@ -133,7 +126,7 @@ impl<A: Address> Prefix<A> {
     /// use flowtable::Prefix;
     ///
     /// let prefix = Prefix::new(0x40_u8, 2)?;
-    /// assert_eq!((prefix.first_address(), prefix.last_address()), (0x40, 0x7F));
+    /// assert_eq!((prefix.address(), prefix.last_address()), (0x40, 0x7F));
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     #[doc(alias("broadcast"))]
@@ -215,12 +208,6 @@ impl<A: Address> Prefix<A> {
         }
         let bit = len.checked_sub(1).filter(|&bit| bit >= top.len())?;
         Some(Self::of(&with_bits(&self.address.truncated(bit), bit, 1 << 63), self.len()))
-    }
-
-    /// Whether this is the prefix of length 0, which contains all addresses.
-    #[must_use]
-    pub fn is_default_route(&self) -> bool {
-        self.len == 0
     }
 
     /// Whether the prefix contains `address`.

@@ -2,8 +2,8 @@
 
 use core::mem;
 
+use super::traversal::Walk;
 use super::update::Shortcuts;
-use super::walk::Walk;
 use super::{IterMut, RouteTable};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;

@@ -96,19 +96,17 @@
 //! [`LcRouteTable`](crate::trie::routes::LcRouteTable) is the trie of the papers itself.
 
 // First, so that the documentation of the type begins with its methods.
-mod methods;
 
 mod aggregate;
-mod any_prefix_set;
-mod both;
 mod build;
 mod bulk;
 mod change;
 mod check;
 mod direct;
+mod dual_stack;
 mod entry;
 mod error;
-mod extract;
+pub(crate) mod generations;
 mod iter;
 mod key;
 mod levels;
@@ -123,13 +121,12 @@ mod set;
 mod shape;
 mod slot;
 pub mod stamped;
-pub(crate) mod stamps;
 mod store;
 pub(crate) mod stride;
-mod traits;
+mod table;
+mod traversal;
 mod update;
 mod view;
-mod walk;
 
 use core::marker::PhantomData;
 
@@ -138,16 +135,14 @@ use route_bits::Changed;
 use store::Store;
 use update::Shortcuts;
 
-pub use any_prefix_set::AnyPrefixSet;
-pub use both::{Both, Routes};
+pub use dual_stack::{Both, Routes};
 pub use entry::{Entry, OccupiedEntry, VacantEntry};
 pub use error::NoMemory;
-pub use extract::ExtractIf;
-pub use iter::{Covering, IntoIter, Iter, IterMut, MatchesMut};
-pub use set::PrefixSet;
+pub use generations::{Refreshed, RouteStamp};
+pub use iter::{Covering, ExtractIf, IntoIter, Iter, IterMut, MatchesMut};
+pub use set::{AnyPrefixSet, PrefixSet};
 pub use shape::RouteShape;
 pub use stamped::StampedRoutes;
-pub use stamps::{Refreshed, RouteStamp};
 
 /// A routing table: values by prefix, with longest-prefix match of addresses.
 ///

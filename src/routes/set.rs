@@ -1,11 +1,11 @@
-//! Sets of prefixes.
-#![allow(unsafe_code)]
+//! Sets of prefixes, of one address family and of both.
 
 use core::fmt;
-use core::iter::Map;
-use core::ptr;
+use core::iter::{Chain, Map};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::{IntoIter, Iter, NoMemory, RouteTable};
+use crate::key::any_prefix::AnyPrefix;
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::memory::{Allocator, Global};
@@ -42,7 +42,7 @@ use crate::memory::{Allocator, Global};
 /// let other = PrefixSet::from(["10.0.0.0/8".parse()?]);
 /// assert_eq!(private.union(&other), private);
 /// assert_eq!(private.intersection(&other), other);
-/// assert_eq!(private.difference(&other).as_table().len(), 1);
+/// assert_eq!(private.difference(&other).len(), 1);
 /// private.retain(|prefix| prefix.len() < 16);
 /// assert_eq!(private, other);
 /// assert!(private.clone().into_iter().eq(["10.0.0.0/8".parse()?]));
@@ -50,7 +50,6 @@ use crate::memory::{Allocator, Global};
 /// # Ok::<(), flowtable::PrefixError>(())
 /// ```
 #[doc(alias("acl", "IpSet"))]
-#[repr(transparent)]
 pub struct PrefixSet<A: Address, M: Allocator + Clone = Global> {
     table: RouteTable<A, (), M>,
 }
@@ -82,18 +81,6 @@ impl<A: Address, M: Allocator + Clone> PrefixSet<A, M> {
         Self { table: RouteTable::new_in(memory) }
     }
 
-    /// Returns a table as a set.
-    pub(super) const fn of(table: &RouteTable<A, (), M>) -> &Self {
-        // SAFETY: a set is a table, with the same layout and without other invariants.
-        unsafe { &*ptr::from_ref(table).cast() }
-    }
-
-    /// Returns a table as a set.
-    pub(super) const fn of_mut(table: &mut RouteTable<A, (), M>) -> &mut Self {
-        // SAFETY: as in `of`; borrowed mutably.
-        unsafe { &mut *ptr::from_mut(table).cast() }
-    }
-
     /// Creates a set of these prefixes in the same memory.
     fn with(&self, prefixes: impl Iterator<Item = Prefix<A>>) -> Self {
         let mut set = Self::new_in(self.table.allocator().clone());
@@ -111,12 +98,6 @@ impl<A: Address, M: Allocator + Clone> PrefixSet<A, M> {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.table.is_empty()
-    }
-
-    /// Returns the set as a table, for all other methods.
-    #[must_use]
-    pub const fn as_table(&self) -> &RouteTable<A, (), M> {
-        &self.table
     }
 
     /// Inserts a prefix. Returns whether it is new.
@@ -389,5 +370,148 @@ impl<A: Address> FromIterator<Prefix<A>> for PrefixSet<A> {
 impl<A: Address, const N: usize> From<[Prefix<A>; N]> for PrefixSet<A> {
     fn from(prefixes: [Prefix<A>; N]) -> Self {
         prefixes.into_iter().collect()
+    }
+}
+
+/// A set of prefixes of IPv4 and IPv6: a [`PrefixSet`] of each.
+///
+/// The sets of the families, [`v4`](Self::v4) and [`v6`](Self::v6), have all other methods.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::{AnyPrefix, routes::AnyPrefixSet};
+///
+/// let [ten, lab]: [AnyPrefix; 2] = ["10.0.0.0/8".parse()?, "2001:db8::/32".parse()?];
+/// let mut private = AnyPrefixSet::new();
+/// assert!(private.insert(ten) && private.insert(lab) && !private.insert(lab));
+/// assert!(private.contains(&lab) && private.contains_address("10.1.2.3".parse().unwrap()));
+/// assert_eq!(private.lookup("2001:db8::1".parse().unwrap()), Some(lab));
+/// assert!(private.iter().eq([ten, lab]) && private.clone().into_iter().eq([ten, lab]));
+///
+/// private.v4.insert("192.168.0.0/16".parse()?);
+/// private.retain(|prefix| prefix.len() != 16);
+/// assert_eq!((private.len(), private.v4.len(), private.v6.len()), (2, 1, 1));
+/// assert!(private.remove(&ten) && private.v6.iter().count() == 1);
+/// private.clear();
+/// assert!(private.is_empty());
+/// # Ok::<(), flowtable::PrefixError>(())
+/// ```
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct AnyPrefixSet {
+    /// The prefixes of IPv4.
+    pub v4: PrefixSet<Ipv4Addr>,
+    /// The prefixes of IPv6.
+    pub v6: PrefixSet<Ipv6Addr>,
+}
+
+impl AnyPrefixSet {
+    /// Creates an empty set, which allocates nothing.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { v4: PrefixSet::new(), v6: PrefixSet::new() }
+    }
+
+    /// Returns the number of prefixes.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.v4.len() + self.v6.len()
+    }
+
+    /// Returns whether the set is empty.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Inserts a prefix. Returns whether it is new.
+    pub fn insert(&mut self, prefix: AnyPrefix) -> bool {
+        match prefix {
+            AnyPrefix::V4(prefix) => self.v4.insert(prefix),
+            AnyPrefix::V6(prefix) => self.v6.insert(prefix),
+        }
+    }
+
+    /// Removes a prefix. Returns whether the set had it.
+    pub fn remove(&mut self, prefix: &AnyPrefix) -> bool {
+        match prefix {
+            AnyPrefix::V4(prefix) => self.v4.remove(prefix),
+            AnyPrefix::V6(prefix) => self.v6.remove(prefix),
+        }
+    }
+
+    /// Returns whether the set has exactly this prefix.
+    #[must_use]
+    pub fn contains(&self, prefix: &AnyPrefix) -> bool {
+        match prefix {
+            AnyPrefix::V4(prefix) => self.v4.contains(prefix),
+            AnyPrefix::V6(prefix) => self.v6.contains(prefix),
+        }
+    }
+
+    /// Returns whether a prefix of the set contains `address`.
+    #[must_use]
+    pub fn contains_address(&self, address: IpAddr) -> bool {
+        self.lookup(address).is_some()
+    }
+
+    /// Returns the longest prefix that contains `address`.
+    #[must_use]
+    pub fn lookup(&self, address: IpAddr) -> Option<AnyPrefix> {
+        match address {
+            IpAddr::V4(address) => self.v4.lookup(&address).map(AnyPrefix::V4),
+            IpAddr::V6(address) => self.v6.lookup(&address).map(AnyPrefix::V6),
+        }
+    }
+
+    /// Returns an iterator over the prefixes in order: IPv4 before IPv6.
+    pub fn iter(&self) -> impl Iterator<Item = AnyPrefix> {
+        self.v4.iter().map(AnyPrefix::V4).chain(self.v6.iter().map(AnyPrefix::V6))
+    }
+
+    /// Retains the prefixes for which `keep` returns true.
+    pub fn retain(&mut self, mut keep: impl FnMut(AnyPrefix) -> bool) {
+        self.v4.retain(|prefix| keep(prefix.into()));
+        self.v6.retain(|prefix| keep(prefix.into()));
+    }
+
+    /// Removes all prefixes and releases the memory.
+    pub fn clear(&mut self) {
+        *self = Self::new();
+    }
+}
+
+/// Formats the prefixes in order, as a set.
+impl fmt::Debug for AnyPrefixSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}
+
+/// The prefixes in order: IPv4 before IPv6.
+impl IntoIterator for AnyPrefixSet {
+    type Item = AnyPrefix;
+    type IntoIter = Chain<
+        Map<<PrefixSet<Ipv4Addr> as IntoIterator>::IntoIter, fn(Prefix<Ipv4Addr>) -> AnyPrefix>,
+        Map<<PrefixSet<Ipv6Addr> as IntoIterator>::IntoIter, fn(Prefix<Ipv6Addr>) -> AnyPrefix>,
+    >;
+
+    fn into_iter(self) -> Self::IntoIter {
+        let v4 = self.v4.into_iter().map(AnyPrefix::V4 as fn(_) -> _);
+        v4.chain(self.v6.into_iter().map(AnyPrefix::V6 as fn(_) -> _))
+    }
+}
+
+impl Extend<AnyPrefix> for AnyPrefixSet {
+    fn extend<I: IntoIterator<Item = AnyPrefix>>(&mut self, prefixes: I) {
+        prefixes.into_iter().for_each(|prefix| _ = self.insert(prefix));
+    }
+}
+
+impl FromIterator<AnyPrefix> for AnyPrefixSet {
+    fn from_iter<I: IntoIterator<Item = AnyPrefix>>(prefixes: I) -> Self {
+        let mut set = Self::new();
+        set.extend(prefixes);
+        set
     }
 }

@@ -35,7 +35,7 @@
 use alloc::vec::Vec;
 use core::{fmt, mem};
 
-use super::stamps::{
+use super::generations::{
     BLOCKS, CellNumbers, Generations, Refreshed, RouteStamp, Stamped, UNCHANGED, cells_of, place,
 };
 use super::store::exhausted;

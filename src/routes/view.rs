@@ -2,8 +2,8 @@
 
 use core::ops::Bound;
 
-use super::walk::Walk;
-use super::{Covering, Iter, IterMut, MatchesMut, RouteTable, walk};
+use super::traversal::Walk;
+use super::{Covering, Iter, IterMut, MatchesMut, RouteTable, traversal};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::memory::Allocator;
@@ -63,7 +63,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// ```
     #[doc(alias("more specific", "children", "subnets"))]
     pub fn covered(&self, prefix: &Prefix<A>) -> Iter<'_, A, V, M> {
-        let all = prefix.is_default_route().then_some(self.len);
+        let all = (prefix.len() == 0).then_some(self.len);
         Iter::below(&self.store, prefix, all)
     }
 
@@ -146,7 +146,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// ```
     #[must_use]
     pub fn overlaps(&self, prefix: &Prefix<A>) -> bool {
-        self.covering(prefix).next().is_some() || walk::has_covered(&self.store.nodes, prefix)
+        self.covering(prefix).next().is_some() || traversal::has_covered(&self.store.nodes, prefix)
     }
 
     /// Returns an iterator over all routes in order: by address, and for equal addresses the

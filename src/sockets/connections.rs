@@ -16,8 +16,8 @@ use core::mem;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use super::ends::{Ends, PacketQuery, hash_of};
-use super::few::{FewConnections, MAX_FEW, SHRINK_AT, Slot};
 use super::ports::Ports;
+use super::small_table::{FewConnections, MAX_FEW, SHRINK_AT, Slot};
 use super::{Local, RejectedSocket, SocketError, map_error};
 use crate::hash::Prehashed;
 use crate::invariant::{InvariantError, ensure};

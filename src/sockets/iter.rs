@@ -4,8 +4,8 @@ use core::iter::FusedIterator;
 use core::slice;
 
 use super::ends::Ends;
-use super::few;
 use super::listeners::Listener;
+use super::small_table;
 use super::{Name, SocketTable};
 use crate::memory::Allocator;
 use crate::raw::slab::Slot;
@@ -16,7 +16,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 #[derive(Clone, Debug)]
 pub struct Iter<'a, T> {
     bound: slice::Iter<'a, Slot<Listener<T>>>,
-    few: slice::Iter<'a, few::Slot<T>>,
+    few: slice::Iter<'a, small_table::Slot<T>>,
     v4: trash::Iter<'a, Ends<Ipv4Addr>, T>,
     v6: trash::Iter<'a, Ends<Ipv6Addr>, T>,
     len: usize,
@@ -27,7 +27,7 @@ pub struct Iter<'a, T> {
 #[derive(Debug)]
 pub struct IterMut<'a, T> {
     bound: slice::IterMut<'a, Slot<Listener<T>>>,
-    few: slice::IterMut<'a, few::Slot<T>>,
+    few: slice::IterMut<'a, small_table::Slot<T>>,
     v4: trash::IterMut<'a, Ends<Ipv4Addr>, T>,
     v6: trash::IterMut<'a, Ends<Ipv6Addr>, T>,
     len: usize,

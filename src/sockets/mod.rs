@@ -103,7 +103,6 @@
 //! [`TrashMap`]: crate::TrashMap
 
 // First, so that the documentation of the type begins with its methods.
-mod methods;
 
 mod insert;
 
@@ -113,12 +112,13 @@ mod ends;
 mod ephemeral;
 mod error;
 mod extract;
-mod few;
 mod iter;
 mod listeners;
 mod local;
 mod name;
 mod ports;
+mod small_table;
+mod table;
 
 use alloc::string::ToString;
 use core::error::Error;

@@ -73,8 +73,8 @@ mod resize;
 pub mod routes;
 mod shape;
 mod suffix;
+mod traversal;
 pub mod unicache;
-mod walk;
 
 use crate::key::bits::BitString;
 use crate::probes::Observer;
@@ -85,7 +85,7 @@ pub(crate) use node::{LeafId, Link};
 pub use policy::{RebalanceFrom, Thresholds, Tuning, TuningError};
 pub use shape::TrieShape;
 pub(crate) use suffix::Suffixes;
-pub(crate) use walk::Walk;
+pub(crate) use traversal::Walk;
 
 /// A level-compressed trie. Each node stores the longest suffix below it as an `S`.
 #[derive(Clone, Debug)]

@@ -90,27 +90,6 @@ impl Thresholds {
         Ok(Self { inflate, halve })
     }
 
-    /// Returns the fill of the doubled node, in percent, at which a node is doubled.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::trie::Tuning;
-    ///
-    /// let root = Tuning::LINUX.root;
-    /// assert_eq!((root.inflate(), root.halve()), (30, 15));
-    /// ```
-    #[must_use]
-    pub const fn inflate(self) -> u8 {
-        self.inflate
-    }
-
-    /// Returns the fill, in percent, below which a node is halved.
-    #[must_use]
-    pub const fn halve(self) -> u8 {
-        self.halve
-    }
-
     /// Whether to double a node of 2^bits slots, `used` of them filled and `full` of these with
     /// nodes that skip no bits.
     pub(crate) fn should_inflate(self, bits: u32, used: u32, full: u32) -> bool {

@@ -94,18 +94,11 @@ impl<K: BitString, V> Unicache<K, V> {
     /// // The parameters of the paper.
     /// let cache: Unicache<u32, ()> =
     ///     Unicache::with_tuning(PassiveGc::TRASH_2006, Tuning::TRASH_2006);
-    /// assert_eq!(cache.gc(), PassiveGc::TRASH_2006);
     /// assert_eq!(cache.trie().tuning(), Tuning::TRASH_2006);
     /// ```
     #[must_use]
     pub const fn with_tuning(gc: PassiveGc, tuning: Tuning) -> Self {
         Self { trie: LcTrieMap::with_tuning(tuning), gc, rover: None }
-    }
-
-    /// Returns the parameters of garbage collection.
-    #[must_use]
-    pub const fn gc(&self) -> PassiveGc {
-        self.gc
     }
 
     /// Returns the underlying trie.
@@ -315,25 +308,6 @@ impl<K: BitString, V> Unicache<K, V> {
     /// ```
     pub fn retain(&mut self, keep: impl FnMut(&K, &mut V) -> bool) {
         self.trie.retain(keep);
-    }
-
-    /// Returns the number of bytes allocated, without memory owned by values.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::eviction::PassiveGc;
-    /// use flowtable::trie::unicache::Unicache;
-    ///
-    /// let mut cache = Unicache::new(PassiveGc::new(100, 1)?);
-    /// assert_eq!(cache.allocation_size(), 0);
-    /// cache.insert(7_u32, 1, |_, last_use| Some(*last_use), |_, _| {});
-    /// assert_eq!(cache.allocation_size(), cache.trie().allocation_size());
-    /// # Ok::<(), flowtable::eviction::GcError>(())
-    /// ```
-    #[must_use]
-    pub fn allocation_size(&self) -> usize {
-        self.trie.allocation_size()
     }
 
     /// Removes all entries. O(entries).

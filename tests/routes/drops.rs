@@ -352,7 +352,7 @@ fn a_drop_that_panics_leaves_no_routes_of_either_family() {
             routes.insert(route(number.into()).into(), Counted::new(number.into()));
         }
         assert!(with_panic(Callback::Drop, at, || routes.clear()).is_none());
-        assert!(routes.is_empty() && routes.v4().allocation_size() == 0);
+        assert!(routes.is_empty() && routes.v4.allocation_size() == 0);
         assert!(routes.insert(route(0).into(), Counted::new(0)).is_none());
         drop(routes);
         alive();

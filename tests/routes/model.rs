@@ -280,9 +280,8 @@ impl<A: Address + Debug + Hash, V: Value> Trio<A, V> {
                 let Some((prefix, _)) = self.linear.lookup(&address) else {
                     return assert!(self.ours.lookup_mut(&address).is_none());
                 };
-                let (found, value) = match bit % 3 {
+                let (found, value) = match bit % 2 {
                     0 => self.ours.lookup_mut(&address),
-                    1 => self.ours.lookup_prefix_mut(&Prefix::host(address)),
                     _ => self.ours.matches_mut(&address).last(),
                 }
                 .expect("a route for it");

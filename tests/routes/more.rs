@@ -131,7 +131,7 @@ fn routes_that_a_prefix_covers_are_removed() {
 /// The number of routes of the smallest table that forwards the same, by dynamic programming over
 /// all prefixes: the values of all addresses, the value inherited and the prefix.
 fn fewest(values: &[Option<u32>], prefix: Prefix<u8>, inherited: Option<u32>) -> usize {
-    let all = prefix.first_address().into()..=prefix.last_address().into();
+    let all = prefix.address().into()..=prefix.last_address().into();
     if values[all].iter().all(|value| *value == inherited) {
         return 0;
     }
@@ -171,7 +171,7 @@ fn an_aggregated_table_forwards_the_same_with_the_fewest_routes() {
     let smallest = table.aggregated();
     assert!(smallest.len() < table.len());
     for prefix in routes.keys() {
-        for address in [prefix.first_address(), prefix.last_address()] {
+        for address in [prefix.address(), prefix.last_address()] {
             let via = |table: &RouteTable<Ipv4Addr, u32>| table.lookup(&address).map(|it| *it.1);
             assert_eq!(via(&smallest), via(&table));
         }
@@ -234,7 +234,7 @@ fn both_families_are_in_one_table() {
     for (prefix, value) in &changed {
         assert_eq!(routes.remove(prefix), Some(*value));
     }
-    assert!(routes.is_empty() && routes.v4().allocation_size() == 0);
+    assert!(routes.is_empty() && routes.v4.allocation_size() == 0);
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn v6(index: u64) -> Route<Ipv6Addr> {
 /// An address within each prefix.
 fn inside<A: Address>(routes: &[Route<A>]) -> Vec<A> {
     let within = |(index, (prefix, _)): (u64, &Route<A>)| {
-        let (first, mask) = (prefix.first_address(), prefix.netmask());
+        let (first, mask) = (prefix.address(), prefix.netmask());
         let host = random(!index);
         A::from_windows(|pos| first.window(pos) | host.rotate_left(pos) & !mask.window(pos))
     };

@@ -32,7 +32,6 @@ pub enum Step {
     GetBatch(Vec<Name>),
     /// Changes the values.
     GetBatchMut(Vec<Name>),
-    PeekBatch(Vec<Name>),
     /// Keeps and changes the values that are no multiples of this number.
     Retain(u32),
     /// Changes the values that are multiples of this number.

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use std::sync::OnceLock;
 
 use crate::concurrent::sync::{AtomicU64, Ordering};
-use crate::routes::stamps::{BLOCKS, Generations, UNCHANGED, cells_of, place};
+use crate::routes::generations::{BLOCKS, Generations, UNCHANGED, cells_of, place};
 
 /// Blocks of cells, which are neither moved nor freed as long as the table exists.
 pub(super) struct Cells([OnceLock<Box<[AtomicU64]>>; BLOCKS]);

@@ -12,7 +12,7 @@ use crate::concurrent::sync::{AtomicU64, MutexGuard};
 use crate::invariant::InvariantError;
 use crate::key::bits::Address;
 use crate::routes::RouteStamp;
-use crate::routes::stamps::CellNumbers;
+use crate::routes::generations::CellNumbers;
 
 impl<A: Address, V> ConcurrentStampedRoutes<A, V> {
     /// Creates a table without routes.

@@ -13,9 +13,9 @@
 //! ```
 //!
 //! The [routes](super::routes) have the guarantees R1 to R8. The value of a route has the number of
-//! its cell and the generation of its insertion. The cells and the algorithm are those of
-//! `routes/stamps.rs`; the module [`routes::stamped`](crate::routes::stamped) defines which cells
-//! an update changes.
+//! its cell and the generation of its insertion. `routes/generations.rs` has the cells and the
+//! algorithm; the module [`routes::stamped`](crate::routes::stamped) defines which cells an update
+//! changes.
 //!
 //! # Guarantees
 //!
@@ -87,7 +87,7 @@ mod write;
 
 use super::routes::ConcurrentRoutes;
 use super::sync::{AtomicU64, Mutex};
-use crate::routes::stamps::{CellNumbers, Stamped};
+use crate::routes::generations::{CellNumbers, Stamped};
 use cells::Cells;
 
 /// A concurrent routing table that detects stale decisions by stamps.

@@ -7,7 +7,7 @@ use crate::concurrent::routes::ConcurrentRoutes;
 use crate::concurrent::sync::Ordering;
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
-use crate::routes::stamps::Stamped;
+use crate::routes::generations::Stamped;
 use crate::routes::{Refreshed, RouteStamp};
 
 /// A route that was found, and its stamp.

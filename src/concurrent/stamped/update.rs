@@ -5,7 +5,7 @@ use crate::concurrent::routes::CoveringValues;
 use crate::concurrent::sync::Ordering;
 use crate::key::bits::Address;
 use crate::routes::RouteStamp;
-use crate::routes::stamps::Stamped;
+use crate::routes::generations::Stamped;
 
 /// The changes of cells by an update. When it is dropped, the update is published, or has panicked
 /// and is not made.

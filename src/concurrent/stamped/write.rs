@@ -12,7 +12,7 @@ use crate::concurrent::routes::remove_each;
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::routes::RouteTable;
-use crate::routes::stamps::{CellNumbers, Stamped};
+use crate::routes::generations::{CellNumbers, Stamped};
 
 impl<A: Address, V: Clone + Send + 'static> ConcurrentStampedRoutes<A, V> {
     /// Announces a route, or replaces its value. Returns whether it is new.

@@ -26,9 +26,7 @@
 //! 3.4.
 
 mod crc;
-mod fletcher;
-mod xor_fold;
+mod sums;
 
 pub use crc::{Crc8Pair, Crc16, Crc32};
-pub use fletcher::Fletcher16;
-pub use xor_fold::{XorFold8, XorFold16};
+pub use sums::{Fletcher16, XorFold8, XorFold16};

@@ -117,13 +117,11 @@ use core::fmt;
 
 use crate::papers::schedule::share::ShareError;
 
-mod account;
 mod admission;
 mod budget;
 mod estimator;
 mod path;
 pub mod pipeline;
-mod queue;
 mod scheduler;
 pub mod share;
 pub mod simulator;
@@ -131,12 +129,10 @@ mod thread;
 mod throttle;
 
 pub use crate::papers::schedule::share::Thread;
-pub use account::Account;
 pub use admission::{Adaptive, Demand, Inadmissible, Reservation};
-pub use budget::{Budget, Policy, Turn};
+pub use budget::{Account, Budget, Policy, Turn};
 pub use estimator::{EstimatorError, QueueEstimator, longest_sleep};
-pub use path::SwitchingPath;
-pub use queue::BoundedQueue;
+pub use path::{BoundedQueue, SwitchingPath};
 pub use scheduler::{ForeignTurn, Scheduler};
 pub use thread::{Occupancy, State, ThreadConfig};
 pub use throttle::{Overhead, Throttle, ThrottleError};

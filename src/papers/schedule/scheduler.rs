@@ -7,7 +7,7 @@ use core::fmt;
 use core::time::Duration;
 
 use super::ScheduleError;
-use super::account::Account;
+use super::budget::Account;
 use super::budget::{Policy, Turn};
 use super::thread::{Entry, Occupancy, State, ThreadConfig};
 use crate::invariant::{InvariantError, ensure};

@@ -24,9 +24,9 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::account::Account;
+use super::budget::Account;
 use super::budget::Policy;
-use super::queue::BoundedQueue;
+use super::path::BoundedQueue;
 use super::scheduler::Scheduler;
 use super::thread::{Occupancy, ThreadConfig};
 use super::{ScheduleError, Turn};

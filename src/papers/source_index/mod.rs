@@ -44,7 +44,5 @@
 
 pub mod analysis;
 mod assign;
-mod flow_id;
 
-pub use assign::{HardwareAddress, RandomIndices};
-pub use flow_id::{FlowId, FlowIds};
+pub use assign::{FlowId, FlowIds, HardwareAddress, RandomIndices};

@@ -6,7 +6,7 @@ use core::mem;
 
 use super::error::{InsertError, RouterError};
 use super::label::Label;
-use super::label_allocator::Labels;
+use super::label::Labels;
 use super::table::{Hop, Port, Table};
 use crate::invariant::{InvariantError, ensure};
 use crate::timestamp::Timestamp;

@@ -6,10 +6,10 @@ use core::mem;
 
 use super::error::{InsertError, LabelError, NoLabel, RouterError};
 use super::label::Label;
-use super::label_allocator::Labels;
-use super::router_state::{RouterId, RouterState};
-use super::shortest_paths::shortest_paths;
+use super::label::Labels;
 use super::table::{Hop, Port, Table};
+use super::topology::shortest_paths;
+use super::topology::{RouterId, RouterState};
 use crate::invariant::{InvariantError, ensure};
 use crate::timestamp::Timestamp;
 

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use super::error::{LabelError, NoLabel, RouterError, Stale};
 use super::label::Label;
-use super::router_state::RouterId;
+use super::topology::RouterId;
 use crate::invariant::{InvariantError, ensure};
 
 /// The state of a row of a medium, which the designated router broadcasts.

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use super::error::{InsertError, LabelError, NoLabel, Stale};
 use super::label::Label;
-use super::label_allocator::{LabelAllocator, Labels};
+use super::label::{LabelAllocator, Labels};
 use crate::invariant::{InvariantError, ensure};
 use crate::timestamp::Timestamp;
 

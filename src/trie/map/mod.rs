@@ -10,10 +10,9 @@
 //! hashes.
 
 // First, so that the documentation of the type begins with its methods.
-mod methods;
+mod ordered_map;
 
 mod entry;
-mod extract;
 mod iter;
 
 use core::fmt;
@@ -23,8 +22,7 @@ use crate::key::bits::BitString;
 use crate::trie::Trie;
 
 pub use entry::{Entry, OccupiedEntry, VacantEntry};
-pub use extract::ExtractIf;
-pub use iter::{IntoIter, Iter, IterMut, Keys, Range, Values, ValuesMut};
+pub use iter::{ExtractIf, IntoIter, Iter, IterMut, Keys, Range, Values, ValuesMut};
 
 /// A map from bit strings to values, in the order of the keys.
 ///

@@ -362,7 +362,7 @@ where
                 assert_eq!(self.ours.promote(&key), theirs);
             }
             Step::SetCapacity(capacity) => self.set_capacity(*capacity),
-            Step::PeekBatch(_) | Step::PopLru | Step::Replace(_) => {}
+            Step::PopLru | Step::Replace(_) => {}
             Step::Retain(divisor) => self.retain(*divisor, now),
             Step::Change(divisor) => self.change(*divisor, now),
             Step::Clear => {

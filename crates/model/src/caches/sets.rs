@@ -178,15 +178,6 @@ impl<K: Make, V: Make, const WAYS: usize, A: Allocator + Clone> CheckedSets<K, V
         assert!(found.into_iter().eq(theirs.iter().map(Option::as_ref)), "{names:?}");
     }
 
-    fn peek_batch(&mut self, names: &[Name]) {
-        let (indices, keys) = split::<K>(names);
-        let mut found = vec![None; names.len()];
-        self.ours.peek_batch(indices.iter().copied().zip(&keys), write_to(&mut found));
-        for ((index, key), found) in indices.iter().zip(&keys).zip(found) {
-            assert_eq!(found, self.model.peek(index.get(), key).as_ref());
-        }
-    }
-
     fn get_batch_mut(&mut self, names: &[Name], now: u32) {
         let (indices, keys) = split::<K>(names);
         let mut next = 0;
@@ -260,7 +251,6 @@ where
             }
             Step::GetBatch(names) => self.get_batch(names),
             Step::GetBatchMut(names) => self.get_batch_mut(names, now),
-            Step::PeekBatch(names) => self.peek_batch(names),
             Step::Retain(divisor) => {
                 let divided: Vec<V> = (0..=now).step_by(*divisor as usize).map(V::make).collect();
                 let keep = |value: &mut V| {

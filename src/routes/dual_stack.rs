@@ -1,4 +1,4 @@
-//! Routes of both address families in one table.
+//! A table of the routes of both address families.
 //!
 //! ```
 //! use flowtable::routes::Routes;
@@ -29,8 +29,8 @@ use crate::raw::prefetch::BURST;
 
 /// A routing table for IPv4 and IPv6: a [`RouteTable`] of each.
 ///
-/// A method costs as much as in the [`RouteTable`] of the family, and a branch. [`v4`](Self::v4)
-/// and [`v6`](Self::v6) have all other methods.
+/// A method costs as much as in the [`RouteTable`] of the family, and a branch. The tables of
+/// the families, [`v4`](Self::v4) and [`v6`](Self::v6), have all other methods.
 ///
 /// | method | cost |
 /// |---|---|
@@ -39,7 +39,7 @@ use crate::raw::prefetch::BURST;
 /// | `insert`, `remove` | the path to the node, up to 126 values; for some, 64 or 4096 slots |
 /// | `get`, `get_mut` | the path to the node |
 /// | `iter`, `iter_mut`, `retain`, `clone` | O(routes), of both families |
-/// | `len`, `v4`, `v6` | O(1) |
+/// | `len` | O(1) |
 ///
 /// IPv4-mapped addresses of IPv6 are addresses of IPv6 here: pass
 /// [`to_canonical`](IpAddr::to_canonical) of an address to look them up as IPv4.
@@ -65,17 +65,19 @@ use crate::raw::prefetch::BURST;
 /// assert!(routes.clone().into_iter().eq([(ten, 12)]));
 ///
 /// // All other methods are those of one family.
-/// *routes.v4_mut().entry("192.0.2.0/24".parse()?).or_insert(0) += 5;
-/// assert!(routes.v4().covered(&"0.0.0.0/0".parse()?).map(|(_, value)| value).eq(&[12, 5]));
-/// assert_eq!((routes.remove(&ten), routes.v6_mut().len()), (Some(12), 0));
+/// *routes.v4.entry("192.0.2.0/24".parse()?).or_insert(0) += 5;
+/// assert!(routes.v4.covered(&"0.0.0.0/0".parse()?).map(|(_, value)| value).eq(&[12, 5]));
+/// assert_eq!((routes.remove(&ten), routes.v6.len()), (Some(12), 0));
 /// routes.clear();
-/// assert!(routes.is_empty() && routes.v6().is_empty());
+/// assert!(routes.is_empty() && routes.v6.is_empty());
 /// # Ok::<(), flowtable::PrefixError>(())
 /// ```
 #[doc(alias("fib", "lpm", "rib"))]
 pub struct Routes<V, M: Allocator + Clone = Global> {
-    v4: RouteTable<Ipv4Addr, V, M>,
-    v6: RouteTable<Ipv6Addr, V, M>,
+    /// The routes of IPv4.
+    pub v4: RouteTable<Ipv4Addr, V, M>,
+    /// The routes of IPv6.
+    pub v6: RouteTable<Ipv6Addr, V, M>,
 }
 
 impl<V> Routes<V> {
@@ -97,7 +99,7 @@ impl<V, M: Allocator + Clone> Routes<V, M> {
     /// let arena = bumpalo::Bump::new();
     /// let mut routes = Routes::new_in(&arena);
     /// assert_eq!(routes.insert("10.0.0.0/8".parse()?, 'a'), None);
-    /// assert!(arena.allocated_bytes() >= routes.v4().allocation_size());
+    /// assert!(arena.allocated_bytes() >= routes.v4.allocation_size());
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     #[must_use]
@@ -115,28 +117,6 @@ impl<V, M: Allocator + Clone> Routes<V, M> {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-
-    /// Returns the routes of IPv4.
-    #[must_use]
-    pub const fn v4(&self) -> &RouteTable<Ipv4Addr, V, M> {
-        &self.v4
-    }
-
-    /// Returns a mutable reference to the routes of IPv4.
-    pub const fn v4_mut(&mut self) -> &mut RouteTable<Ipv4Addr, V, M> {
-        &mut self.v4
-    }
-
-    /// Returns the routes of IPv6.
-    #[must_use]
-    pub const fn v6(&self) -> &RouteTable<Ipv6Addr, V, M> {
-        &self.v6
-    }
-
-    /// Returns a mutable reference to the routes of IPv6.
-    pub const fn v6_mut(&mut self) -> &mut RouteTable<Ipv6Addr, V, M> {
-        &mut self.v6
     }
 
     /// Inserts a route. Returns the previous value of the prefix.
