@@ -9,7 +9,7 @@ use crate::eviction::Eviction;
 use crate::memory::Allocator;
 use crate::table::records::{Occupied, OccupiedMut};
 
-/// An iterator over the entries of a [`BoundedCache`](super::BoundedCache), in no particular order.
+/// An iterator over the entries of a [`BoundedCache`], in no particular order.
 pub struct Iter<'a, K, V> {
     entries: Occupied<'a, LastUse, K, V>,
     /// The entries that remain.
@@ -51,7 +51,7 @@ impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Iter<'_, K, V> {
     }
 }
 
-/// An iterator over the entries of a [`BoundedCache`](super::BoundedCache) with mutable references
+/// An iterator over the entries of a [`BoundedCache`] with mutable references
 /// to their values, in no particular order.
 pub struct IterMut<'a, K, V> {
     entries: OccupiedMut<'a, LastUse, K, V>,

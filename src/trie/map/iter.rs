@@ -1,4 +1,4 @@
-//! Double-ended iterators over an [`LcTrieMap`](crate::LcTrieMap) in the order of the keys.
+//! Double-ended iterators over an [`LcTrieMap`] in the order of the keys.
 
 use alloc::vec;
 use core::fmt;
