@@ -7,6 +7,7 @@ use flowtable::Timestamp;
 use flowtable::eviction::{
     ByClass, EntryStats, Eviction, Lru, Passive, PassiveGc, Random, SecondChance,
 };
+use model::{cases, scaled};
 use proptest::prelude::*;
 
 /// A reference model of CLOCK: slots in their order, and a hand.
@@ -373,6 +374,8 @@ fn agree_within(
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases(256, 256)))]
+
     #[test]
     fn by_class_matches_four_clocks(steps in steps()) {
         agree_within(ByClass::new(), Clocks::new(4), &steps, (16, 2 * 4096))?;
@@ -405,7 +408,7 @@ proptest! {
     fn passive_keeps_a_cache_at_its_threshold(len in 1..500_u32, goal in 1..100_usize) {
         let gc = PassiveGc::new(len as usize, goal).unwrap();
         let mut cache = Cache::new(Passive::new(gc));
-        for number in 0..1000 {
+        for number in 0..scaled(1000, 520, 520) {
             let slot = (0..).find(|&slot: &u32| cache.entries[slot as usize].is_none());
             cache.step(Step::Admit(slot.unwrap(), 0), number);
         }

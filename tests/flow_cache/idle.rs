@@ -10,6 +10,7 @@ use flowtable::flow_cache::{
 use flowtable::{DefaultHashBuilder, FlowCache, FlowKey, Timestamp};
 use model::flow_cache::flows::PacketInfo;
 use model::flow_cache::keys::{ACK, FIN_ACK, RST, SYN, SYN_ACK, tcp, udp};
+use model::scaled;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -243,7 +244,7 @@ fn short() -> Timeouts {
     timeouts.with_active(Duration::from_millis(2500)).expect("it is short")
 }
 
-const MANY: u32 = 250_000;
+const MANY: u32 = scaled(250_000, 60_000, 250_000);
 
 #[test]
 fn flows_expire_in_time_with_a_sufficient_budget() {

@@ -8,6 +8,7 @@ use flowtable::flow_cache::{
 use flowtable::{DefaultHashBuilder, Direction, FlowCache, FlowKey, TcpFlags, Timestamp};
 use model::alloc;
 use model::flow_cache::keys::key;
+use model::scaled;
 
 /// Kilobytes.
 const LEAST: usize = Config::MIN_BYTES >> 10;
@@ -88,8 +89,9 @@ fn flood<P: Eviction>(
 
 #[test]
 fn memory_is_bounded() {
-    let kilobytes = [LEAST, LEAST + 2, 100, 300, 600, 1000, 3000, 5000, 20_000];
-    for (kilobytes, tenants) in kilobytes.into_iter().flat_map(|size| [(size, 3), (size, 20_000)]) {
+    let all = [LEAST, LEAST + 2, 100, 300, 600, 1000, 3000, 5000, 20_000];
+    let sizes = scaled(&all[..], &[LEAST, 300, 3000], &all);
+    for (kilobytes, tenants) in sizes.iter().flat_map(|size| [(size, 3), (size, 20_000)]) {
         let bytes = kilobytes << 10;
         let (flows, peak) = flood(ByClass::new, bytes, 20_000, tenants);
         println!("{kilobytes} KiB: {flows} flows, at most {} KiB", peak >> 10);
@@ -118,7 +120,7 @@ fn memory_is_bounded_with_each_policy() {
 /// Tenants of present flows take memory only from the first tenant on.
 #[test]
 fn memory_is_bounded_with_a_late_tenant() {
-    for bytes in (1000 << 10..2000 << 10).step_by(9 << 10) {
+    for bytes in (1000 << 10..2000 << 10).step_by(scaled(9 << 10, 99 << 10, 9 << 10)) {
         let mut cache = cache(config(20_000, bytes), ByClass::new());
         let mut number = 0;
         while number < 20_000 {
@@ -162,9 +164,10 @@ fn memory_is_bounded_with_many_shares() {
 /// The memory of tenants is that of those at a time: subscribers come and go.
 #[test]
 fn the_memory_of_tenants_without_a_share_and_flows_is_used_for_others() {
+    const TENANTS: u32 = scaled(100_000, 20_000, 20_000);
     let mut cache = cache(config(1000, 1 << 20), ByClass::new());
     let mut bytes = 0;
-    for tenant in (1..100_000).map(Tenant) {
+    for tenant in (1..TENANTS).map(Tenant) {
         cache.try_set_share(tenant, Some(2)).expect("there is memory");
         let packet = Packet::UDP.from_tenant(tenant);
         for number in 0..3 {
@@ -177,10 +180,10 @@ fn the_memory_of_tenants_without_a_share_and_flows_is_used_for_others() {
             cache.retain(|flow| flow.tenant() != tenant);
             assert_eq!(cache.tenant_flows(tenant), None);
         }
-        if tenant.0 == 10_000 {
+        if tenant.0 == TENANTS / 10 {
             bytes = cache.allocation_size();
         }
-        if tenant.0 % 10_000 == 0 {
+        if tenant.0 % (TENANTS / 10) == 0 {
             cache.validate().expect("invariant");
         }
     }

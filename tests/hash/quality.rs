@@ -262,7 +262,7 @@ fn bits_that_tables_use_are_even() {
 
 /// Counts the tables that detect a flood of keys in a progression, which is a false one.
 fn reseeds<H: Seeded<Build: Clone>, K: Hash + Eq>(what: &str, key: impl Fn(u32) -> K) -> usize {
-    const SEEDS: usize = scaled(300, 60, 0);
+    const SEEDS: usize = scaled(300, 20, 0);
     let mut rng = StdRng::seed_from_u64(10);
     let has_reseeded = |_: &usize| {
         let mut map = TrashMap::with_hasher(H::seeded(&mut rng));

@@ -13,6 +13,7 @@ use flowtable::routes::RouteShape;
 use flowtable::trie::routes::LcRouteTable;
 use flowtable::{Prefix, RouteTable};
 use model::routes::by_length::RoutesByLength;
+use model::scaled;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -31,7 +32,7 @@ struct Real<A> {
 }
 
 /// The number of addresses of each kind.
-const ADDRESSES: usize = 100_000;
+const ADDRESSES: usize = scaled(100_000, 20_000, 20_000);
 
 impl<A: Address + Debug + Hash> Real<A> {
     fn new(mut routes: Vec<Prefix<A>>) -> Self {
@@ -170,7 +171,7 @@ fn test<A: Address + FromStr + Debug + Hash>(count: usize, every: usize, bytes_p
     assert!(per_route <= bytes_per_route, "{per_route} bytes for a route");
     real.compare();
     real.compare_with_reference(every);
-    real.update(100_000);
+    real.update(scaled(100_000, 20_000, 20_000));
     real.compare();
     assert!(real.ours.len() > count * 3 / 4);
     real.routes.shuffle(&mut StdRng::seed_from_u64(2));

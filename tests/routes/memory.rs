@@ -5,7 +5,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use flowtable::key::bits::Address;
 use flowtable::routes::{Entry, PrefixSet};
 use flowtable::{Prefix, RouteTable};
-use model::alloc;
+use model::{alloc, scaled};
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -207,7 +207,7 @@ fn churn_does_not_fragment_the_memory() {
         let mut table = filled(&all[..there]);
         let first = table.allocation_size();
         let mut most = first;
-        for round in 0..60 {
+        for round in 0..scaled(60, 10, 1) {
             // The last tenth of the present routes is exchanged with absent ones.
             all[..there].shuffle(&mut random);
             let (stay, rest) = all.split_at_mut(there);
@@ -358,7 +358,7 @@ fn an_insertion_may_fail() {
         println!("{failed} insertions failed");
         assert!(failed > 3 && table.is_empty());
     }
-    let steps = if cfg!(miri) { 20 } else { 3000 };
+    let steps = scaled(3000, 600, 20);
     test::<Ipv4Addr>(steps);
     test::<Ipv6Addr>(steps);
 }
@@ -413,7 +413,7 @@ fn shrinking_without_memory_keeps_the_routes() {
 #[cfg_attr(miri, ignore = "slow")]
 fn memory_is_released_during_updates() {
     fn test<A: Family, V: Clone + core::fmt::Debug + PartialEq>(make: fn(usize) -> V) {
-        let mut routes = routes::<A>(20_000, 13);
+        let mut routes = routes::<A>(scaled(20_000, 6000, 0), 13);
         let mut table: RouteTable<A, V> =
             routes.iter().enumerate().map(|(nth, route)| (*route, make(nth))).collect();
         let values = table.clone();
