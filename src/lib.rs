@@ -58,6 +58,7 @@
 //! - A structure with a bound needs its capacity, so it has no `Default`. It returns the entries
 //!   that it evicts, and refuses the entries that it cannot store. An error that returns a value
 //!   has it in the field `refused`, and the reason, if there are several, in the field `reason`.
+//!   The message of an error contains its reason, so `source` does not return the reason.
 //! - Structures that threads share are used through a pin, such as [`ConcurrentMap::pin`].
 //! - Time and randomness are arguments: the crate reads no clock, and without the feature `std` it
 //!   has no source of seeds ([`DefaultHashBuilder::with_seeds`]).

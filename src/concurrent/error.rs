@@ -60,14 +60,7 @@ impl fmt::Display for Refused {
     }
 }
 
-impl core::error::Error for Refused {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self {
-            Self::Memory(error) => Some(error),
-            _ => None,
-        }
-    }
-}
+impl core::error::Error for Refused {}
 
 /// The refusal of a write, with the input that was not inserted.
 ///
@@ -112,8 +105,4 @@ impl<T> fmt::Debug for Refusal<T> {
     }
 }
 
-impl<T> core::error::Error for Refusal<T> {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        Some(&self.reason)
-    }
-}
+impl<T> core::error::Error for Refusal<T> {}

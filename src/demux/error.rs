@@ -25,11 +25,7 @@ impl<T> fmt::Display for RejectedPcb<T> {
     }
 }
 
-impl<T> Error for RejectedPcb<T> {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.reason)
-    }
-}
+impl<T> Error for RejectedPcb<T> {}
 
 /// The reason why a [`Demux`](super::Demux) rejects a PCB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

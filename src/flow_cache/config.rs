@@ -297,11 +297,4 @@ impl fmt::Display for ConfigError {
     }
 }
 
-impl Error for ConfigError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Timeout(error) => Some(error),
-            _ => None,
-        }
-    }
-}
+impl Error for ConfigError {}

@@ -25,11 +25,7 @@ impl<T> fmt::Display for RejectedSocket<T> {
     }
 }
 
-impl<T> Error for RejectedSocket<T> {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.reason)
-    }
-}
+impl<T> Error for RejectedSocket<T> {}
 
 /// The reason why a [`SocketTable`](super::SocketTable) rejects a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

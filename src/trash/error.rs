@@ -36,8 +36,4 @@ impl<T> fmt::Display for TryInsertError<T> {
     }
 }
 
-impl<T> core::error::Error for TryInsertError<T> {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        Some(&self.reason)
-    }
-}
+impl<T> core::error::Error for TryInsertError<T> {}

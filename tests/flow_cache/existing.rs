@@ -1,6 +1,7 @@
 //! Packets that must not create a flow, or only with the caller's consent; given hashes.
 
 use std::error::Error;
+use std::fmt;
 use std::rc::Rc;
 
 use flowtable::eviction::ByClass;
@@ -64,8 +65,19 @@ fn a_value_is_made_before_another_flow_is_evicted() {
     assert!(cache.set_pinned(handle, true));
     let seen = cache.try_observe_with(&key(3), SYN, at(1), || Ok::<_, ()>(8));
     let refused = RefusedFlow { refused: 8, reason: AdmissionError::Full };
-    assert!(refused.source().is_some_and(<dyn Error>::is::<AdmissionError>));
     assert_eq!(seen.map(|_| ()), Err(ObserveError::Refused(refused)));
+}
+
+/// The message has the reason, so a program that prints the chain of causes prints it once.
+#[test]
+fn the_message_of_an_error_contains_its_reason() {
+    let refused = RefusedFlow { refused: (), reason: AdmissionError::Full };
+    let error = ObserveError::<(), fmt::Error>::Refused(refused);
+    assert_eq!(error.to_string(), AdmissionError::Full.to_string());
+    assert!(error.source().is_none());
+    let error = ObserveError::<(), _>::New(fmt::Error);
+    assert_eq!(error.to_string(), format!("no value for a new flow: {}", fmt::Error));
+    assert!(error.source().is_none());
 }
 
 #[test]

@@ -177,7 +177,6 @@ fn errors_display_their_reasons() {
     ];
     for (reason, message) in all {
         let rejected = RejectedSocket { refused: 1, reason };
-        assert_eq!((shown(&reason).as_str(), rejected.to_string().as_str()), (message, message));
-        assert_eq!(rejected.source().map(shown).as_deref(), Some(message));
+        assert_eq!((shown(&reason).as_str(), shown(&rejected).as_str()), (message, message));
     }
 }

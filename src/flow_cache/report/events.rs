@@ -217,11 +217,7 @@ impl<V> fmt::Display for RefusedFlow<V> {
     }
 }
 
-impl<V> Error for RefusedFlow<V> {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.reason)
-    }
-}
+impl<V> Error for RefusedFlow<V> {}
 
 /// The reason why a flow is not created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -278,8 +274,8 @@ impl<V, E: fmt::Display> fmt::Display for ObserveError<V, E> {
 impl<V: 'static, E: Error + 'static> Error for ObserveError<V, E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::Refused(refused) => Some(refused),
-            Self::New(error) => Some(error),
+            Self::Refused(_) => None,
+            Self::New(error) => error.source(),
         }
     }
 }

@@ -407,11 +407,7 @@ impl<K, V> fmt::Display for RefusedImage<K, V> {
     }
 }
 
-impl<K, V> Error for RefusedImage<K, V> {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.reason)
-    }
-}
+impl<K, V> Error for RefusedImage<K, V> {}
 
 /// The reason why a cache does not restore an image: see [`RefusedImage`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

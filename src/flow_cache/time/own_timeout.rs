@@ -121,11 +121,4 @@ impl fmt::Display for SetTimeoutError {
     }
 }
 
-impl Error for SetTimeoutError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Timeout(error) => Some(error),
-            _ => None,
-        }
-    }
-}
+impl Error for SetTimeoutError {}

@@ -125,14 +125,7 @@ impl fmt::Display for ReceiveError {
     }
 }
 
-impl Error for ReceiveError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::BufferTooSmall(error) => Some(error),
-            _ => None,
-        }
-    }
-}
+impl Error for ReceiveError {}
 
 impl From<BufferTooSmall> for ReceiveError {
     fn from(error: BufferTooSmall) -> Self {

@@ -167,14 +167,7 @@ impl fmt::Display for ScheduleError {
     }
 }
 
-impl Error for ScheduleError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Share(error) => Some(error),
-            _ => None,
-        }
-    }
-}
+impl Error for ScheduleError {}
 
 impl From<ShareError> for ScheduleError {
     fn from(error: ShareError) -> Self {

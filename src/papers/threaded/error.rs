@@ -100,14 +100,7 @@ impl fmt::Display for InsertError {
     }
 }
 
-impl Error for InsertError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::NoLabel(error) => Some(error),
-            _ => None,
-        }
-    }
-}
+impl Error for InsertError {}
 
 /// The error of a router that rejects a neighbour's message or a change of its links. Nothing has
 /// changed.
@@ -183,12 +176,4 @@ impl fmt::Display for RouterError {
     }
 }
 
-impl Error for RouterError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Labels(error) => Some(error),
-            Self::NoLabel(error) => Some(error),
-            _ => None,
-        }
-    }
-}
+impl Error for RouterError {}
