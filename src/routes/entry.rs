@@ -5,6 +5,7 @@ use core::fmt;
 use super::RouteTable;
 use super::error::NoMemory;
 use super::key::Key;
+use super::route_bits::NodeRoutes;
 use super::store::exhausted;
 use super::stride::{PrefixIndex, node_pos};
 use crate::key::bits::Address;
@@ -87,8 +88,8 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         let (key, len) = (Key::from(&prefix), prefix.len());
         let index = key.index(node_pos(len), len);
         let node = self.find_node(&key, len);
-        match node.filter(|(_, bits)| bits.position(index).exists) {
-            Some((node, _)) => {
+        match node.filter(|node| node.bits.position(index).exists) {
+            Some(NodeRoutes { id: node, .. }) => {
                 Entry::Occupied(OccupiedEntry { table: self, prefix, key, node, index })
             }
             None => Entry::Vacant(VacantEntry { table: self, prefix }),
@@ -172,8 +173,8 @@ impl<'t, A: Address, V, M: Allocator + Clone> OccupiedEntry<'t, A, V, M> {
     /// Removes the route. Returns its value.
     pub fn remove(self) -> V {
         let bits = self.table.store.nodes.get(self.node).bits();
-        let position = bits.position(self.index);
-        self.table.remove_from(&self.key, self.prefix.len(), (self.node, bits), &position)
+        let (node, position) = (NodeRoutes { id: self.node, bits }, bits.position(self.index));
+        self.table.remove_from(&self.key, self.prefix.len(), node, &position)
     }
 }
 

@@ -43,7 +43,7 @@ use core::alloc::Layout;
 use core::ptr::NonNull;
 
 use super::pool::Exhausted;
-use super::route_bits::RouteBits;
+use super::route_bits::NodeRoutes;
 use super::search::RouteMatch;
 use super::segment::{DEEPER, Entry, SLOTS, Segment, hash};
 use super::stride::{STRIDE, first_slot};
@@ -208,7 +208,7 @@ impl<M: Allocator + Clone> Levels<M> {
     /// Sets the node and its routes in the entry of a key, which exists. Removes it if it is not
     /// needed any more.
     #[inline]
-    pub(super) fn set_routes(&mut self, at: LevelKey, node: (u32, RouteBits)) {
+    pub(super) fn set_routes(&mut self, at: LevelKey, node: NodeRoutes) {
         let LevelKey { key, hash } = at;
         if !self.segment_mut(hash).set_routes(hash, key, node) {
             self.remove(hash, key);
@@ -411,6 +411,7 @@ impl<'l> Candidates<'l> {
 mod tests {
     use super::*;
     use crate::memory::Global;
+    use crate::routes::route_bits::RouteBits;
 
     fn entry(number: u64) -> Entry {
         Entry::new(

@@ -15,6 +15,13 @@ pub(crate) struct RouteBits {
     pub(crate) values: u32,
 }
 
+/// A node and its routes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NodeRoutes {
+    pub(super) id: u32,
+    pub(super) bits: RouteBits,
+}
+
 /// Where the value of a route is, or belongs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Position {

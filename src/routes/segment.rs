@@ -5,7 +5,7 @@
 //! keeps the pilots: an entry has the same slot in either half.
 #![allow(unsafe_code)]
 
-use super::route_bits::RouteBits;
+use super::route_bits::{NodeRoutes, RouteBits};
 use super::search::{RouteMatch, search};
 use super::stride::COVERS;
 use crate::raw::bit_ops::select;
@@ -43,15 +43,15 @@ impl Entry {
     /// Returns where the node was, and its routes, if it has any. It is still there if the node
     /// there has the same routes: no two nodes have routes with the same values.
     #[inline]
-    pub(super) fn node(&self) -> Option<(u32, RouteBits)> {
+    pub(super) fn node(&self) -> Option<NodeRoutes> {
         let (inner, outer, values) = (self.inner & !DEEPER, self.outer, self.values);
         let bits = RouteBits { inner, outer, values };
-        if bits.is_empty() { None } else { Some((self.id, bits)) }
+        if bits.is_empty() { None } else { Some(NodeRoutes { id: self.id, bits }) }
     }
 
     /// Sets the node and its routes.
     #[inline]
-    fn set_node(&mut self, (id, bits): (u32, RouteBits)) {
+    fn set_node(&mut self, NodeRoutes { id, bits }: NodeRoutes) {
         self.id = id;
         self.inner = bits.inner | self.inner & DEEPER;
         (self.outer, self.values) = (bits.outer, bits.values);
@@ -179,7 +179,7 @@ impl Segment {
     /// Sets the node and its routes in the entry with this key, if it exists. Returns whether an
     /// entry is needed.
     #[inline]
-    pub(super) fn set_routes(&mut self, hash: u64, key: u64, node: (u32, RouteBits)) -> bool {
+    pub(super) fn set_routes(&mut self, hash: u64, key: u64, node: NodeRoutes) -> bool {
         let entry = &mut self.entries[slot_of(hash, self.pilots[bucket_of(hash)])];
         if entry.key == key {
             entry.set_node(node);

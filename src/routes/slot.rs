@@ -10,7 +10,7 @@ use core::alloc::Layout;
 use core::ptr::{self, NonNull};
 
 use super::node::Node;
-use super::route_bits::RouteBits;
+use super::route_bits::{NodeRoutes, RouteBits};
 use super::search::{RouteMatch, search};
 use super::store::{NO_NODE, Nodes};
 use super::stride::{STRIDE, first_slot};
@@ -69,10 +69,10 @@ impl Slot {
 
     /// Returns the node and its routes, if the slot has been computed and the node has routes.
     #[inline]
-    pub(super) fn node(&self) -> Option<(u32, RouteBits)> {
+    pub(super) fn node(&self) -> Option<NodeRoutes> {
         let inner = self.inner & !(COMPLETE | DEEPER);
         let bits = RouteBits { inner, outer: self.outer, values: self.values.wrapping_sub(1) };
-        if bits.is_empty() { None } else { Some((self.node, bits)) }
+        if bits.is_empty() { None } else { Some(NodeRoutes { id: self.node, bits }) }
     }
 
     /// Sets the routes of the node.

@@ -17,7 +17,7 @@ use core::ops::Range;
 
 use super::node::{Node, Path};
 use super::pool::{Exhausted, Pool, Unit};
-use super::route_bits::{Changed, Position, RouteBits};
+use super::route_bits::{Changed, NodeRoutes, Position, RouteBits};
 use super::stride::PrefixIndex;
 use crate::memory::{Allocator, Global, Vec};
 
@@ -160,7 +160,7 @@ impl<V, M: Allocator + Clone> Store<V, M> {
     #[inline(always)]
     pub(super) fn insert_route(
         &mut self,
-        (id, bits): (u32, RouteBits),
+        NodeRoutes { id, bits }: NodeRoutes,
         position: &Position,
         value: V,
     ) -> Result<Changed, V> {
@@ -180,7 +180,7 @@ impl<V, M: Allocator + Clone> Store<V, M> {
     #[inline(always)]
     pub(super) fn remove_route(
         &mut self,
-        (id, bits): (u32, RouteBits),
+        NodeRoutes { id, bits }: NodeRoutes,
         position: &Position,
     ) -> (V, Changed) {
         debug_assert!(self.nodes.get(id).bits() == bits && position.exists);

@@ -7,7 +7,7 @@ use super::change::FROM_ROOT;
 use super::error::NoMemory;
 use super::key::Key;
 use super::pool::Exhausted;
-use super::route_bits::{Position, RouteBits};
+use super::route_bits::{NodeRoutes, Position};
 use super::store::{Store, exhausted};
 use super::stride::{PrefixIndex, node_pos};
 use super::update::Shortcuts;
@@ -129,11 +129,18 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
             Inserted::Replaced(old) => Some(old),
             Inserted::New(changed) => {
                 let (nodes, is_found) = (&self.store.nodes, by_copy.is_some());
-                self.shortcuts.after_insert(nodes, self.len, (key, len), node.0, changed, is_found);
+                self.shortcuts.after_insert(
+                    nodes,
+                    self.len,
+                    (key, len),
+                    node.id,
+                    changed,
+                    is_found,
+                );
                 None
             }
         };
-        Ok((node.0, index, old))
+        Ok((node.id, index, old))
     }
 
     /// Inserts the route of `len` bits of `key` into its node, which has these routes, but does not
@@ -143,14 +150,14 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         &mut self,
         (key, len): (&Key<A>, u32),
         index: PrefixIndex,
-        (node, bits): (u32, RouteBits),
+        node: NodeRoutes,
         value: V,
     ) -> Result<Inserted<V>, NoMemory<V>> {
-        let position = bits.position(index);
+        let position = node.bits.position(index);
         if position.exists {
             return Ok(Inserted::Replaced(mem::replace(self.store.value_at(&position), value)));
         }
-        match self.store.insert_route((node, bits), &position, value) {
+        match self.store.insert_route(node, &position, value) {
             Ok(changed) => {
                 self.len += 1;
                 Ok(Inserted::New(changed))
@@ -163,13 +170,9 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     }
 
     /// Returns the node for routes of `len` bits of `key` and its routes; creates it if necessary.
-    pub(super) fn make_node(
-        &mut self,
-        key: &Key<A>,
-        len: u32,
-    ) -> Result<(u32, RouteBits), Exhausted> {
+    pub(super) fn make_node(&mut self, key: &Key<A>, len: u32) -> Result<NodeRoutes, Exhausted> {
         let id = self.store.nodes.ensure_path(self.shortcuts.start(key, len), key, len)?;
-        Ok((id, self.store.nodes.get(id).bits()))
+        Ok(NodeRoutes { id, bits: self.store.nodes.get(id).bits() })
     }
 
     /// Removes nodes without routes that an insertion has left that failed.
@@ -203,9 +206,9 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// ```
     pub fn remove(&mut self, prefix: &Prefix<A>) -> Option<V> {
         let (key, len) = (Key::from(prefix), prefix.len());
-        let (node, bits) = self.find_node(&key, len)?;
-        let position = bits.position(key.index(node_pos(len), len));
-        position.exists.then(|| self.remove_from(&key, len, (node, bits), &position))
+        let node = self.find_node(&key, len)?;
+        let position = node.bits.position(key.index(node_pos(len), len));
+        position.exists.then(|| self.remove_from(&key, len, node, &position))
     }
 
     /// Removes the route of `len` bits of `key` from the node with these routes. Returns its value.
@@ -214,17 +217,17 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         &mut self,
         key: &Key<A>,
         len: u32,
-        (node, bits): (u32, RouteBits),
+        node: NodeRoutes,
         position: &Position,
     ) -> V {
-        let (value, changed) = self.store.remove_route((node, bits), position);
+        let (value, changed) = self.store.remove_route(node, position);
         self.len -= 1;
         if self.len == 0 {
             self.clear();
             return value;
         }
-        self.shortcuts.after_remove(&self.store.nodes, self.len, (key, len), node, changed);
-        if changed.bits.is_empty() && self.store.nodes.is_redundant(node) {
+        self.shortcuts.after_remove(&self.store.nodes, self.len, (key, len), node.id, changed);
+        if changed.bits.is_empty() && self.store.nodes.is_redundant(node.id) {
             let changed = self.store.nodes.remove_path(self.shortcuts.start(key, len), key, len);
             self.shortcuts.after_remove_path(&self.store.nodes, (key, len), changed);
         }
@@ -247,7 +250,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     #[must_use]
     pub fn get(&self, prefix: &Prefix<A>) -> Option<&V> {
         let (key, len) = (Key::from(prefix), prefix.len());
-        let (node, _) = self.find_node(&key, len)?;
+        let node = self.find_node(&key, len)?.id;
         self.store.value(node, key.index(node_pos(len), len))
     }
 
@@ -266,7 +269,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// ```
     pub fn get_mut(&mut self, prefix: &Prefix<A>) -> Option<&mut V> {
         let (key, len) = (Key::from(prefix), prefix.len());
-        let (_, bits) = self.find_node(&key, len)?;
+        let bits = self.find_node(&key, len)?.bits;
         let position = bits.position(key.index(node_pos(len), len));
         position.exists.then(|| self.store.value_at(&position))
     }

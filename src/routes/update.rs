@@ -9,7 +9,7 @@ use super::direct::{Direct, RoutesByFirst};
 use super::key::Key;
 use super::levels::{FIRST, LAST, Levels, has_levels, key_of, level_of};
 use super::pool::Exhausted;
-use super::route_bits::{Changed, RouteBits};
+use super::route_bits::{Changed, NodeRoutes, RouteBits};
 use super::segment::Entry;
 use super::slot::TABLE_END;
 use super::store::{NO_NODE, Nodes, ROOT, Store};
@@ -96,35 +96,35 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// table or an entry of the levels has them: then an update does not descend the trie.
     /// Prefetches the values.
     #[inline]
-    pub(super) fn node_by_copy(&self, key: &Key<A>, len: u32) -> Option<(u32, RouteBits)> {
+    pub(super) fn node_by_copy(&self, key: &Key<A>, len: u32) -> Option<NodeRoutes> {
         let Store { values, nodes, .. } = &self.store;
         // Its blocks are found by these routes, so a copy is not relied on.
         let is_there =
-            |(id, bits): &(u32, RouteBits)| nodes.find(*id).is_some_and(|it| it.bits() == *bits);
+            |node: &NodeRoutes| nodes.find(node.id).is_some_and(|it| it.bits() == node.bits);
         if let Some(levels) = self.shortcuts.levels.as_ref().filter(|_| len > FIRST) {
             let entry = levels.get(key.level()).filter(|_| len <= LAST + STRIDE)?;
             values.prefetch(entry.values);
-            let (id, bits) = entry.node()?;
-            if is_there(&(id, bits)) {
-                return Some((id, bits));
+            let node = entry.node()?;
+            if is_there(&node) {
+                return Some(node);
             }
             // The node may have moved with its siblings: by one, if one was added or removed.
-            let moved = [1, u32::MAX].map(|by| (id.wrapping_add(by), bits));
+            let moved = [1, u32::MAX].map(|by| NodeRoutes { id: node.id.wrapping_add(by), ..node });
             return moved.into_iter().find(is_there);
         }
         let slot = self.shortcuts.direct.as_ref()?.slot(key.word());
         let node = slot.node()?;
-        values.prefetch(node.1.values);
+        values.prefetch(node.bits.values);
         let is_of_slot = (TABLE_END + 1..=TABLE_END + STRIDE).contains(&len);
         Some(node).filter(|node| is_of_slot && is_there(node))
     }
 
     /// Returns the node for routes of `len` bits of `key`, if it exists, and its routes.
     #[inline]
-    pub(super) fn find_node(&self, key: &Key<A>, len: u32) -> Option<(u32, RouteBits)> {
+    pub(super) fn find_node(&self, key: &Key<A>, len: u32) -> Option<NodeRoutes> {
         self.node_by_copy(key, len).or_else(|| {
             let id = self.store.nodes.find_node(self.shortcuts.start(key, len), key, len)?;
-            Some((id, self.store.nodes.get(id).bits()))
+            Some(NodeRoutes { id, bits: self.store.nodes.get(id).bits() })
         })
     }
 }
@@ -169,7 +169,11 @@ impl<M: Allocator + Clone> Shortcuts<M> {
         if has_levels::<A>() && len > FIRST {
             counts.long += 1;
             match is_found {
-                true => self.update_level_routes(nodes, (key, len), (node, changed.bits)),
+                true => self.update_level_routes(
+                    nodes,
+                    (key, len),
+                    NodeRoutes { id: node, bits: changed.bits },
+                ),
                 false => self.update_level(nodes, (key, len), Some(node)),
             }
             if self.counts.long == MAKE_LEVELS_AT && self.levels.is_none() {
@@ -209,7 +213,11 @@ impl<M: Allocator + Clone> Shortcuts<M> {
             if counts.long < DROP_LEVELS_BELOW {
                 self.levels = None;
             }
-            self.update_level_routes(nodes, (key, len), (node, changed.bits));
+            self.update_level_routes(
+                nodes,
+                (key, len),
+                NodeRoutes { id: node, bits: changed.bits },
+            );
         }
     }
 
@@ -254,11 +262,11 @@ impl<M: Allocator + Clone> Shortcuts<M> {
         &mut self,
         nodes: &Nodes<M>,
         (key, len): (&Key<A>, u32),
-        node: (u32, RouteBits),
+        node: NodeRoutes,
     ) {
         match self.levels.as_mut() {
             Some(levels) if len <= LAST + STRIDE => levels.set_routes(key.level(), node),
-            _ => self.update_level(nodes, (key, len), Some(node.0)),
+            _ => self.update_level(nodes, (key, len), Some(node.id)),
         }
     }
 

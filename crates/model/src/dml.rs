@@ -55,7 +55,7 @@ pub fn receive_checked(
     let expected = receive(header, packet, room);
     let received = receiver.receive(header, packet, &mut destination);
     let received = received.map(|Received { copied, checksums, .. }| {
-        (copied, checksums.iter().map(|(region, sum)| (*region, sum.sum())).collect::<Vec<_>>())
+        (copied, checksums.iter().map(|it| (it.region, it.checksum.sum())).collect::<Vec<_>>())
     });
     let copied = received.as_ref().map_or(0, |(copied, _)| *copied);
     let (data, untouched) = destination.split_at(copied);

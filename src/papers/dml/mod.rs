@@ -121,5 +121,5 @@ pub use builder::{DmlBuilder, MAX_REGIONS};
 pub use checksum::Checksum;
 pub use error::{BufferTooSmall, BuildError, ParseError, ReceiveError};
 pub use header::{DmlHeader, Regions};
-pub use receive::{Received, Receiver};
+pub use receive::{Received, Receiver, RegionChecksum};
 pub use region::{DispatchFlags, Kind, Region};

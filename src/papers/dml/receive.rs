@@ -45,7 +45,7 @@ use super::region::{Kind, Region};
 /// let (header, packet) = DmlHeader::parse(&frame)?;
 /// let received = receiver.receive(&header, packet, &mut buffer)?;
 /// assert_eq!(&buffer[..received.copied], b"greets");
-/// assert!(received.checksums.iter().all(|(_, sum)| sum.verifies()));
+/// assert!(received.checksums.iter().all(|sum| sum.checksum.verifies()));
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[derive(Clone)]
@@ -53,7 +53,7 @@ pub struct Receiver {
     /// The edges of regions that are not empty.
     edges: [Edge; 2 * MAX_REGIONS],
     /// The checksum regions in the order of the header.
-    checksums: [(Region, Checksum); MAX_REGIONS],
+    checksums: [RegionChecksum; MAX_REGIONS],
     /// The prefix sum at the first byte of each checksum region. One more than needed, so that
     /// every `u8` is an index.
     before: [u32; MAX_REGIONS + 1],
@@ -70,7 +70,18 @@ pub struct Received<'r> {
     /// The checksum regions in the order of the header, and their sums.
     ///
     /// The layers have to check that the regions they require exist: a header without any is valid.
-    pub checksums: &'r [(Region, Checksum)],
+    pub checksums: &'r [RegionChecksum],
+}
+
+/// The sum of a region of kind [`CHECKSUM`](Kind::CHECKSUM).
+///
+/// Paper: Chandranmenon and Varghese, section 5.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegionChecksum {
+    /// The region.
+    pub region: Region,
+    /// Its sum.
+    pub checksum: Checksum,
 }
 
 /// The start or end of a region: the offset, the kind of edge and the index of the checksum region,
@@ -114,7 +125,7 @@ impl Edge {
 /// The edges and checksum regions of one packet.
 struct Plan<'r> {
     edges: &'r [Edge],
-    checksums: &'r mut [(Region, Checksum)],
+    checksums: &'r mut [RegionChecksum],
     before: &'r mut [u32; MAX_REGIONS + 1],
 }
 
@@ -125,7 +136,7 @@ impl Receiver {
         let none = Region::new(Kind(0), 0, 0);
         Self {
             edges: [Edge(0); 2 * MAX_REGIONS],
-            checksums: [(none, Checksum::ZERO); MAX_REGIONS],
+            checksums: [RegionChecksum { region: none, checksum: Checksum::ZERO }; MAX_REGIONS],
             before: [0; MAX_REGIONS + 1],
         }
     }
@@ -165,7 +176,7 @@ impl Receiver {
             let (begins, ends) = match region.kind {
                 Kind::DATA => (EdgeKind::DataBegins, EdgeKind::DataEnds),
                 Kind::CHECKSUM => {
-                    self.checksums[index] = (region, Checksum::ZERO);
+                    self.checksums[index] = RegionChecksum { region, checksum: Checksum::ZERO };
                     checksums += 1;
                     (EdgeKind::SumBegins, EdgeKind::SumEnds)
                 }
@@ -239,7 +250,7 @@ impl Plan<'_> {
                     summing += 1;
                 }
                 EdgeKind::SumEnds => {
-                    let (region, checksum) = &mut self.checksums[edge.index()];
+                    let RegionChecksum { region, checksum } = &mut self.checksums[edge.index()];
                     let within = Checksum::between(self.before[edge.index()], sum);
                     *checksum = within.at_offset(region.offset as usize);
                     summing -= 1;

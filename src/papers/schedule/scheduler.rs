@@ -7,8 +7,7 @@ use core::fmt;
 use core::time::Duration;
 
 use super::ScheduleError;
-use super::budget::Account;
-use super::budget::{Policy, Turn};
+use super::budget::{Account, Policy, Turn};
 use super::thread::{Entry, Occupancy, State, ThreadConfig};
 use crate::invariant::{InvariantError, ensure};
 use crate::papers::schedule::share::{IndexedHeap, ProportionalShare, ShareError, Thread};

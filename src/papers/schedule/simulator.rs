@@ -24,8 +24,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::budget::Account;
-use super::budget::Policy;
+use super::budget::{Account, Policy};
 use super::path::BoundedQueue;
 use super::scheduler::Scheduler;
 use super::thread::{Occupancy, ThreadConfig};

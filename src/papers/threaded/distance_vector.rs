@@ -5,8 +5,7 @@ use alloc::vec::Vec;
 use core::mem;
 
 use super::error::{InsertError, RouterError};
-use super::label::Label;
-use super::label::Labels;
+use super::label::{Label, Labels};
 use super::table::{Hop, Port, Table};
 use crate::invariant::{InvariantError, ensure};
 use crate::timestamp::Timestamp;

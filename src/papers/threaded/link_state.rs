@@ -5,11 +5,9 @@ use alloc::vec::Vec;
 use core::mem;
 
 use super::error::{InsertError, LabelError, NoLabel, RouterError};
-use super::label::Label;
-use super::label::Labels;
+use super::label::{Label, Labels};
 use super::table::{Hop, Port, Table};
-use super::topology::shortest_paths;
-use super::topology::{RouterId, RouterState};
+use super::topology::{RouterId, RouterLink, RouterState, shortest_paths};
 use crate::invariant::{InvariantError, ensure};
 use crate::timestamp::Timestamp;
 
@@ -260,14 +258,14 @@ impl<D: Ord + Clone> LinkState<D> {
     /// ```
     /// use core::time::Duration;
     /// use flowtable::Timestamp;
-    /// use flowtable::papers::threaded::{Labels, LinkState, Message, RouterState};
+    /// use flowtable::papers::threaded::{Labels, LinkState, Message, RouterLink, RouterState};
     ///
     /// let now = Timestamp::ZERO;
     /// let labels = Labels { capacity: 10, hold_down: Duration::ZERO, start: 0 };
     /// let mut router = LinkState::new(1, labels, 10)?;
     /// for (port, neighbour) in [(7, 2), (8, 3)] {
     ///     router.link_up(port, neighbour, 5)?;
-    ///     let links = vec![(1, 5)];
+    ///     let links = vec![RouterLink { router: 1, cost: 5 }];
     ///     let destinations = vec!["D"];
     ///     let state = RouterState { router: neighbour, sequence: 1, links, destinations };
     ///     router.on_message(port, Message::State(state))?;
@@ -397,7 +395,7 @@ impl<D: Ord + Clone> LinkState<D> {
         if state.links.len() > self.routers || state.destinations.len() > self.table.capacity() {
             return Err(RouterError::TooLong);
         }
-        state.links.iter().try_for_each(|&(_, cost)| check_link_cost(cost))?;
+        state.links.iter().try_for_each(|link| check_link_cost(link.cost))?;
         state.links.sort_unstable();
         let is_full = self.database.len() >= self.routers;
         match self.database.get_mut(&state.router) {
@@ -491,8 +489,9 @@ impl<D: Ord + Clone> LinkState<D> {
 
     /// Stores a new own state in the database, to be flooded.
     fn originate_state(&mut self) {
-        let links = self.links.values().map(|link| (link.neighbour, link.cost));
-        let mut links: Vec<(RouterId, u32)> = links.collect();
+        let links = self.links.values();
+        let links = links.map(|link| RouterLink { router: link.neighbour, cost: link.cost });
+        let mut links: Vec<RouterLink> = links.collect();
         links.sort_unstable();
         let destinations = self.attached.iter().cloned().collect();
         let before = self.database.get(&self.own).map_or(0, |state| state.sequence);

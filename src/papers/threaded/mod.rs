@@ -110,4 +110,4 @@ pub use label::{Label, Labels};
 pub use link_state::{LinkState, Message};
 pub use medium::{Binding, Medium};
 pub use table::{Hop, Port, Table};
-pub use topology::{RouterId, RouterState};
+pub use topology::{RouterId, RouterLink, RouterState};

@@ -5,8 +5,7 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use super::error::{InsertError, LabelError, NoLabel, Stale};
-use super::label::Label;
-use super::label::{LabelAllocator, Labels};
+use super::label::{Label, LabelAllocator, Labels};
 use crate::invariant::{InvariantError, ensure};
 use crate::timestamp::Timestamp;
 

@@ -37,7 +37,9 @@ pub(super) fn shortest_paths<D>(
     // Costs are positive: any router on a shortest path to another is closer, and was visited
     // before.
     while let Some((router, reached)) = frontier.closest() {
-        for &(next, cost) in database.get(&router).map_or(&[][..], |state| &state.links) {
+        for &RouterLink { router: next, cost } in
+            database.get(&router).map_or(&[][..], |state| &state.links)
+        {
             if next != own && has_link(next, router) {
                 let cost = reached.cost.saturating_add(cost);
                 frontier.relax(next, Reached { cost, port: reached.port });
@@ -95,17 +97,26 @@ pub struct RouterState<D> {
     pub router: RouterId,
     /// The sequence number. Later states have greater ones.
     pub sequence: u64,
-    /// The neighbours, and the costs of the links to them.
-    pub links: Vec<(RouterId, u32)>,
+    /// The links to neighbours.
+    pub links: Vec<RouterLink>,
     /// The attached destinations.
     pub destinations: Vec<D>,
+}
+
+/// A link in the state of a router.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RouterLink {
+    /// The neighbour.
+    pub router: RouterId,
+    /// The cost of the link to it.
+    pub cost: u32,
 }
 
 impl<D> RouterState<D> {
     /// Returns whether the state has a link to `router`. The links must be sorted, as in the
     /// database.
     pub(super) fn has_link_to(&self, router: RouterId) -> bool {
-        let index = self.links.partition_point(|&(neighbour, _)| neighbour < router);
-        self.links.get(index).is_some_and(|&(neighbour, _)| neighbour == router)
+        let index = self.links.partition_point(|link| link.router < router);
+        self.links.get(index).is_some_and(|link| link.router == router)
     }
 }

@@ -3,7 +3,8 @@
 use core::time::Duration;
 
 use flowtable::papers::threaded::{
-    Hop, Label, Labels, LinkState, Message, NoLabel, Port, RouterError, RouterState, Stale,
+    Hop, Label, Labels, LinkState, Message, NoLabel, Port, RouterError, RouterLink, RouterState,
+    Stale,
 };
 
 use super::{ZERO, at, labels, theirs};
@@ -19,7 +20,8 @@ fn state_of(
     links: &[(u32, u32)],
     destinations: &[&'static str],
 ) -> Message<&'static str> {
-    let (links, destinations) = (links.to_vec(), destinations.to_vec());
+    let links = links.iter().map(|&(router, cost)| RouterLink { router, cost }).collect();
+    let destinations = destinations.to_vec();
     Message::State(RouterState { router, sequence, links, destinations })
 }
 
@@ -91,7 +93,8 @@ fn ties_are_resolved_by_the_lowest_port_and_the_lowest_router_id() {
     router.link_up(2, 3, 1).unwrap();
     flushed(&mut router);
     assert_eq!(router.table().forward_to(&"D"), Some(Hop::Forward { port: 2, label: Label::NONE }));
-    assert_eq!(router.state(1).unwrap().links, [(2, 1), (3, 1), (3, 3)]);
+    let links = [(2, 1), (3, 1), (3, 3)].map(|(router, cost)| RouterLink { router, cost });
+    assert_eq!(router.state(1).unwrap().links, links);
     // A local destination costs nothing.
     router.attach("D").unwrap();
     flushed(&mut router);
