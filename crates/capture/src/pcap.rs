@@ -45,6 +45,8 @@ pub(crate) struct Pcap {
     recent: [Option<u32>; 8],
     /// Number of records, of which the last one has this number less one.
     records: usize,
+    /// Whether an unusual record had no length on the wire: some programs write none.
+    has_no_wire_len: bool,
     search: Option<Search>,
     /// The scans for files and for records that other records cover.
     files: Scan,
@@ -82,6 +84,7 @@ impl Pcap {
             layout,
             recent: [None; 8],
             records: 0,
+            has_no_wire_len: false,
             search: None,
             files: Scan::default(),
             covered: Scan::default(),
@@ -115,10 +118,13 @@ impl Pcap {
             if !is_usual && self.return_to_file(window, damages)? {
                 return Ok(Next::File);
             }
-            if !self.layout.has_lengths(header) && self.return_to_record(window, damages)? {
+            let is_possible = !header.is_zero() && header.captured <= self.layout.longest;
+            let is_refuted = !is_possible || !is_usual && !self.is_confirmed(header, window)?;
+            let is_doubtful = is_refuted || !self.layout.has_lengths(header);
+            if is_doubtful && self.return_to_record(window, damages)? {
                 continue;
             }
-            if header.is_zero() || header.captured > self.layout.longest {
+            if is_refuted {
                 if self.skip_to_file(window, damages)? {
                     return Ok(Next::File);
                 }
@@ -129,6 +135,7 @@ impl Pcap {
             }
             let located = self.located(header, window, header.captured)?;
             window.retain(located.data.end);
+            self.has_no_wire_len = header.wire_len == 0;
             self.add_recent(header.seconds);
             return Ok(Next::Frame(located));
         }
@@ -282,7 +289,8 @@ impl Pcap {
             false => Search {
                 offset,
                 kind: DamageKind::Length(u64::from(header.captured)),
-                claimed_end: Some(offset + length),
+                // A possible length was refuted.
+                claimed_end: (header.captured > self.layout.longest).then_some(offset + length),
             },
         });
         window.retain(0);
@@ -333,6 +341,18 @@ impl Pcap {
         }
     }
 
+    /// Returns whether the record at the beginning of the window, which is possible, is one: it is
+    /// near in time, or a record follows that is, or a chain of plausible ones.
+    fn is_confirmed(&self, header: Header, window: &mut Window) -> io::Result<bool> {
+        if self.is_near(header) || self.has_no_wire_len && header.wire_len == 0 {
+            return Ok(true);
+        }
+        let at = self.layout.length(header);
+        let bytes = window.fill_to(at + self.layout.record_header())?;
+        let next = bytes.get(at..).and_then(|rest| self.layout.header(rest));
+        Ok(next.is_some_and(|next| self.is_recent(next)) || self.goes_on(window)?)
+    }
+
     /// Returns whether as many plausible records as necessary, or the end of the source, follow the
     /// one at the beginning of the window.
     fn goes_on(&self, window: &mut Window) -> io::Result<bool> {
@@ -343,13 +363,14 @@ impl Pcap {
         for _ in 0..Self::LONG_CHAIN {
             at += self.layout.length(header);
             let bytes = window.fill_to(at + self.layout.record_header())?;
-            let Some(rest) = bytes.get(at..) else { return Ok(near > 0) };
+            // The window or the source ends: that proves less.
+            let is_proved = near > 0 && (is_known || self.is_recent(header));
+            let Some(rest) = bytes.get(at..) else { return Ok(is_proved) };
             if rest.is_empty() || begins_file(rest) {
                 return Ok(true);
             }
             let next = match self.layout.header(rest) {
-                // The window or the source ends.
-                None => return Ok(near > 0),
+                None => return Ok(is_proved),
                 Some(_) if !self.layout.is_record(rest) => return Ok(false),
                 Some(next) => next,
             };

@@ -200,6 +200,35 @@ fn records_that_another_one_covers_are_read() {
     }
 }
 
+/// A claimed length ends where bytes of a packet look like a record of another time and a possible
+/// length; or in the packet itself. The time of the damaged record may be wrong, too.
+#[test]
+fn what_looks_like_a_record_behind_a_damaged_length_is_none() {
+    let all: Vec<u16> = (1..=40).collect();
+    let decoy = LITTLE.words(&[9, 0, 1300, 1300]);
+    let frames = all.iter().map(|port| [udp(*port, 53, 8), decoy.repeat(5)].concat());
+    let frames: Vec<_> = (1_700_000_000..).zip(frames).collect();
+    let records: Vec<_> = frames.iter().map(|(second, frame)| (*second, 5, &frame[..])).collect();
+    let whole = pcap(LITTLE, MICROSECONDS, ETHERNET, &records);
+    let (record, place) = ((whole.len() - 24) / all.len(), 7);
+    let damaged = 24 + place * record;
+    for seconds in [1_700_000_007, 3_000_000_000] {
+        // A length that ends with a record is not seen to be wrong.
+        for length in (0..2000).filter(|length| (*length as usize + 16) % record != 0) {
+            let mut bytes = whole.clone();
+            let header = LITTLE.words(&[seconds, 5, length, length]);
+            bytes[damaged..damaged + 16].copy_from_slice(&header);
+            let (mut read, damages, _) = read_with_damages(bytes);
+            // The damaged one is read if its time is right.
+            let mut expected = all.clone();
+            for ports in [&mut read, &mut expected] {
+                ports.retain(|port| usize::from(*port) != place + 1 && *port != 0);
+            }
+            assert_eq!((read, damages.len()), (expected, 1), "{length} at {seconds}");
+        }
+    }
+}
+
 /// The claimed length ends near the end of the last record, which it covers, or behind it.
 #[test]
 fn a_damaged_length_may_end_near_the_end() {
