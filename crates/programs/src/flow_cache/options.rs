@@ -33,18 +33,18 @@ impl Ipfix {
     ///
     /// # Errors
     ///
-    /// If the port of a collector is missing.
+    /// If the port of a collector is missing, or no port.
     fn parse(name: &OsStr) -> Result<Self, String> {
         let text = name.to_str().filter(|text| !text.contains('/'));
         let Some(text) = text else { return Ok(Self::To(Destination::from(name))) };
         let unbracketed = text.trim_start_matches('[').trim_end_matches(']');
         let is_address = text == "localhost" || unbracketed.parse::<IpAddr>().is_ok();
-        let is_number = |end: &str| end.bytes().all(|byte| byte.is_ascii_digit());
-        let is_port = |end: &str| is_number(end) && end.bytes().any(|byte| byte != b'0');
+        let is_port = |end: &str| end.parse::<u16>().is_ok_and(|port| port > 0);
         match text.rsplit_once(':') {
             Some((host, port)) if !host.is_empty() && is_port(port) && !is_address => {
                 Ok(Self::Collector(text.to_owned()))
             }
+            None if text.is_empty() => Err("--ipfix needs a file, or HOST:PORT".to_owned()),
             None if !is_address => Ok(Self::To(Destination::from(name))),
             _ => {
                 let hint = "a collector is HOST:PORT, and a file name with a colon has a slash";
@@ -211,8 +211,12 @@ impl program::Options for Options {
                 self.rotation.period_s = Some(number(name, parser, 1..=366 * 86_400)?);
             }
             "rotate-size" => {
-                let size = bytes(name, &text(parser)?)?;
-                self.rotation.size = Some(size.max(1) as u64);
+                let text = text(parser)?;
+                let size = bytes(name, &text)? as u64;
+                if size == 0 {
+                    return Err(wrong(name, &text, &"must be above 0"));
+                }
+                self.rotation.size = Some(size);
             }
             "interface" => self.interfaces.push(text(parser)?),
             "filter" => self.filter = Some(text(parser)?),
@@ -234,6 +238,9 @@ impl program::Options for Options {
     }
 
     fn operand(&mut self, value: OsString) -> Result<bool, lexopt::Error> {
+        if value.is_empty() {
+            return Err("the name of a capture is empty".into());
+        }
         self.captures.push(value.into());
         Ok(true)
     }
