@@ -57,14 +57,22 @@ enum Step {
 /// Workers and the exporter.
 pub(crate) struct Workers {
     steering: Steering<FlowKey, fn(&FlowKey) -> u32>,
-    /// The queue of each worker, and the batch that is being filled.
-    queues: Vec<(SyncSender<Vec<Step>>, Vec<Step>)>,
+    queues: Vec<Queue>,
     /// The metrics of each worker after its last batch.
     metrics: Vec<Arc<Mutex<Metrics>>>,
     threads: Vec<JoinHandle<()>>,
     shared: Arc<Shared>,
     /// The time at which all batches were sent last.
     sent: Instant,
+}
+
+/// The queue of a worker.
+struct Queue {
+    steps: SyncSender<Vec<Step>>,
+    /// The batch that is being filled.
+    batch: Vec<Step>,
+    /// Batches that the worker has emptied, whose memory is used again.
+    emptied: Receiver<Vec<Step>>,
 }
 
 /// The data that the exporter shares with the reading thread.
@@ -118,13 +126,14 @@ impl Workers {
         for (number, meter) in meters.into_iter().enumerate() {
             let (queue, steps) = sync_channel(QUEUE);
             let (rest, last) = sync_channel(QUEUE);
+            let (empty, emptied) = sync_channel(QUEUE);
             let shown = Arc::new(Mutex::new(meter.metrics()));
             let ids = Ids { worker: number as u64, workers: count.get() as u64 };
             let worker = Worker { meter, shown: Arc::clone(&shown), ids };
             let records = records.clone();
-            let run = move || worker.run(&steps, records, rest);
+            let run = move || worker.run(&steps, &empty, records, rest);
             threads.push(thread::Builder::new().name(format!("worker {number}")).spawn(run)?);
-            queues.push((queue, Vec::with_capacity(BATCH)));
+            queues.push(Queue { steps: queue, batch: Vec::with_capacity(BATCH), emptied });
             metrics.push(shown);
             rests.push(last);
         }
@@ -155,7 +164,7 @@ impl Workers {
     }
 
     fn push(&mut self, worker: usize, step: Step) {
-        let (_, batch) = &mut self.queues[worker];
+        let batch = &mut self.queues[worker].batch;
         batch.push(step);
         if batch.len() == BATCH {
             self.send(worker);
@@ -163,12 +172,12 @@ impl Workers {
     }
 
     fn send(&mut self, worker: usize) {
-        let (queue, batch) = &mut self.queues[worker];
+        let Queue { steps, batch, emptied } = &mut self.queues[worker];
         if batch.is_empty() {
             return;
         }
-        let batch = mem::replace(batch, Vec::with_capacity(BATCH));
-        if queue.send(batch).is_err() {
+        let next = emptied.try_recv().unwrap_or_else(|_| Vec::with_capacity(BATCH));
+        if steps.send(mem::replace(batch, next)).is_err() {
             // This worker has panicked, or ended as the exporter has panicked.
             self.join();
         }
@@ -247,13 +256,14 @@ impl Worker {
     fn run(
         mut self,
         steps: &Receiver<Vec<Step>>,
+        emptied: &SyncSender<Vec<Step>>,
         records: SyncSender<Vec<Record>>,
         rest: SyncSender<Vec<Record>>,
     ) {
         let mut records = Outbox::new(records, self.ids);
-        for batch in steps {
+        for mut batch in steps {
             let take = &mut |record| records.push(record);
-            for step in batch {
+            for step in batch.drain(..) {
                 match step {
                     Step::Packet(arrival) => {
                         if self.meter.push(arrival) {
@@ -265,6 +275,8 @@ impl Worker {
                 }
             }
             self.meter.settle(take);
+            // Without space, or at the end, it is dropped.
+            let _ = emptied.try_send(batch);
             // First, so that a report has the counts of all records that were written before it.
             *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = self.meter.metrics();
             records.send();
