@@ -8,8 +8,8 @@
 //!
 //! Packets arrive at three ports, are classified by their flows, forwarded by functions of very
 //! different costs, and sent. Each stage is a thread of the crate's scheduler, between bounded
-//! queues. Prints throughput, drops and queues of each path, and the share of time spent on packets
-//! and not on switches: for turns of one packet, of sixteen, of a timeslice, and of the batching
+//! queues. Prints the throughput of each path, and the share of time spent on packets and not on
+//! switches: for turns of one packet, of sixteen, of a timeslice, and of the batching
 //! throttle. Then it shows receive livelock: a router that reads each arrival before anything else
 //! sends less, the more packets arrive.
 //!
@@ -44,6 +44,6 @@ fn try_main(program: Program, options: Options) -> Result<(), Failure> {
     let bar = program.bar(Some(Comparison::RUNS), "{pos}/{len} runs");
     let comparison = Comparison::new(&traffic, &costs, options.load, || bar.inc(1));
     bar.finish_and_clear();
-    print(&Report { name: &name, comparison: &comparison })?;
+    print(&Report { name: &name, comparison: &comparison, has_paths: options.paths })?;
     comparison.verdict().and(verdict)
 }

@@ -100,15 +100,15 @@ impl Report {
         writeln!(f, "complaints by COUNT: {reported} of {missed} missing packets are reported")?;
         writeln!(
             f,
-            "    {by} receivers miss one; {received} complaints arrive, \
+            "    missed by {by}; {received} complaints arrive, \
              {most_received} at once at most, in {attempts} attempts"
         )
     }
 
     fn counted(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let columns = ["true", "largest", "right", "too small", "too large", "no answer", "warned"];
-        write!(f, "\n{:<28}", "")?;
-        columns.iter().try_for_each(|column| write!(f, " {column:>9}"))?;
+        let columns = ["largest", "right", "low", "high", "none", "warned"];
+        write!(f, "\n{:<28} {:>6}", "", "true")?;
+        columns.iter().try_for_each(|column| write!(f, " {column:>7}"))?;
         writeln!(f)?;
         for (name, tally) in [
             ("receivers, COUNT + COLLECT", &self.plain_count),
@@ -117,25 +117,30 @@ impl Report {
         ] {
             let Tally { truth, right, too_small, too_large, unanswered, warned, largest } = *tally;
             let largest = largest.map_or_else(|| "-".into(), |largest| largest.to_string());
-            write!(f, "{name:<28} {truth:>9} {largest:>9}")?;
+            write!(f, "{name:<28} {truth:>6} {largest:>7}")?;
             let rounds = [right, too_small, too_large, unanswered, warned];
-            rounds.iter().try_for_each(|rounds| write!(f, " {rounds:>9}"))?;
+            rounds.iter().try_for_each(|rounds| write!(f, " {rounds:>7}"))?;
             writeln!(f)?;
         }
+        writeln!(f, "low, high, none: rounds with an answer too small, too large, or without one")?;
         writeln!(f, "warned: a packet with the error bit arrived, so the answer may be wrong")
     }
 
     fn sent(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        /// The width of a number.
+        const LEAST: usize = 7;
         let columns = ["sent", "forwarded", "dropped", "lost", "twice", "arrived", "errors"];
-        write!(f, "\n{:<28}", "packets")?;
-        columns.iter().try_for_each(|column| write!(f, " {column:>9}"))?;
+        write!(f, "\n{:<18}", "packets")?;
+        columns.iter().try_for_each(|column| write!(f, " {column:>LEAST$}"))?;
         writeln!(f)?;
         let names = ["COMPARE", "COUNT", "COUNT + COLLECT", "RCHILD + RCOLLECT"];
         for (name, traffic) in names.into_iter().zip(&self.traffic) {
             let Traffic { sent, forwarded, dropped, lost, duplicated, arrived, errors } = *traffic;
-            write!(f, "{name:<28}")?;
+            write!(f, "{name:<18}")?;
             let numbers = [sent, forwarded, dropped, lost, duplicated, arrived, errors];
-            numbers.iter().try_for_each(|number| write!(f, " {number:>9}"))?;
+            numbers.iter().zip(&columns).try_for_each(|(number, column)| {
+                write!(f, " {number:>width$}", width = column.len().max(LEAST))
+            })?;
             writeln!(f)?;
         }
         Ok(())

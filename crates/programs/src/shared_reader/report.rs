@@ -37,8 +37,17 @@ impl Report<'_> {
             "\n{:>10} {:>14} {:>10} {:>12} {:>10}  bursts of {BURST}",
             "worker", "lookups/s", "hit rate", "queued", "dropped"
         )?;
-        for (index, tally) in self.outcome.workers.iter().enumerate() {
-            row(f, &(index + 1), tally)?;
+        /// Workers that one screen has space for.
+        const MOST: usize = 8;
+        let workers = &self.outcome.workers;
+        if workers.len() <= MOST {
+            workers.iter().zip(1..).try_for_each(|(tally, number)| row(f, &number, tally))?;
+        } else {
+            let packets = |tally: &&Tally| tally.packets;
+            let extremes = [workers.iter().min_by_key(packets), workers.iter().max_by_key(packets)];
+            for (name, tally) in ["slowest", "fastest"].into_iter().zip(extremes) {
+                tally.map_or(Ok(()), |tally| row(f, &name, tally))?;
+            }
         }
         row(f, &"all", &self.outcome.total())
     }

@@ -16,11 +16,13 @@ pub struct Options {
     /// Offered load in percent of the capacity.
     pub load: u32,
     pub measure: bool,
+    /// Whether each path of each schedule is listed.
+    pub paths: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { capture: None, load: 150, measure: false }
+        Self { capture: None, load: 150, measure: false, paths: false }
     }
 }
 
@@ -40,22 +42,24 @@ generated. Packets arrive in the order of the capture, with its relative times
 scaled to the load. A packet costs as much as in the paper, so the output is
 equal on every computer.
 
-Printed are, for each schedule: the efficiency index (the part of the busy
-time that is spent on packets), packets forwarded, dropped and left, and the
-longest queues, for each of the router's functions; then packets forwarded at
-rising loads, with and without a schedule.
+Printed are, for each schedule, the packets sent by each of the router's
+functions, and the efficiency index (the part of the busy time that is spent on
+packets); then packets sent at rising loads, with and without a schedule.
 
 Options:
     --load PERCENT      offered load in percent of the capacity without
                         switches (150), from 1 to 1000
     --measure           measure the costs of packets on this computer, and
                         use them
+    --paths             also print packets dropped and left, and the longest
+                        queues, for each function under each schedule
 ";
 
     fn option(&mut self, name: &str, parser: &mut Parser) -> Result<bool, lexopt::Error> {
         match name {
             "load" => self.load = number(name, parser, 1..=Self::MAX_LOAD)?,
             "measure" => self.measure = true,
+            "paths" => self.paths = true,
             _ => return Ok(false),
         }
         Ok(true)

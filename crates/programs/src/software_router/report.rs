@@ -4,11 +4,13 @@ use core::fmt;
 
 use super::{Comparison, Costs, Function, Outcome, PathTally, Plan, Traffic};
 
-/// The whole report.
+/// The report: one screen, and the paths of each schedule, if they are wanted.
 pub struct Report<'a> {
     /// The name of the traffic.
     pub name: &'a str,
     pub comparison: &'a Comparison<'a>,
+    /// Whether each path of each schedule is listed.
+    pub has_paths: bool,
 }
 
 impl fmt::Display for Report<'_> {
@@ -16,47 +18,84 @@ impl fmt::Display for Report<'_> {
         let Comparison { traffic, costs, rate, outcomes, .. } = self.comparison;
         let (packets, Traffic { flows, unclassified, others, .. }) =
             (traffic.packets.len(), traffic);
-        writeln!(f, "{}: {packets} IP packets, {flows} flows", self.name)?;
-        writeln!(f, "{unclassified:>10} of them without a path, and {others} other frames")?;
-        costs_table(f, costs)?;
+        write!(f, "{}: {packets} IP packets, {flows} flows", self.name)?;
+        if *unclassified > 0 {
+            write!(f, ", {unclassified} packets without a path")?;
+        }
+        writeln!(f, "; {others} other frames")?;
         let seconds = traffic.duration_ns(*rate) as f64 / 1e9;
         let [capacity, rate] = [costs.capacity(traffic), *rate].map(kpps);
         writeln!(
             f,
             "capacity without switches: {capacity} kpps; offered: {rate} kpps for {seconds:.4} s"
         )?;
-        outcomes.iter().try_for_each(|outcome| schedule(f, outcome, costs))?;
+        if self.has_paths || **costs != Costs::PAPER {
+            costs_table(f, costs)?;
+        }
+        self.summary(f)?;
         self.curve(f)?;
-        write!(f, "{NOTES}")
+        write!(f, "{NOTES}")?;
+        if self.has_paths {
+            outcomes.iter().try_for_each(|outcome| schedule(f, outcome, costs))?;
+            write!(f, "{NOTES_ON_PATHS}")?;
+        }
+        Ok(())
     }
 }
 
-/// Explanations of terms.
+/// Explanations of what to look at.
 const NOTES: &str = "
-E: the efficiency index, processing / (processing + switching)
-kpps: thousands of packets in a second; us: microseconds
+E: the efficiency index, the part of the busy time that is spent on packets
+Interrupts, without a schedule, send less the more packets arrive: livelock.
+Batches and throttles send as many as the capacity allows.
+";
+
+/// Explanations of the paths.
+const NOTES_ON_PATHS: &str = "
 drops: at the card, whose ring was full; at the input queue of a path
 refused: malformed header, no route, TTL expired, or repeated too often
-interrupts: no schedule; each arrival is read and classified before anything else
 ";
 
 impl Report<'_> {
+    /// All schedules: packets sent, of each path, too.
+    fn summary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = |function: Function| function.name().len().max(7);
+        write!(f, "\n{:<20} {:>6} {:>7} {:>7}", "kpps sent", "all", "E", "turns")?;
+        for function in Function::ALL {
+            write!(f, " {:>width$}", function.name(), width = width(function))?;
+        }
+        writeln!(f)?;
+        for outcome in &self.comparison.outcomes {
+            let name = outcome.plan.name(self.comparison.costs);
+            let efficiency = 100.0 * outcome.efficiency();
+            let rate = |sent| outcome.rate(sent) / 1e3;
+            write!(f, "{name:<20} {:>6.1} {efficiency:>5.1} %", rate(outcome.total().sent))?;
+            write!(f, " {:>7}", outcome.account.turns)?;
+            for function in Function::ALL {
+                let sent = outcome.functions[function as usize].sent;
+                write!(f, " {:>width$.1}", rate(sent), width = width(function))?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+
     /// Throughput at rising loads.
     fn curve(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "\n{:<12}", "rising load")?;
+        write!(f, "\n{:<11}", "rising load")?;
         for plan in Plan::LIVELOCK {
-            write!(f, " {:>23}", plan.name(self.comparison.costs))?;
+            write!(f, " {:>22}", plan.name(self.comparison.costs))?;
         }
         writeln!(
             f,
-            "\n{:>12} {:>15} {:>7} {:>15} {:>7} {:>15} {:>7}",
+            "\n{:>11} {:>14} {:>7} {:>14} {:>7} {:>14} {:>7}",
             "kpps", "kpps", "E", "kpps", "E", "kpps", "E"
         )?;
         for point in &self.comparison.curve {
-            write!(f, "{:>12}", kpps(point.rate))?;
+            write!(f, "{:>11}", kpps(point.rate))?;
             for outcome in &point.outcomes {
                 let (rate, e) = (outcome.rate(outcome.total().sent) / 1e3, outcome.efficiency());
-                write!(f, " {rate:>15.1} {:>5.1} %", 100.0 * e)?;
+                write!(f, " {rate:>14.1} {:>5.1} %", 100.0 * e)?;
             }
             writeln!(f)?;
         }

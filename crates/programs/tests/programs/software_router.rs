@@ -463,7 +463,7 @@ fn costs_can_be_measured() {
     assert!(costs.input > 0 && costs.output > 0 && costs.switch > 0);
     let comparison = Comparison::new(&traffic, &costs, 150, || {});
     comparison.verdict().expect("packets are accounted for");
-    let report = Report { name: "udp", comparison: &comparison }.to_string();
+    let report = Report { name: "udp", comparison: &comparison, has_paths: false }.to_string();
     assert!(report.contains("\nmeasured, and used "), "{report}");
 }
 
@@ -472,9 +472,12 @@ fn the_report_has_all_paths_and_plans() {
     let comparison = Comparison::new(made(), &Costs::PAPER, 150, || {});
     comparison.verdict().expect("packets are accounted for");
     assert_eq!((comparison.outcomes.len(), comparison.curve.len()), (5, 8));
-    let report = Report { name: "made", comparison: &comparison }.to_string();
+    let [short, report] = [false, true]
+        .map(|has_paths| Report { name: "made", comparison: &comparison, has_paths }.to_string());
+    assert!(short.lines().count() <= 24 && short.lines().all(|line| line.len() <= 80), "{short}");
     for words in [
-        "made: 53192 IP packets, 4716 flows\n",
+        "made: 53192 IP packets, 4716 flows; 100 other frames\n",
+        "\nkpps sent ",
         "\nbatch of 1: E ",
         "\nbatch of 16: E ",
         "\nslice of 150 us: E ",
@@ -488,7 +491,7 @@ fn the_report_has_all_paths_and_plans() {
     ] {
         assert!(report.contains(words), "{words:?} in {report}");
     }
-    assert!(report.lines().all(|line| line.len() <= 100), "{report}");
+    assert!(report.lines().all(|line| line.len() <= 87), "{report}");
 }
 
 #[test]
@@ -497,11 +500,11 @@ fn options_are_read() {
         let parsed = parse::<Options>(Parser::from_args(arguments));
         parsed.map(Call::options).map_err(|error| error.to_string())
     };
-    let defaults = Options { capture: None, load: 150, measure: false };
+    let defaults = Options { capture: None, load: 150, measure: false, paths: false };
     assert_eq!(parse(&[]), Ok(Some(defaults)));
     assert_eq!(
-        parse(&["-", "--load=9", "--measure"]),
-        Ok(Some(Options { capture: Some(Input::Pipe), load: 9, measure: true }))
+        parse(&["-", "--load=9", "--measure", "--paths"]),
+        Ok(Some(Options { capture: Some(Input::Pipe), load: 9, measure: true, paths: true }))
     );
     assert_eq!(parse(&["-", "--help"]), Ok(None));
     for (arguments, words) in [
