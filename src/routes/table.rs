@@ -150,14 +150,14 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         &mut self,
         (key, len): (&Key<A>, u32),
         index: PrefixIndex,
-        node: NodeRoutes,
+        NodeRoutes { id, bits }: NodeRoutes,
         value: V,
     ) -> Result<Inserted<V>, NoMemory<V>> {
-        let position = node.bits.position(index);
+        let position = bits.position(index);
         if position.exists {
             return Ok(Inserted::Replaced(mem::replace(self.store.value_at(&position), value)));
         }
-        match self.store.insert_route(node, &position, value) {
+        match self.store.insert_route(NodeRoutes { id, bits }, &position, value) {
             Ok(changed) => {
                 self.len += 1;
                 Ok(Inserted::New(changed))
@@ -206,8 +206,9 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// ```
     pub fn remove(&mut self, prefix: &Prefix<A>) -> Option<V> {
         let (key, len) = (Key::from(prefix), prefix.len());
-        let node = self.find_node(&key, len)?;
-        let position = node.bits.position(key.index(node_pos(len), len));
+        let NodeRoutes { id, bits } = self.find_node(&key, len)?;
+        let position = bits.position(key.index(node_pos(len), len));
+        let node = NodeRoutes { id, bits };
         position.exists.then(|| self.remove_from(&key, len, node, &position))
     }
 
@@ -217,17 +218,17 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         &mut self,
         key: &Key<A>,
         len: u32,
-        node: NodeRoutes,
+        NodeRoutes { id, bits }: NodeRoutes,
         position: &Position,
     ) -> V {
-        let (value, changed) = self.store.remove_route(node, position);
+        let (value, changed) = self.store.remove_route(NodeRoutes { id, bits }, position);
         self.len -= 1;
         if self.len == 0 {
             self.clear();
             return value;
         }
-        self.shortcuts.after_remove(&self.store.nodes, self.len, (key, len), node.id, changed);
-        if changed.bits.is_empty() && self.store.nodes.is_redundant(node.id) {
+        self.shortcuts.after_remove(&self.store.nodes, self.len, (key, len), id, changed);
+        if changed.bits.is_empty() && self.store.nodes.is_redundant(id) {
             let changed = self.store.nodes.remove_path(self.shortcuts.start(key, len), key, len);
             self.shortcuts.after_remove_path(&self.store.nodes, (key, len), changed);
         }

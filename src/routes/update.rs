@@ -104,12 +104,12 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         if let Some(levels) = self.shortcuts.levels.as_ref().filter(|_| len > FIRST) {
             let entry = levels.get(key.level()).filter(|_| len <= LAST + STRIDE)?;
             values.prefetch(entry.values);
-            let node = entry.node()?;
-            if is_there(&node) {
-                return Some(node);
+            let NodeRoutes { id, bits } = entry.node()?;
+            if is_there(&NodeRoutes { id, bits }) {
+                return Some(NodeRoutes { id, bits });
             }
             // The node may have moved with its siblings: by one, if one was added or removed.
-            let moved = [1, u32::MAX].map(|by| NodeRoutes { id: node.id.wrapping_add(by), ..node });
+            let moved = [1, u32::MAX].map(|by| NodeRoutes { id: id.wrapping_add(by), bits });
             return moved.into_iter().find(is_there);
         }
         let slot = self.shortcuts.direct.as_ref()?.slot(key.word());
