@@ -225,7 +225,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
 
     /// Looks up addresses in bursts, and calls `found` with the index of each address, the address
     /// and its match, whose length is only known if `LEN`.
-    #[inline(always)]
+    #[inline]
     pub(super) fn bursts<'t, const LEN: bool>(
         &'t self,
         addresses: &[A],
@@ -260,7 +260,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// # Safety
     ///
     /// If `FAST`, the CPU has the instructions of `bit_ops`.
-    #[inline(always)]
+    #[inline]
     unsafe fn burst<'t, const FAST: bool, const LEN: bool>(
         &'t self,
         direct: &Direct<M>,

@@ -33,7 +33,7 @@ impl<T> Burst<'_, T> {
 impl<T, A: Allocator + Clone> Table<T, A> {
     /// Takes the first hashes, up to [`BURST`], through the first two stages, and returns their
     /// number; the caller compares.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn find_candidates<'t>(
         &'t self,
         hashes: impl Iterator<Item = u64>,

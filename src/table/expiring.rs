@@ -153,7 +153,7 @@ impl<K, V, A: Allocator + Clone> Expiring<K, V, A> {
     }
 
     /// Writes a record in place of the first one. It is the last one then, as the list is a circle.
-    #[inline(always)]
+    #[inline]
     fn push_instead(
         &mut self,
         first: u32,

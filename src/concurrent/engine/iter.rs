@@ -195,7 +195,7 @@ impl<'p, C: Storage> Walk<'p, C> {
     }
 
     /// Copies the numbers of entries. Returns the number of all that are copied.
-    #[inline(always)]
+    #[inline]
     fn copy(
         &mut self,
         segment: Segment<'p, C>,

@@ -67,7 +67,7 @@ impl<'t, K: Eq + Hash, V, S: BuildHasher, G> Pinned<'t, ConcurrentMap<K, V, S>, 
     }
 
     /// Looks the keys up in bursts.
-    #[inline(always)]
+    #[inline]
     fn get_bursts<'p, 'r, I>(&'p self, mut keys: I, mut each: impl FnMut(usize, Option<&'r V>))
     where
         I: Iterator<Item: Query<K>> + Clone,

@@ -183,7 +183,7 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
 
     /// Looks up addresses in bursts, and calls `found` with the index of each address, the address
     /// and its match, whose length is only known if `LEN`.
-    #[inline(always)]
+    #[inline]
     pub(super) fn bursts<'r, const LEN: bool>(
         &'r self,
         addresses: &[A],
@@ -211,7 +211,7 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
     /// # Safety
     ///
     /// If `FAST`, the CPU has the instructions of `bit_ops`.
-    #[inline(always)]
+    #[inline]
     unsafe fn burst<'r, const FAST: bool, const LEN: bool>(
         &'r self,
         addresses: &[A],

@@ -129,7 +129,7 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
 
     /// Accounts for a new flow in the slot of a flow that is evicted. There are no tenants, and the
     /// evicted flow had no timeout of its own.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn replace_victim(
         &mut self,
         slot: u32,

@@ -67,7 +67,7 @@ mod line;
 mod places;
 mod policy;
 #[cfg(test)]
-mod script;
+mod tests;
 
 use crate::memory::{Allocator, Global, Vec};
 use crate::probes::Observer;

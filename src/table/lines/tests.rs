@@ -1,8 +1,11 @@
-//! Sequences of operations on a table and its reference model, for tests.
+//! Sequences of operations on a table and its reference model.
 
 use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
-use super::Lines;
+use proptest::prelude::*;
+
+use super::{Lines, policy};
 use crate::memory::Global;
 
 /// The operation of a byte of a script on the numbers of a table.
@@ -186,116 +189,106 @@ fn run(script: &[u8]) {
     checked.check(0);
 }
 
-mod tests {
-    use alloc::vec::Vec;
+const STEPS: usize = 200;
 
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::table::lines::policy;
-
-    const STEPS: usize = 200;
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(100))]
-        #[test]
-        #[cfg_attr(miri, ignore = "slow: a step inserts up to thousands of entries")]
-        fn any_script(script in prop::collection::vec(any::<u8>(), 1..STEPS)) {
-            run(&script);
-        }
-    }
-
-    fn table(len: u32, hash: impl Fn(u32) -> u32 + Copy) -> Lines {
-        let mut lines = Lines::new_in(Global);
-        for number in 0..len {
-            assert_eq!(lines.insert(hash(number), number, hash), Ok(()));
-        }
-        lines
-    }
-
-    fn random(number: u32) -> u32 {
-        crate::table::lines::fold(u64::from(number))
-    }
-
-    const MANY: u32 = if cfg!(miri) { 600 } else { 100_000 };
-    const CHECKS: u32 = if cfg!(miri) { 1 } else { 16 };
-
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
     #[test]
-    fn growth_keeps_all_entries_and_shrinking_returns_the_memory() {
-        let mut lines = table(MANY, random);
-        lines.validate(random).expect("invariant");
-        assert!(!lines.is_flooded());
-        assert!(
-            (0..MANY).all(|number| {
-                lines.find(random(number), |other| other == number) == Some(number)
-            })
-        );
-        assert_eq!(lines.find(random(MANY), |other| other == MANY), None);
-        for number in 0..MANY {
-            assert!(lines.remove(random(number), number));
-            lines.shrink_step(random);
-            if number % (MANY / CHECKS) == 0 {
-                lines.validate(random).expect("invariant");
-            }
-        }
-        while lines.shrink_step(random) {}
-        assert_eq!((lines.len(), lines.allocation_size()), (0, 0));
+    #[cfg_attr(miri, ignore = "slow: a step inserts up to thousands of entries")]
+    fn any_script(script in prop::collection::vec(any::<u8>(), 1..STEPS)) {
+        run(&script);
     }
+}
 
-    #[test]
-    #[cfg_attr(miri, ignore = "slow, and other tests insert as many entries")]
-    fn an_insertion_rehashes_one_segment_at_most() {
-        let mut lines = Lines::new_in(Global);
-        let (rehashed, mut most) = (core::cell::Cell::new(0_u32), 0);
-        for number in 0..MANY {
-            rehashed.set(0);
-            let hash_of = |other| {
-                rehashed.set(rehashed.get() + 1);
-                random(other)
-            };
-            assert_eq!(lines.insert(random(number), number, hash_of), Ok(()));
-            most = most.max(rehashed.get());
-        }
-        assert!(most <= policy::SLOTS as u32, "{most} entries");
+fn table(len: u32, hash: impl Fn(u32) -> u32 + Copy) -> Lines {
+    let mut lines = Lines::new_in(Global);
+    for number in 0..len {
+        assert_eq!(lines.insert(hash(number), number, hash), Ok(()));
     }
+    lines
+}
 
-    #[test]
-    fn numbers_may_get_other_hashes() {
-        let mut lines = table(MANY / 10, random);
-        let other = |number| random(number + MANY);
-        for number in 0..MANY / 10 {
-            let hash_of = |of| if of < number { other(of) } else { random(of) };
-            assert_eq!(lines.grow_if_overdue(hash_of), Ok(()));
-            assert_eq!(lines.rehash((random(number), other(number)), number), Ok(()));
-        }
-        assert_eq!(lines.len() as u32, MANY / 10);
-        lines.validate(other).expect("invariant");
-    }
+fn random(number: u32) -> u32 {
+    crate::table::lines::fold(u64::from(number))
+}
 
-    #[test]
-    #[cfg_attr(miri, ignore = "only counts bytes")]
-    fn bytes_for_an_entry() {
-        let mut lines = Lines::new_in(Global);
-        let mut most = 0;
-        for number in 0..MANY {
-            assert_eq!(lines.insert(random(number), number, random), Ok(()));
-            // Beyond the first chunks.
-            if number > MANY / 2 {
-                most = most.max(lines.allocation_size() / lines.len());
-            }
-        }
-        assert!(most <= 13, "{most} bytes");
-    }
+const MANY: u32 = if cfg!(miri) { 600 } else { 100_000 };
+const CHECKS: u32 = if cfg!(miri) { 1 } else { 16 };
 
-    #[test]
-    #[cfg_attr(miri, ignore = "searches through whole segments take minutes")]
-    fn equal_hashes_are_found_and_flood() {
-        let mut lines = table(2000, |_| 7);
-        assert!(lines.is_flooded());
-        lines.validate(|_| 7).expect("invariant");
-        let numbers: Vec<_> = (0..2000).filter(|n| lines.find(7, |m| m == *n).is_some()).collect();
-        assert_eq!(numbers.len(), 2000);
-        assert!((0..2000).rev().all(|number| lines.remove(7, number)));
-        assert!(!lines.remove(7, 0) && !lines.is_flooded());
+#[test]
+fn growth_keeps_all_entries_and_shrinking_returns_the_memory() {
+    let mut lines = table(MANY, random);
+    lines.validate(random).expect("invariant");
+    assert!(!lines.is_flooded());
+    assert!(
+        (0..MANY)
+            .all(|number| { lines.find(random(number), |other| other == number) == Some(number) })
+    );
+    assert_eq!(lines.find(random(MANY), |other| other == MANY), None);
+    for number in 0..MANY {
+        assert!(lines.remove(random(number), number));
+        lines.shrink_step(random);
+        if number % (MANY / CHECKS) == 0 {
+            lines.validate(random).expect("invariant");
+        }
     }
+    while lines.shrink_step(random) {}
+    assert_eq!((lines.len(), lines.allocation_size()), (0, 0));
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "slow, and other tests insert as many entries")]
+fn an_insertion_rehashes_one_segment_at_most() {
+    let mut lines = Lines::new_in(Global);
+    let (rehashed, mut most) = (core::cell::Cell::new(0_u32), 0);
+    for number in 0..MANY {
+        rehashed.set(0);
+        let hash_of = |other| {
+            rehashed.set(rehashed.get() + 1);
+            random(other)
+        };
+        assert_eq!(lines.insert(random(number), number, hash_of), Ok(()));
+        most = most.max(rehashed.get());
+    }
+    assert!(most <= policy::SLOTS as u32, "{most} entries");
+}
+
+#[test]
+fn numbers_may_get_other_hashes() {
+    let mut lines = table(MANY / 10, random);
+    let other = |number| random(number + MANY);
+    for number in 0..MANY / 10 {
+        let hash_of = |of| if of < number { other(of) } else { random(of) };
+        assert_eq!(lines.grow_if_overdue(hash_of), Ok(()));
+        assert_eq!(lines.rehash((random(number), other(number)), number), Ok(()));
+    }
+    assert_eq!(lines.len() as u32, MANY / 10);
+    lines.validate(other).expect("invariant");
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "only counts bytes")]
+fn bytes_for_an_entry() {
+    let mut lines = Lines::new_in(Global);
+    let mut most = 0;
+    for number in 0..MANY {
+        assert_eq!(lines.insert(random(number), number, random), Ok(()));
+        // Beyond the first chunks.
+        if number > MANY / 2 {
+            most = most.max(lines.allocation_size() / lines.len());
+        }
+    }
+    assert!(most <= 13, "{most} bytes");
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "searches through whole segments take minutes")]
+fn equal_hashes_are_found_and_flood() {
+    let mut lines = table(2000, |_| 7);
+    assert!(lines.is_flooded());
+    lines.validate(|_| 7).expect("invariant");
+    let numbers: Vec<_> = (0..2000).filter(|n| lines.find(7, |m| m == *n).is_some()).collect();
+    assert_eq!(numbers.len(), 2000);
+    assert!((0..2000).rev().all(|number| lines.remove(7, number)));
+    assert!(!lines.remove(7, 0) && !lines.is_flooded());
 }
