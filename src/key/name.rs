@@ -32,7 +32,7 @@ impl Direction {
 
     /// Returns this direction of a key in directions relative to an initiator, given the direction
     /// of the key that is the initiator's.
-    #[inline(always)]
+    #[inline]
     pub(crate) const fn relative_to(self, initiator: Self) -> Self {
         Self::of((self as u8 ^ initiator as u8) & 1 != 0)
     }

@@ -44,7 +44,7 @@ pub(crate) struct Expiry {
 
 impl Expiry {
     /// Returns whether it is after a time of the clock.
-    #[inline(always)]
+    #[inline]
     pub(crate) const fn is_after(&self, time: u64) -> bool {
         self.time.get() > time
     }
@@ -77,25 +77,25 @@ impl<K, V, A: Allocator + Clone> Expiring<K, V, A> {
         Ok(Self { records, first: OptIndex::NONE, clock: Clock::new(lifetime.min(MAX_LIFETIME)) })
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) const fn records(&self) -> &Records<Expiry, K, V, A> {
         &self.records
     }
 
     /// Returns the time of the clock at a time of the caller; the last one for all that are later.
-    #[inline(always)]
+    #[inline]
     pub(crate) const fn time_at(&self, now: Timestamp) -> u64 {
         self.clock.now().saturating_add(self.clock.elapsed(now.as_nanos()))
     }
 
     /// Returns the time of the clock.
-    #[inline(always)]
+    #[inline]
     pub(crate) const fn time(&self) -> u64 {
         self.clock.now()
     }
 
     /// Advances the clock to a time of the caller, and returns its time.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn advance(&mut self, now: Timestamp) -> u64 {
         let elapsed = self.clock.follow(now.as_nanos());
         if self.clock.advance(elapsed) {
@@ -122,7 +122,7 @@ impl<K, V, A: Allocator + Clone> Expiring<K, V, A> {
     }
 
     /// As [`Records::find_mut`].
-    #[inline(always)]
+    #[inline]
     pub(crate) fn find_mut(
         &mut self,
         hash: u32,
@@ -132,7 +132,7 @@ impl<K, V, A: Allocator + Clone> Expiring<K, V, A> {
     }
 
     /// Returns a mutable reference to the record in an occupied slot.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn record_mut(&mut self, slot: u32) -> &mut Record<Expiry, K, V> {
         self.records.record_mut(slot)
     }
@@ -141,7 +141,7 @@ impl<K, V, A: Allocator + Clone> Expiring<K, V, A> {
     /// returns its value. Also removes the second one, if that has expired, too: expired records
     /// become fewer. Returns none if there is no room, or no memory for hashes that are not random,
     /// as of [`Records::insert`].
-    #[inline(always)]
+    #[inline]
     pub(crate) fn push(&mut self, hash: u32, make: impl FnOnce() -> (K, V)) -> Option<&mut V> {
         match self.first.get() {
             Some(first) if !self.is_live(first, self.clock.now()) => {
@@ -245,7 +245,7 @@ impl<K, V, A: Allocator + Clone> Expiring<K, V, A> {
     }
 
     /// Returns whether the record in an occupied slot is live at a time of the clock.
-    #[inline(always)]
+    #[inline]
     fn is_live(&self, slot: u32, time: u64) -> bool {
         self.records.record(slot).meta.is_after(time)
     }

@@ -78,17 +78,17 @@ impl<M, K, V, A: Allocator + Clone> Records<M, K, V, A> {
         layout.map_or(TryReserveError::OVERFLOW, TryReserveError::memory)
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) const fn capacity(&self) -> usize {
         self.capacity
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) const fn len(&self) -> usize {
         self.slots.len()
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) const fn is_full(&self) -> bool {
         self.len() >= self.capacity
     }
@@ -143,13 +143,13 @@ impl<M, K, V, A: Allocator + Clone> Records<M, K, V, A> {
     }
 
     /// Returns the record in an occupied slot.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn record(&self, slot: u32) -> &Record<M, K, V> {
         &self.slots[slot]
     }
 
     /// Returns a mutable reference to the record in an occupied slot.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn record_mut(&mut self, slot: u32) -> &mut Record<M, K, V> {
         &mut self.slots[slot]
     }
@@ -168,7 +168,7 @@ impl<M, K, V, A: Allocator + Clone> Records<M, K, V, A> {
 
     /// Returns the slot of the record with this hash for which `is_it` returns true, and the
     /// record. Hashes are not compared: nearly all candidates are the right one.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn find(
         &self,
         hash: u32,
@@ -190,7 +190,7 @@ impl<M, K, V, A: Allocator + Clone> Records<M, K, V, A> {
     }
 
     /// As [`find`](Self::find), with a mutable reference to the record.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn find_mut(
         &mut self,
         hash: u32,
@@ -241,7 +241,7 @@ impl<M, K, V, A: Allocator + Clone> Records<M, K, V, A> {
     ///
     /// Returns the key and the value if there are others for which the lines had no room, because
     /// of hashes that are not random, and there is no memory for one more.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn insert(&mut self, hash: u32, meta: M, key: K, value: V) -> Result<u32, (K, V)> {
         debug_assert!(!self.is_full());
         let slot = self.slots.next_index();
@@ -254,7 +254,7 @@ impl<M, K, V, A: Allocator + Clone> Records<M, K, V, A> {
     /// Moves the record in an occupied slot to another hash, for the caller to write its key and
     /// its value. Returns none if there is no memory, as of [`insert`](Self::insert): nothing has
     /// changed then.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn rehash(&mut self, slot: u32, hash: u32) -> Option<&mut Record<M, K, V>> {
         let record = &mut self.slots[slot];
         self.lines.rehash((record.hash, hash), slot).ok()?;
@@ -263,7 +263,7 @@ impl<M, K, V, A: Allocator + Clone> Records<M, K, V, A> {
     }
 
     /// Removes the record from an occupied slot.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn remove(&mut self, slot: u32) -> Record<M, K, V> {
         let record = self.slots.remove(slot);
         self.lines.remove(record.hash, slot);
@@ -287,7 +287,7 @@ impl<M, K, V, A: Allocator + Clone> Records<M, K, V, A> {
 
     /// Prefetches the line of the record in a slot, if it is occupied; nothing if the records have
     /// few bytes.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn prefetch_line_of(&self, slot: u32) {
         let slots = self.is_large().then_some(&self.slots);
         if let Some(record) = slots.and_then(|slots| slots.get(slot)) {
@@ -296,19 +296,19 @@ impl<M, K, V, A: Allocator + Clone> Records<M, K, V, A> {
     }
 
     /// Whether the records have more than [`SMALL`] bytes: only then prefetches pay.
-    #[inline(always)]
+    #[inline]
     pub(crate) const fn is_large(&self) -> bool {
         self.capacity > SMALL / size_of::<Slot<Record<M, K, V>>>()
     }
 
     /// Prefetches the home line of a hash.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn prefetch_line(&self, hash: u32) {
         self.lines.prefetch(hash);
     }
 
     /// Prefetches the record that the home line of a hash leads to.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn prefetch_record(&self, hash: u32) {
         if let Some(slot) = self.lines.home_line(hash).candidate(hash) {
             self.slots.prefetch(slot);

@@ -102,7 +102,7 @@ pub(crate) struct Header {
 
 impl Header {
     /// Whether the segment has to grow or split before an insertion.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn is_at_limit(self) -> bool {
         self.len >= self.limit
     }
@@ -222,7 +222,7 @@ impl<T> Segment<T> {
     }
 
     /// The 16 tags at an offset.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn group(self, offset: usize) -> Group {
         debug_assert!(offset % GROUP == 0, "M2");
         // SAFETY: M2.
@@ -232,7 +232,7 @@ impl<T> Segment<T> {
     }
 
     /// The tag of a slot.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn tag(self, slot: usize) -> u8 {
         // SAFETY: M2.
         let tag = unsafe { self.tags.add(slot) };
@@ -241,7 +241,7 @@ impl<T> Segment<T> {
     }
 
     /// Sets the tag of a slot.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn set_tag(self, slot: usize, tag: u8) {
         debug_assert!(self != Self::EMPTY, "M1");
         // SAFETY: M2.
@@ -251,7 +251,7 @@ impl<T> Segment<T> {
     }
 
     /// The address of a slot.
-    #[inline(always)]
+    #[inline]
     fn slot(self, slot: usize) -> NonNull<u8> {
         // In elements of a type, not bytes: the address takes fewer instructions then.
         if Self::IS_INLINE {
@@ -263,7 +263,7 @@ impl<T> Segment<T> {
     }
 
     /// The entry in an occupied slot.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn entry(self, slot: usize) -> NonNull<T> {
         let place = self.slot(slot);
         if Self::IS_INLINE {
@@ -274,21 +274,21 @@ impl<T> Segment<T> {
     }
 
     /// Returns a shared reference to the entry in an occupied slot.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn get<'t>(self, slot: usize) -> &'t T {
         // SAFETY: M3; M4.
         unsafe { self.entry(slot).as_ref() }
     }
 
     /// Returns a mutable reference to the entry in an occupied slot.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn get_mut<'t>(self, slot: usize) -> &'t mut T {
         // SAFETY: M3; M4: the table is borrowed mutably, and no slot is visited twice in a borrow.
         unsafe { self.entry(slot).as_mut() }
     }
 
     /// Writes an entry and its tag to a free slot.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn write<A: Allocator>(
         self,
         slot: usize,
@@ -339,7 +339,7 @@ impl<T> Segment<T> {
     }
 
     /// Moves an entry and its tag to a free slot.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn relocate(self, slot: usize, target: Self, to: usize) {
         self.copy(slot, target, to);
         self.set_tag(slot, FREE);
@@ -347,7 +347,7 @@ impl<T> Segment<T> {
 
     /// Copies an entry and its tag to a free slot. The caller uses only one of both copies
     /// afterwards.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn copy(self, slot: usize, target: Self, to: usize) {
         let (from, place) = (self.slot(slot), target.slot(to));
         // SAFETY: M2; the slots are different ones, as one has an entry and one has none.
@@ -366,20 +366,20 @@ impl<T> Segment<T> {
         self.set_tag(other, tag_of_one);
     }
 
-    #[inline(always)]
+    #[inline]
     fn header_at(self, mask: usize) -> NonNull<Header> {
         // SAFETY: M2: the header follows the tags.
         unsafe { self.tags.add(mask + GROUP) }.cast()
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn header(self, mask: usize) -> Header {
         // SAFETY: written when it was allocated.
         unsafe { self.header_at(mask).read() }
     }
 
     /// A mutable reference to the header, for the time of one statement.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn header_mut<'t>(self, mask: usize) -> &'t mut Header {
         debug_assert!(self != Self::EMPTY, "M1");
         // SAFETY: M1; M4.
@@ -398,7 +398,7 @@ impl<T> Segment<T> {
         (header.len, header.limit) = (len as u32, limit.max(len) as u32);
     }
 
-    #[inline(always)]
+    #[inline]
     fn displaced_at(self, mask: usize, offset: usize) -> NonNull<u16> {
         debug_assert!(offset <= mask, "M2");
         let at = mask + GROUP + size_of::<Header>() + offset / GROUP * size_of::<u16>();
@@ -407,7 +407,7 @@ impl<T> Segment<T> {
     }
 
     /// The slots of the group at an offset whose entries have another home group, a bit for each.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn displaced(self, mask: usize, offset: usize) -> u16 {
         // SAFETY: initialised when it was allocated.
         unsafe { self.displaced_at(mask, offset).read() }
@@ -454,13 +454,13 @@ impl<T> Segment<T> {
     }
 
     /// Prefetches the tags at an offset.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn prefetch_group(self, offset: usize) {
         prefetch(self.tags.as_ptr().wrapping_add(offset));
     }
 
     /// Prefetches the cache lines of a slot.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn prefetch_slot(self, slot: usize) {
         let first = self.slot(slot).as_ptr();
         prefetch(first);

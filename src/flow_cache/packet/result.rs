@@ -71,7 +71,7 @@ impl<V> Seen<V> {
     const REMOVED: u32 = 44;
 
     /// A packet of the flow with this value, which is in a class after it.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn new(value: &mut V, found: Match, class: Class) -> Self {
         let bits = u64::from(found.slot)
             | u64::from(found.alias) << Self::ALIAS
@@ -81,13 +81,13 @@ impl<V> Seen<V> {
     }
 
     /// The packet as the first one of its flow.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn fresh(self) -> Self {
         Self { bits: self.bits | 1 << Self::FRESH, ..self }
     }
 
     /// The packet, with a flow that was removed for it.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn with_removed(self) -> Self {
         Self { bits: self.bits | 1 << Self::REMOVED, ..self }
     }
@@ -107,7 +107,7 @@ impl<V> Seen<V> {
     /// # Safety
     ///
     /// The value is where it was, and borrowed as `rest` is, of which it is no part.
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn observed<K, A>(mut self, rest: &mut Rest<K, V, A>) -> Observed<'_, K, V, A>
     where
         A: Allocator + Clone,

@@ -81,7 +81,7 @@ impl Class {
     pub const ALL: [Self; 4] = [Self::Closing, Self::New, Self::Unreplied, Self::Established];
 
     /// Returns the class with the number in the lowest two bits.
-    #[inline(always)]
+    #[inline]
     pub(crate) const fn of(bits: u64) -> Self {
         match bits & 3 {
             0 => Self::Closing,

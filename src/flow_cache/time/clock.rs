@@ -60,7 +60,7 @@ impl Clock {
     /// Returns the time of the cache at the caller's `time`, which is not before the present one.
     /// It may be too far ahead, and then is none at which a flow [is fresh](Self::is_fresh): before
     /// others, [`step`](Self::step).
-    #[inline(always)]
+    #[inline]
     pub(crate) fn next(&mut self, time: Timestamp) -> u64 {
         let next = time.as_nanos().wrapping_add(self.shift);
         if (next as i64) < self.now as i64 {
@@ -71,7 +71,7 @@ impl Clock {
 
     /// Advances to a time from [`next`](Self::next), or by the longest step. Returns the time of
     /// the cache.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn step(&mut self, next: u64) -> u64 {
         if next.wrapping_sub(self.now) >= self.quick {
             return self.advance_far(Timestamp::from_nanos(next.wrapping_sub(self.shift)));
@@ -81,13 +81,13 @@ impl Clock {
     }
 
     /// Advances to a time from [`next`](Self::next) at which a flow [is fresh](Self::is_fresh).
-    #[inline(always)]
+    #[inline]
     pub(crate) fn set_now(&mut self, next: u64) {
         self.now = next;
     }
 
     /// Whether a flow has certainly not expired, given the times of its last packet and of now.
-    #[inline(always)]
+    #[inline]
     pub(crate) const fn is_fresh(&self, last_seen: u64, now: u64) -> bool {
         now.wrapping_sub(last_seen) < self.fresh
     }
@@ -132,7 +132,7 @@ impl Clock {
     }
 
     /// The latest time of the caller.
-    #[inline(always)]
+    #[inline]
     const fn latest(&self) -> u64 {
         self.now.wrapping_sub(self.shift)
     }

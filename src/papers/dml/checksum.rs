@@ -211,7 +211,7 @@ struct Lanes {
 }
 
 impl Lanes {
-    #[inline(always)]
+    #[inline]
     fn add(&mut self, words: &[u64; LANES]) {
         for (lane, word) in words.iter().enumerate() {
             self.words[lane] = self.words[lane].wrapping_add(*word);
@@ -228,14 +228,14 @@ impl Lanes {
 }
 
 /// The one's complement sum of both, with an end-around carry. Only zeros add up to 0.
-#[inline(always)]
+#[inline]
 const fn add(sum: u64, word: u64) -> u64 {
     let (sum, carry) = sum.overflowing_add(word);
     sum + carry as u64
 }
 
 /// The sum of bytes without lanes, for few bytes.
-#[inline(always)]
+#[inline]
 fn short(bytes: &[u8]) -> u64 {
     let mut words = bytes.chunks_exact(8);
     let sum = (&mut words).fold(0, |sum, word| add(sum, word_of(word)));
@@ -250,25 +250,25 @@ fn short(bytes: &[u8]) -> u64 {
 }
 
 /// The first `N` bytes, or zeros if there are fewer, and the rest.
-#[inline(always)]
+#[inline]
 fn first<const N: usize>(bytes: &[u8]) -> ([u8; N], &[u8]) {
     bytes.split_first_chunk().map_or(([0; N], bytes), |(first, rest)| (*first, rest))
 }
 
 /// The first eight bytes, which exist.
-#[inline(always)]
+#[inline]
 fn word_of(bytes: &[u8]) -> u64 {
     bytes.first_chunk().map_or(0, |word| u64::from_ne_bytes(*word))
 }
 
 /// Loads the words of a block.
-#[inline(always)]
+#[inline]
 fn load(block: &[u8]) -> [u64; LANES] {
     core::array::from_fn(|lane| word_of(&block[8 * lane..]))
 }
 
 /// Stores the words of a block.
-#[inline(always)]
+#[inline]
 fn store(words: &[u64; LANES], block: &mut [u8]) {
     for (word, bytes) in words.iter().zip(block.chunks_exact_mut(8)) {
         bytes.copy_from_slice(&word.to_ne_bytes());
