@@ -132,7 +132,7 @@ pub use key::flow::{Direction, FiveTuple, FlowKey, FourTuple, TcpFlags};
 #[doc(inline)]
 pub use key::prefix::{Prefix, PrefixError};
 #[doc(inline)]
-pub use raw::results::write_to;
+pub use raw::burst::write_to;
 #[doc(inline)]
 pub use routes::{RouteTable, Routes};
 #[doc(inline)]

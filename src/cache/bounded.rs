@@ -13,10 +13,10 @@ use crate::eviction::{Eviction, SecondChance};
 use crate::hash::{DefaultHashBuilder, Query};
 use crate::invariant::InvariantError;
 use crate::memory::{Allocator, Global};
-use crate::raw::burst_vec::BurstVec;
-use crate::table::bursts::{Bursts, Hashed};
+use crate::raw::burst::BurstVec;
 use crate::table::lines::fold;
 use crate::table::records::Record;
+use crate::table::records::{Bursts, Hashed};
 
 /// The maximum number of entries with one hash.
 const EQUAL_HASHES: usize = 8;

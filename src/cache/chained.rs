@@ -11,7 +11,7 @@ use super::{CacheError, Inserted, Statistics};
 use crate::eviction::{EntryStats, Eviction, SecondChance};
 use crate::hash::{DefaultHashBuilder, Query};
 use crate::invariant::{InvariantError, ensure};
-use crate::raw::index::OptIndex;
+use crate::raw::slab::OptIndex;
 use crate::raw::slab::Slab;
 use crate::table::error::check_capacity;
 use crate::timestamp::Timestamp;

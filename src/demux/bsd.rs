@@ -3,7 +3,7 @@
 use super::chain::Pcbs;
 use super::{Arrival, Demux, Found, NotFound, RejectedPcb};
 use crate::invariant::InvariantError;
-use crate::raw::index::OptIndex;
+use crate::raw::slab::OptIndex;
 
 /// One list of all PCBs, newest first, and a cached PCB: the one found last.
 ///

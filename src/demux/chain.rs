@@ -15,7 +15,7 @@ use alloc::format;
 
 use super::{DemuxError, Found, RejectedPcb};
 use crate::invariant::{InvariantError, ensure};
-use crate::raw::index::OptIndex;
+use crate::raw::slab::OptIndex;
 use crate::raw::slab::Slab;
 
 /// A PCB of a chain.

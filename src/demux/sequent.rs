@@ -10,7 +10,7 @@ use super::chain::Pcbs;
 use super::{Arrival, ChainsError, Demux, Found, NotFound, RejectedPcb};
 use crate::hash::DefaultHashBuilder;
 use crate::invariant::{InvariantError, ensure};
-use crate::raw::index::OptIndex;
+use crate::raw::slab::OptIndex;
 
 /// The default number of chains: the paper's.
 const CHAINS: usize = 19;

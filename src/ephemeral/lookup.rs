@@ -10,8 +10,8 @@ use super::store::EphemeralStore;
 use crate::hash::Query;
 use crate::memory::Allocator;
 use crate::probes::Observer;
-use crate::table::bursts::{Bursts, Hashed};
 use crate::table::lines::fold;
+use crate::table::records::{Bursts, Hashed};
 use crate::timestamp::Timestamp;
 
 /// Words of 32 bits that are accessed to examine or to create a binding, as the paper counts them:

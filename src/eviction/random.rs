@@ -3,7 +3,7 @@
 use super::{EntryStats, Eviction, OwnPolicy};
 use crate::memory::{AllocError, Allocator, Global};
 use crate::raw::chunked_vec::{ChunkedVec, DEFAULT_BITS};
-use crate::raw::index::OptIndex;
+use crate::raw::slab::OptIndex;
 use crate::raw::splitmix::{GOLDEN_GAMMA, mix};
 
 /// Evicts a random entry, each with equal probability. Use and ranks are ignored.

@@ -16,7 +16,7 @@ use core::time::Duration;
 
 use alloc::vec::Vec;
 
-use super::store::handle::Handle;
+use super::store::Handle;
 use crate::key::flow::FlowName;
 use crate::timestamp::Timestamp;
 use crate::trash::TrashMap;

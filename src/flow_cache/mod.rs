@@ -105,7 +105,6 @@ mod time;
 mod config;
 pub mod cores;
 mod expectations;
-mod invariants;
 mod report;
 #[cfg(feature = "serde")]
 mod serial;
@@ -136,8 +135,8 @@ pub use report::image::{Image, ImageError, RefusedImage};
 pub use report::iteration::Residents;
 pub use report::metrics::Metrics;
 pub use report::scan::{Cursor, Resident};
-pub use store::handle::{Handle, Version};
-pub use time::own_timeout::SetTimeoutError;
+pub use store::{Handle, Version};
+pub use time::expiry::SetTimeoutError;
 pub use time::timeouts::{TimeoutError, Timeouts};
 
 /// A bounded table of flows with keys `K`, values `V`, an eviction policy `P` and a hasher `S`.

@@ -29,7 +29,7 @@ use allocator_api2::alloc::{AllocError, Allocator, Global};
 use allocator_api2::vec::Vec;
 
 use crate::raw::chunked_vec::{ChunkedVec, DEFAULT_BITS};
-use crate::raw::index::OptIndex;
+use crate::raw::slab::OptIndex;
 
 /// Set in the node of a head, clear in the node of a slot.
 const HEAD: u32 = 1 << 31;

@@ -11,7 +11,7 @@ use super::{Local, Name, RejectedSocket, Reuse, SocketError, SocketTable, epheme
 use crate::hash::Query;
 use crate::key::flow::{FiveTuple, FlowKey};
 use crate::memory::Allocator;
-use crate::raw::index::OptIndex;
+use crate::raw::slab::OptIndex;
 
 impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     /// Binds a socket to a local address: it gets the packets that belong to no connection.

@@ -110,12 +110,9 @@ mod blocks;
 mod connections;
 mod ends;
 mod ephemeral;
-mod error;
-mod extract;
 mod iter;
 mod listeners;
 mod local;
-mod name;
 mod ports;
 mod small_table;
 mod table;
@@ -135,11 +132,8 @@ use ephemeral::Cursors;
 use listeners::Listeners;
 use ports::Ports;
 
-pub use error::{RejectedSocket, SocketError};
-pub use extract::ExtractIf;
-pub use iter::{Iter, IterMut};
-pub use local::{Local, Reuse, Specificity};
-pub use name::{Match, Name};
+pub use iter::{ExtractIf, Iter, IterMut};
+pub use local::{Local, Match, Name, Reuse, Specificity};
 
 /// A table of the sockets of a host, which finds the socket of a packet.
 ///
@@ -225,3 +219,72 @@ fn is_mapped(packet: &FlowKey) -> bool {
     let FlowKey::V6(packet) = packet else { return false };
     packet.src.to_ipv4_mapped().is_some() || packet.dst.to_ipv4_mapped().is_some()
 }
+
+/// The error of `bind` and `connect`: the socket that was not inserted, and why.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RejectedSocket<T> {
+    /// The socket, returned.
+    pub refused: T,
+    /// The reason.
+    pub reason: SocketError,
+}
+
+/// Without the socket, so that `unwrap` and `?` need no `Debug` of it.
+impl<T> fmt::Debug for RejectedSocket<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RejectedSocket").field("reason", &self.reason).finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Display for RejectedSocket<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.reason.fmt(f)
+    }
+}
+
+impl<T> Error for RejectedSocket<T> {}
+
+/// The reason why a [`SocketTable`] rejects a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SocketError {
+    /// Another socket has the address, or the connection.
+    InUse,
+    /// The table has reached its limit.
+    Full,
+    /// Memory allocation failed.
+    NoMemory,
+    /// Port 0 cannot be bound or connected.
+    PortZero,
+    /// An address of the connection is unspecified.
+    Unspecified,
+    /// The addresses of the connection are of different IP versions.
+    MixedFamilies,
+    /// All ports of the range are in use.
+    NoPort,
+    /// The range of ports is empty, or contains port 0.
+    BadRange,
+    /// No bound socket has the name.
+    NotFound,
+    /// The socket is bound to another address, port or protocol.
+    OtherAddress,
+}
+
+impl fmt::Display for SocketError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::InUse => "another socket has the address, or the connection",
+            Self::Full => "the table has reached its limit",
+            Self::NoMemory => "memory allocation failed",
+            Self::PortZero => "port 0 cannot be bound or connected",
+            Self::Unspecified => "an address of the connection is unspecified",
+            Self::MixedFamilies => "the addresses are of different IP versions",
+            Self::NoPort => "all ports of the range are in use",
+            Self::BadRange => "the range of ports is empty, or contains port 0",
+            Self::NotFound => "no bound socket has the name",
+            Self::OtherAddress => "the socket is bound to another address, port or protocol",
+        })
+    }
+}
+
+impl Error for SocketError {}

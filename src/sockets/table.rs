@@ -2,13 +2,13 @@
 
 use core::hash::BuildHasher;
 
+use super::SocketError;
 use super::connections::Connections;
 use super::ends::PacketQuery;
 use super::ephemeral::Cursors;
-use super::error::SocketError;
 use super::listeners::{Listener, Listeners, Place};
+use super::local::{Match, Name};
 use super::local::{Reuse, Specificity};
-use super::name::{Match, Name};
 use super::ports::Ports;
 use super::{SocketTable, is_mapped, lookup_bound_mut};
 use crate::demux::NotFound;

@@ -27,7 +27,7 @@ use super::records::{Record, Records};
 use crate::clock::{Clock, MAX_LIFETIME};
 use crate::invariant::{InvariantError, ensure};
 use crate::memory::Allocator;
-use crate::raw::index::OptIndex;
+use crate::raw::slab::OptIndex;
 use crate::timestamp::Timestamp;
 
 /// Records from one that is reclaimed to the one whose line is prefetched.

@@ -60,10 +60,6 @@
 //! filled to 60 % on average. An insertion that splits hashes and moves up to 1000 entries. The
 //! directory is doubled at once: 8 bytes for some 600 entries.
 
-mod batch;
-pub(crate) mod bursts;
-mod check;
-mod copy;
 mod directory;
 pub(crate) mod error;
 pub(crate) mod expiring;
@@ -72,7 +68,6 @@ mod insert;
 mod iter;
 mod iter_hash;
 pub(crate) mod lines;
-mod numbers;
 #[cfg(feature = "rayon")]
 mod parallel;
 mod policy;
@@ -82,12 +77,15 @@ mod remove;
 mod segment;
 pub(crate) mod tags;
 
-use crate::memory::{Allocator, Global, Vec};
-use directory::Directory;
-use segment::{Boxed, Segment};
-use tags::GROUP;
+use alloc::{format, vec};
 
-pub(crate) use batch::Burst;
+use crate::invariant::{InvariantError, ensure};
+use crate::memory::{Allocator, Box, Global, Vec};
+use directory::Directory;
+use error::TryReserveError;
+use segment::{Boxed, Segment};
+use tags::{GROUP, tag};
+
 pub use iter::{IntoIter, Iter, IterMut};
 pub use iter_hash::{IterHash, IterHashMut};
 
@@ -96,7 +94,7 @@ pub(crate) use iter::Cursor;
 #[cfg(feature = "rayon")]
 pub(crate) use parallel::Split;
 pub(crate) use policy::REACH;
-pub(crate) use probe::Position;
+pub(crate) use probe::{Burst, Position};
 pub(crate) use segment::uninit_box;
 pub(crate) use tags::Group;
 
@@ -240,5 +238,195 @@ impl<T, A: Allocator + Clone> Table<T, A> {
     /// Keeps capacity for `entries` until [`Self::shrink_to`].
     pub(crate) fn set_reserved(&mut self, entries: usize) {
         self.reserved = self.reserved.max(entries);
+    }
+}
+
+impl<T, A: Allocator + Clone> Table<T, A> {
+    /// A copy of the same shape, in the memory of `spare`, which has no entries, as far as its
+    /// segments have the same size.
+    fn try_copy(&self, mut spare: Self) -> Result<Self, TryReserveError>
+    where
+        T: Clone,
+    {
+        let mut copy = Self::new_in(spare.allocator().clone());
+        if self.directory.is_allocated() {
+            copy.directory = Directory::allocate(self.directory.len(), copy.allocator())?;
+        }
+        (copy.mask, copy.reserved, copy.extras) = (self.mask, self.reserved, self.extras);
+        for (number, segment) in self.directory.numbers(self.mask) {
+            let header = segment.header(self.mask);
+            let new = match spare.take_segment(self.mask, header.slots) {
+                Some(new) => new,
+                None => {
+                    let (slots, limit) = (header.slots as usize, header.limit as usize);
+                    Segment::allocate(slots, header.depth, limit, copy.allocator())?
+                }
+            };
+            new.copy_displaced(segment, self.mask);
+            *new.header_mut(self.mask) = header;
+            copy.directory.set_all(number, header.depth, new);
+            copy.segments += 1;
+            for (_, slot) in segment.slots(self.mask) {
+                let entry = segment.get(slot).clone();
+                let is_inline = Segment::<T>::IS_INLINE;
+                let uninit = if is_inline { None } else { Some(uninit_box(copy.allocator())?) };
+                new.write(slot, segment.tag(slot), uninit, entry);
+                copy.len += 1;
+            }
+        }
+        copy.stash.reserve_exact(self.stash.len());
+        for (hash, entry) in &self.stash {
+            let entry = T::clone(entry);
+            let uninit = uninit_box(copy.allocator())?;
+            copy.stash.push((*hash, Boxed::new(Box::write(uninit, entry))));
+            copy.len += 1;
+        }
+        Ok(copy)
+    }
+
+    /// Drops all entries. The table is of no use then but for its segments. If a drop panics, the
+    /// others are dropped with the table.
+    fn drop_entries(&mut self) {
+        if Segment::<T>::NEEDS_DROP {
+            for (_, segment) in self.directory.numbers(self.mask) {
+                let drop_entry =
+                    |(own, slot): (Segment<T>, usize)| own.drop_entry(slot, self.allocator());
+                segment.slots(self.mask).for_each(drop_entry);
+            }
+        }
+        while let Some((_, entry)) = self.stash.pop() {
+            drop(entry.into_entry(self.allocator()));
+        }
+    }
+
+    /// Removes a segment from a table without entries, if its segments have the given size.
+    fn take_segment(&mut self, mask: usize, slots: u32) -> Option<Segment<T>> {
+        let mut end = self.directory.len();
+        let segment = self.directory.last_before(&mut end, self.mask)?;
+        let header = segment.header(self.mask);
+        if self.mask != mask || header.slots != slots {
+            return None;
+        }
+        self.directory.set_all(end, header.depth, Segment::EMPTY);
+        segment.clear_tags(mask);
+        Some(segment)
+    }
+}
+
+/// Ends the program without memory, as all copies do.
+impl<T: Clone, A: Allocator + Clone> Clone for Table<T, A> {
+    fn clone(&self) -> Self {
+        let spare = Self::new_in(self.allocator().clone());
+        self.try_copy(spare).unwrap_or_else(|error| error.raise())
+    }
+
+    /// If the drop or the clone of an entry panics, the table is empty.
+    fn clone_from(&mut self, source: &Self) {
+        let mut spare = self.replace_by_empty();
+        spare.drop_entries();
+        *self = source.try_copy(spare).unwrap_or_else(|error| error.raise());
+    }
+}
+
+impl<T, A: Allocator + Clone> Table<T, A> {
+    /// Checks every invariant.
+    pub(crate) fn validate(&self, hasher: &impl Fn(&T) -> u64) -> Result<(), InvariantError> {
+        let (mut segments, mut len) = (0, self.stash.len());
+        for (number, segment) in self.directory.numbers(self.mask) {
+            len += self.validate_segment(number, segment, hasher)?;
+            segments += 1;
+        }
+        self.validate_directory()?;
+        let is_stashed = |(hash, entry): &(u64, Boxed<T>)| hasher(entry) == *hash;
+        ensure(self.stash.iter().all(is_stashed), || "an entry of the stash has another hash")?;
+        let has_sizes = segments < 2 || self.mask + GROUP == policy::SLOTS;
+        let is_counted = (segments, len) == (self.segments, self.len);
+        ensure(is_counted && has_sizes, || {
+            format!("there are {len} entries in {segments} segments")
+        })?;
+        let is_found = |entry: &T| {
+            let is_it = |other: &T| core::ptr::eq(entry, other);
+            size_of::<T>() == 0 || self.find(hasher(entry), is_it).is_some()
+        };
+        ensure(self.iter().all(is_found), || "an entry cannot be found")
+    }
+
+    /// Checks that each index has the segment of its low bits, and the sizes of segments.
+    fn validate_directory(&self) -> Result<(), InvariantError> {
+        let slots = if self.segments > 1 { policy::SLOTS } else { self.slots() };
+        for index in 0..self.directory.len() {
+            let segment = self.directory.segment(index as u64);
+            let header = segment.header(self.mask);
+            let number = index & ((1 << header.depth) - 1);
+            let is_shared = header.depth <= self.directory.depth()
+                && self.directory.segment(number as u64) == segment;
+            ensure(is_shared, || format!("index {index} has not the segment {number}"))?;
+            let has_size = header.slots as usize == slots
+                && (slots.div_ceil(GROUP).max(1) - 1) * GROUP == self.mask;
+            ensure(has_size, || format!("segment {number} has {} slots", header.slots))?;
+        }
+        let is_stashed = self.extras & STASHED > 0;
+        ensure(is_stashed != self.stash.is_empty(), || "the stash is marked wrongly")
+    }
+
+    /// Checks one segment; returns how many entries it has.
+    fn validate_segment(
+        &self,
+        number: usize,
+        segment: Segment<T>,
+        hasher: &impl Fn(&T) -> u64,
+    ) -> Result<usize, InvariantError> {
+        let mask = self.mask;
+        let header = segment.header(mask);
+        let mut is_passed = vec![false; mask / GROUP + 1];
+        let mut len = 0;
+        for (_, slot) in segment.slots(mask) {
+            let hash = hasher(segment.get(slot));
+            let has_tag = segment.tag(slot) == tag(hash) && slot < header.slots as usize;
+            ensure(has_tag, || format!("slot {slot} of segment {number} has a wrong tag"))?;
+            let is_in_segment = (hash as usize ^ number) & ((1 << header.depth) - 1) == 0;
+            ensure(is_in_segment, || {
+                format!("slot {slot} belongs to another segment than {number}")
+            })?;
+            let mut group = self.home(hash);
+            let is_displaced = group != slot & !(GROUP - 1);
+            ensure(segment.is_displaced(mask, slot) == is_displaced, || {
+                format!("slot {slot} of segment {number} is marked wrongly as displaced")
+            })?;
+            while group != slot & !(GROUP - 1) {
+                is_passed[group / GROUP] = true;
+                group = self.next(group);
+            }
+            len += 1;
+        }
+        for (group, &is_passed) in is_passed.iter().enumerate() {
+            let offset = group * GROUP;
+            ensure(!is_passed || segment.is_group_full(offset), || {
+                format!("an entry has passed group {group} of segment {number}, which is not full")
+            })?;
+            let mut free = segment.group(offset).free();
+            ensure(free.all(|slot| !segment.is_displaced(mask, offset + slot)), || {
+                format!("group {group} of segment {number} has a free slot marked as displaced")
+            })?;
+        }
+        let is_counted = len == segment.len(mask)
+            && len <= policy::most(header.slots as usize)
+            && header.limit as usize <= policy::most(header.slots as usize).max(len);
+        ensure(is_counted, || format!("segment {number} counts its {len} entries wrongly"))?;
+        Ok(len)
+    }
+
+    /// Counts the entries by their distance from home, in groups. The last place of `distances`
+    /// counts all greater distances too, and the stash.
+    pub(crate) fn count_distances(&self, distances: &mut [usize], hasher: &impl Fn(&T) -> u64) {
+        let last = distances.len() - 1;
+        for (_, segment) in self.directory.numbers(self.mask) {
+            for (_, slot) in segment.slots(self.mask) {
+                let home = self.home(hasher(segment.get(slot)));
+                let distance = ((slot & !(GROUP - 1)).wrapping_sub(home) & self.mask) / GROUP;
+                distances[distance.min(last)] += 1;
+            }
+        }
+        distances[last] += self.stash.len();
     }
 }

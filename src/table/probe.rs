@@ -1,9 +1,27 @@
-//! Searching the groups of a segment.
+//! Searching the groups of a segment: single lookups, bursts of lookups, and slots by number.
+//!
+//! The stages of a burst: the cache misses of its lookups overlap.
+//!
+//! ```text
+//! hash 0    prefetch tags             match, prefetch entry           visit
+//! hash 1      prefetch tags             match, prefetch entry           visit
+//! …             …                         …                               …
+//! hash 31         prefetch tags             match, prefetch entry           visit
+//! ```
+//!
+//! A CPU fetches ten cache lines or more at a time; a lookup by itself waits for one after the
+//! other. 32 go through the stages at a time, which keeps the CPU busy and their state in the L1
+//! cache.
+//!
+//! The slots of each index of the directory are numbered, and then the places of the stash.
 
 use super::Table;
+use super::iter_hash::SlotsOfHash;
 use super::segment::Segment;
+use super::tags::GROUP;
 use crate::memory::Allocator;
 use crate::probes::Observer;
+use crate::raw::prefetch::BURST;
 
 /// Where an entry is, and its hash. Any change of the table makes it void.
 #[derive(Clone, Copy, Debug)]
@@ -241,5 +259,110 @@ impl<T, A: Allocator + Clone> Table<T, A> {
             }
         }
         found
+    }
+}
+
+/// Hashes, and the first entry in the home group of each that has its tag.
+pub(crate) struct Burst<'t, T> {
+    pub(crate) hashes: [u64; BURST],
+    pub(crate) candidates: [Option<&'t T>; BURST],
+}
+
+impl<T> Burst<'_, T> {
+    /// A burst without hashes. It serves for any number of them, one after the other.
+    #[inline(always)]
+    pub(crate) const fn new() -> Self {
+        Self { hashes: [0; BURST], candidates: [None; BURST] }
+    }
+}
+
+impl<T, A: Allocator + Clone> Table<T, A> {
+    /// Takes the first hashes, up to [`BURST`], through the first two stages, and returns their
+    /// number; the caller compares.
+    #[inline]
+    pub(crate) fn find_candidates<'t>(
+        &'t self,
+        hashes: impl Iterator<Item = u64>,
+        burst: &mut Burst<'t, T>,
+    ) -> usize {
+        let mut count = 0;
+        for (own, hash) in burst.hashes.iter_mut().zip(hashes) {
+            *own = hash;
+            self.directory.segment(hash).prefetch_group(self.home(hash));
+            count += 1;
+        }
+        for (&hash, candidate) in burst.hashes[..count].iter().zip(&mut burst.candidates) {
+            let (segment, home) = (self.directory.segment(hash), self.home(hash));
+            let matches = segment.group(home).matches_hash(hash);
+            *candidate = if matches.is_empty() {
+                None
+            } else {
+                let slot = home + matches.lowest();
+                segment.prefetch_slot(slot);
+                // A box would be read here: only its pointer has been prefetched.
+                Segment::<T>::IS_INLINE.then(|| segment.get(slot))
+            };
+        }
+        count
+    }
+}
+
+impl<T, A: Allocator + Clone> Table<T, A> {
+    /// The numbers of the slots of a segment.
+    fn width(&self) -> usize {
+        self.mask + GROUP
+    }
+
+    /// The number of the first place of the stash.
+    fn first_stashed(&self) -> usize {
+        if self.directory.is_allocated() { self.directory.len() * self.width() } else { 0 }
+    }
+
+    /// All numbers are below this one.
+    pub(crate) fn end_of_numbers(&self) -> usize {
+        self.first_stashed() + self.stash.len()
+    }
+
+    /// The number of an occupied slot.
+    pub(crate) fn number_of(&self, at: Position) -> usize {
+        if at.index == Position::STASH {
+            return self.first_stashed() + at.slot;
+        }
+        let depth = self.directory.segment(at.index as u64).header(self.mask).depth;
+        (at.index & ((1 << depth) - 1)) * self.width() + at.slot
+    }
+
+    /// The occupied slot with a number. Its hash is known in the bits that choose the segment.
+    pub(crate) fn at_number(&self, number: usize) -> Option<Position> {
+        if let Some(slot) = number.checked_sub(self.first_stashed()) {
+            let &(hash, _) = self.stash.get(slot)?;
+            return Some(Position::in_stash(slot, hash));
+        }
+        let index = number / self.width();
+        let at = Position::new(index, number % self.width(), index as u64);
+        let segment = self.occupied(at)?;
+        // An index above the segment's own one has its slots, too, by other numbers.
+        (index >> segment.header(self.mask).depth == 0).then_some(at)
+    }
+
+    /// The numbers of all occupied slots.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = usize> {
+        let (mask, width) = (self.mask, self.width());
+        let in_segments = self.directory.numbers(mask).flat_map(move |(number, segment)| {
+            segment.slots(mask).map(move |(_, slot)| number * width + slot)
+        });
+        in_segments.chain(self.first_stashed()..self.end_of_numbers())
+    }
+
+    /// The numbers of the entries that may have a hash.
+    pub(crate) fn numbers_of_hash(&self, hash: u64) -> impl Iterator<Item = usize> {
+        let index = self.directory.index(hash);
+        let slots =
+            SlotsOfHash::new(self, hash).map(move |(_, slot)| Position::new(index, slot, hash));
+        let is_it = move |&slot: &usize| self.stash[slot].0 == hash;
+        let stashed = (0..self.stash.len()).filter(is_it);
+        slots
+            .chain(stashed.map(move |slot| Position::in_stash(slot, hash)))
+            .map(|at| self.number_of(at))
     }
 }

@@ -9,19 +9,22 @@
 //! allocated by the constructor, for lines that are half full at most; records whose segments
 //! have no slot, since hashes are not random, take more.
 //!
+//! Keys of a batch are looked up in [`Bursts`], whose cache misses overlap.
+//!
 //! Invariants: each record is in the lines once, under its hash, and all numbers in lines are slots
 //! of records; there are at most as many records as the capacity.
 #![allow(unsafe_code)]
 
 use alloc::format;
 use core::alloc::Layout;
-use core::iter::FilterMap;
+use core::iter::{Enumerate, FilterMap, Fuse};
 use core::slice;
 
 use super::error::{CapacityError, TryReserveError, check_capacity};
 use super::lines::FixedLines;
 use crate::invariant::{InvariantError, ensure};
 use crate::memory::{Allocator, LineAligned};
+use crate::raw::burst::BurstVec;
 use crate::raw::prefetch::SMALL;
 use crate::raw::slab::{Contiguous, Slab, Slot};
 
@@ -348,4 +351,42 @@ fn find_beyond_home<M, K, V, A: Allocator + Clone>(
 ) -> Option<u32> {
     // SAFETY: numbers in lines are slots of records.
     lines.find_beyond_home(hash, |slot| is_it(unsafe { slots.get_unchecked(slot) }))
+}
+
+/// A key of a batch: its index, its hash, and itself.
+pub(crate) struct Hashed<Q> {
+    pub(crate) index: usize,
+    pub(crate) hash: u32,
+    pub(crate) key: Q,
+}
+
+/// The keys of a batch, in bursts.
+pub(crate) struct Bursts<I: Iterator> {
+    keys: Fuse<Enumerate<I>>,
+    burst: BurstVec<Hashed<I::Item>>,
+}
+
+impl<I: Iterator> Bursts<I> {
+    #[inline(always)]
+    pub(crate) fn new(keys: I) -> Self {
+        Self { keys: keys.enumerate().fuse(), burst: BurstVec::new() }
+    }
+
+    /// Hashes the keys of the next burst, and prefetches the lines of `records` and the records
+    /// that their lookups read. Returns none after the last burst.
+    #[inline(always)]
+    pub(crate) fn next<M, K, V, A: Allocator + Clone>(
+        &mut self,
+        records: &Records<M, K, V, A>,
+        hash_of: impl Fn(&I::Item) -> u32,
+    ) -> Option<&[Hashed<I::Item>]> {
+        let hashed = self.keys.by_ref().map(|(index, key)| {
+            let hash = hash_of(&key);
+            records.prefetch_line(hash);
+            Hashed { index, hash, key }
+        });
+        let burst = self.burst.fill(hashed);
+        burst.iter().for_each(|hashed| records.prefetch_record(hashed.hash));
+        (!burst.is_empty()).then_some(burst)
+    }
 }

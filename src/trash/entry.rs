@@ -6,7 +6,7 @@ use core::hash::{BuildHasher, Hash};
 use equivalent::Equivalent;
 
 use super::TrashMap;
-use super::error::TryInsertError;
+use super::insert::TryInsertError;
 use super::occupied::{OCCUPIED, OccupiedEntry};
 use super::vacant::{BorrowedKey, IntoKey, OwnedKey, VacantEntry, VacantKey};
 use crate::hash::Query;

@@ -1,12 +1,13 @@
-//! Insertions into a `TrashMap`.
+//! Insertions into a `TrashMap`, and insertions that fail because an allocation fails.
 
+use core::fmt;
 use core::hash::{BuildHasher, Hash};
 use core::mem;
 
-use super::error::TryInsertError;
 use super::{TrashMap, reseed};
 use crate::memory::Allocator;
 use crate::table::Table;
+use crate::table::error::TryReserveError;
 
 impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A> {
     /// Gives `key` a value and returns the one that it had. The key that was there stays.
@@ -110,3 +111,37 @@ fn insert_into<K: Eq, V, A: Allocator + Clone>(
     let inserted = table.insert(hash, entry, eq, replace, hasher);
     inserted.map_err(|(refused, reason)| TryInsertError { refused, reason })
 }
+
+/// The error of an insertion without memory: the refused entry, and the reason.
+///
+/// # Example
+///
+/// ```
+/// let mut flows = flowtable::TrashMap::new();
+/// let done = flows.try_insert("a", 1);
+/// let done = done.map_err(|failed| (failed.refused, failed.reason));
+/// assert_eq!(done, Ok(None));
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct TryInsertError<T> {
+    /// A key, which is not in the map, and its value; or a key alone, a value of a set, or an entry
+    /// of a table.
+    pub refused: T,
+    /// The reason.
+    pub reason: TryReserveError,
+}
+
+/// Omits the refused entry, so that `unwrap` and `?` need no `Debug` of it.
+impl<T> fmt::Debug for TryInsertError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TryInsertError").field("reason", &self.reason).finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Display for TryInsertError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no room: {}", self.reason)
+    }
+}
+
+impl<T> core::error::Error for TryInsertError<T> {}

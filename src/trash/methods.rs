@@ -1,4 +1,4 @@
-//! Construction, lookups and removals of `TrashMap`.
+//! Construction, lookups, removals and checks of `TrashMap`.
 
 use core::hash::{BuildHasher, Hash};
 
@@ -7,6 +7,7 @@ use equivalent::Equivalent;
 use super::reseed::{self, Old, Reseeded};
 use super::{IntoIter, TableShape, Tables, TrashMap};
 use crate::hash::{DefaultHashBuilder, Query};
+use crate::invariant::InvariantError;
 use crate::memory::{Allocator, Box, Global};
 use crate::probes::Observer;
 use crate::table::{Position, Table};
@@ -370,5 +371,29 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         let current = TableShape::of(self.current(), &self.current_hasher());
         let old = self.old_table().map_or(0, Table::len);
         TableShape { entries: self.len(), old, bytes: self.allocation_size(), ..current }
+    }
+}
+
+impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A> {
+    /// Checks every invariant, for tests. O(slots).
+    ///
+    /// # Errors
+    ///
+    /// The invariant that does not hold: a bug in this crate, or a key type that breaks the
+    /// contract of [`Hash`] and [`Eq`].
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut map: flowtable::TrashMap<u32, u32> = (0..1000).map(|key| (key, key)).collect();
+    /// map.retain(|key, _| key % 7 == 0);
+    /// assert_eq!(map.validate(), Ok(()));
+    /// ```
+    #[doc(hidden)]
+    pub fn validate(&self) -> Result<(), InvariantError> {
+        if let Some(Old { table, seed, .. }) = self.reseeded.as_ref().and_then(|r| r.old.as_ref()) {
+            table.validate(&reseed::entry_hasher(&self.hasher, seed.as_ref()))?;
+        }
+        self.current().validate(&self.current_hasher())
     }
 }

@@ -9,7 +9,7 @@ use core::hash::{BuildHasher, Hash};
 use equivalent::Equivalent;
 
 use super::TrashMap;
-use super::error::TryInsertError;
+use super::insert::TryInsertError;
 use super::occupied::OccupiedEntry;
 use crate::hash::Query;
 use crate::memory::{Allocator, Global};

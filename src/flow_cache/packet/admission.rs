@@ -11,7 +11,7 @@ use crate::eviction::{EntryStats, Eviction, OwnPolicy};
 use crate::flow_cache::FlowCache;
 use crate::flow_cache::config::Emergency;
 use crate::flow_cache::report::events::{AdmissionError, RefusedFlow, RemovedFlow};
-use crate::flow_cache::store::handle::Handle;
+use crate::flow_cache::store::Handle;
 use crate::flow_cache::store::slots::{KeyId, Match, Parts, set_tenant};
 use crate::flow_cache::time::clock::Clock;
 use crate::key::flow::FlowName;

@@ -21,7 +21,7 @@ use crate::flow_cache::store::slots::KeyId;
 use crate::hash::Query;
 use crate::key::flow::FlowName;
 use crate::memory::Allocator;
-use crate::raw::burst_vec::BurstVec;
+use crate::raw::burst::BurstVec;
 use crate::raw::prefetch::BURST;
 use crate::timestamp::Timestamp;
 

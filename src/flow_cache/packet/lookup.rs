@@ -25,7 +25,7 @@ use crate::eviction::Eviction;
 use crate::flow_cache::FlowCache;
 use crate::flow_cache::config::Config;
 use crate::flow_cache::report::events::ObserveError;
-use crate::flow_cache::store::handle::Handle;
+use crate::flow_cache::store::Handle;
 use crate::flow_cache::store::slots::{KeyId, Match, Store};
 use crate::hash::Query;
 use crate::key::flow::{Direction, FlowName};

@@ -8,7 +8,7 @@ use super::state::Packet;
 use crate::eviction::Eviction;
 use crate::flow_cache::FlowCache;
 use crate::flow_cache::report::events::{ObserveError, RefusedFlow};
-use crate::flow_cache::store::handle::Handle;
+use crate::flow_cache::store::Handle;
 use crate::hash::Query;
 use crate::key::flow::{Direction, FlowName};
 use crate::memory::Allocator;

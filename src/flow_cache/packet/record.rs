@@ -15,7 +15,7 @@ use super::state::{Class, CloseRule, Packet, Protocol, Tenant};
 use crate::flow_cache::config::{Config, Emergency};
 use crate::flow_cache::time::timeouts::{NEVER, Timeouts};
 use crate::key::flow::{Direction, FlowName};
-use crate::raw::index::OptIndex;
+use crate::raw::slab::OptIndex;
 
 /// Bits of a flow. Not zero, so that the slab needs no discriminant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use core::ptr::NonNull;
 use super::record::Flow;
 use super::state::Class;
 use crate::flow_cache::report::events::RemovedFlow;
-use crate::flow_cache::store::handle::Handle;
+use crate::flow_cache::store::Handle;
 use crate::flow_cache::store::slots::{Match, Rest};
 use crate::key::flow::Direction;
 use crate::memory::{Allocator, Global};

@@ -4,7 +4,7 @@ use core::error::Error;
 use core::fmt;
 
 use crate::flow_cache::packet::state::{Class, EndReason, Protocol, Tenant};
-use crate::flow_cache::store::handle::Handle;
+use crate::flow_cache::store::Handle;
 use crate::key::flow::Direction;
 use crate::timestamp::Timestamp;
 

@@ -2,7 +2,7 @@
 
 use core::hash::BuildHasher;
 
-use super::handle::Handle;
+use super::Handle;
 use super::slots::{KeyId, Match};
 use crate::eviction::Eviction;
 use crate::flow_cache::FlowCache;
@@ -12,7 +12,7 @@ use crate::flow_cache::report::events::{AliasError, FlowMatch};
 use crate::hash::Query;
 use crate::key::flow::{Direction, FlowName};
 use crate::memory::Allocator;
-use crate::raw::index::OptIndex;
+use crate::raw::slab::OptIndex;
 
 /// The maximum number of aliases of a flow.
 const MAX_ALIASES: usize = 255;

@@ -8,7 +8,7 @@
 //! ```
 #![allow(unsafe_code)]
 
-use super::handle::Handle;
+use super::Handle;
 use crate::flow_cache::packet::record::{Alias, Cold, Flow, FlowState, Marks};
 use crate::flow_cache::packet::state::{Packet, Tenant};
 use crate::flow_cache::report::events::RemovedFlow;
@@ -17,7 +17,7 @@ use crate::invariant::{InvariantError, ensure};
 use crate::key::flow::Direction;
 use crate::memory::{AllocError, Allocator};
 use crate::raw::chunked_vec::{ChunkedVec, DEFAULT_BITS};
-use crate::raw::index::OptIndex;
+use crate::raw::slab::OptIndex;
 use crate::raw::slab::{ChunkedSlab, Slot};
 use crate::trash::TrashMap;
 

@@ -8,7 +8,7 @@ use core::time::Duration;
 use super::error::{LabelError, NoLabel, Stale};
 use crate::hash::source_index::SourceIndex;
 use crate::invariant::{InvariantError, ensure};
-use crate::raw::index::OptIndex;
+use crate::raw::slab::OptIndex;
 use crate::timestamp::Timestamp;
 
 /// A label of a packet: a row of the *next* router's table, and the generation of the row.

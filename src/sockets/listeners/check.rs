@@ -7,7 +7,7 @@ use super::list::{List, Place};
 use super::{Listeners, Port, key_of, versions};
 use crate::invariant::{InvariantError, ensure};
 use crate::memory::Allocator;
-use crate::raw::index::OptIndex;
+use crate::raw::slab::OptIndex;
 use crate::sockets::{Local, Reuse, map_error};
 use crate::trash::{TrashMap, TrashSet};
 

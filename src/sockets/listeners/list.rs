@@ -2,7 +2,7 @@
 
 use super::versions;
 use crate::key::flow::FlowKey;
-use crate::raw::index::OptIndex;
+use crate::raw::slab::OptIndex;
 use crate::sockets::{Local, Match, Name, Reuse, Specificity};
 
 /// The packets that a socket waits for.

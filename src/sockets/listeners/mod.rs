@@ -31,7 +31,7 @@ use super::{Local, Name, Reuse};
 use crate::hash::Prehashed;
 use crate::key::flow::FlowKey;
 use crate::memory::Allocator;
-use crate::raw::index::OptIndex;
+use crate::raw::slab::OptIndex;
 use crate::raw::slab::{Contiguous, Slab};
 use crate::trash::TrashMap;
 use list::List;

@@ -45,8 +45,6 @@
 mod methods;
 
 mod entry;
-mod extract;
-mod slots;
 
 use core::fmt;
 
@@ -55,7 +53,7 @@ use crate::table::Table;
 
 pub use crate::table::{IntoIter, Iter, IterHash, IterHashMut, IterMut};
 pub use entry::{AbsentEntry, Entry, OccupiedEntry, VacantEntry};
-pub use extract::ExtractIf;
+pub use methods::ExtractIf;
 
 /// A hash table without pauses whose hashes and comparisons the caller gives.
 ///

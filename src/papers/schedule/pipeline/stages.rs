@@ -4,8 +4,8 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use super::Device;
 use super::config::{Input, LinkShare, Output, Path, Polling};
-use super::device::Device;
 use crate::invariant::{InvariantError, ensure};
 use crate::papers::schedule::ScheduleError;
 use crate::papers::schedule::budget::{Policy, Turn};

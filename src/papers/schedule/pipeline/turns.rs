@@ -2,8 +2,8 @@
 
 use core::time::Duration;
 
-use super::device::{Device, Reading};
 use super::stages::{InputStage, OutputStage, Pipeline, Stage};
+use super::{Device, Reading};
 use crate::papers::schedule::ScheduleError;
 use crate::papers::schedule::budget::Turn;
 use crate::papers::schedule::scheduler::ForeignTurn;

@@ -10,7 +10,7 @@
 
 use alloc::vec::Vec;
 
-use crate::raw::index::OptIndex;
+use crate::raw::slab::OptIndex;
 
 /// A priority queue of ids with keys, least key first; among equal keys the highest id first.
 #[derive(Clone, Debug)]

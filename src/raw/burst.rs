@@ -1,5 +1,7 @@
-//! Buffers for the values of a burst, in place: no allocation, and no initialisation of values that
-//! the burst then overwrites.
+//! Bursts of lookups: buffers for values, and slices for results.
+//!
+//! A buffer is in place: no allocation, and no initialisation of values that the burst then
+//! overwrites.
 #![allow(unsafe_code)]
 
 use core::mem::{MaybeUninit, needs_drop};
@@ -57,6 +59,27 @@ impl<T> Drop for BurstVec<T> {
     fn drop(&mut self) {
         self.clear();
     }
+}
+
+/// Returns a closure for a burst that writes each result to its index in a slice.
+///
+/// # Panics
+///
+/// The closure does, if the slice is shorter than the burst.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::TrashMap;
+///
+/// let map = TrashMap::from([(80_u16, 1), (443, 2)]);
+/// let mut found = [None; 32];
+/// map.get_batch(&[443, 53], flowtable::write_to(&mut found));
+/// assert_eq!(found[..2], [Some(&2), None]);
+/// ```
+#[inline]
+pub fn write_to<T>(results: &mut [T]) -> impl FnMut(usize, T) {
+    |index, result| results[index] = result
 }
 
 #[cfg(test)]
