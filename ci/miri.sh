@@ -40,7 +40,7 @@ parts_of_structures() {
     # Not the parts that only compute.
     miri "$strict" $both_packages --lib -- \
         --skip concurrent:: --skip wheel:: --skip connection:: --skip stride:: --skip policy:: \
-        table:: trash:: routes:: cache:: raw::burst_vec:: raw::chunked_vec::
+        table:: trash:: routes:: cache:: raw::burst:: raw::chunked_vec::
     # Without `std`, so with the seeds of that.
     miri "$strict" --target powerpc-unknown-linux-gnu -p flowtable --no-default-features \
         --features papers --lib -- key:: hash:: papers:: raw:: table::tags::
