@@ -96,6 +96,7 @@
 //! [`LcRouteTable`](crate::trie::routes::LcRouteTable) is the trie of the papers itself.
 
 // First, so that the documentation of the type begins with its methods.
+mod table;
 
 mod aggregate;
 mod build;
@@ -123,7 +124,6 @@ mod slot;
 pub mod stamped;
 mod store;
 pub(crate) mod stride;
-mod table;
 mod traversal;
 mod update;
 mod view;

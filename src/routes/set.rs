@@ -4,7 +4,7 @@ use core::fmt;
 use core::iter::{Chain, Map};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::{IntoIter, Iter, NoMemory, RouteTable};
+use super::{IntoIter, Iter, NoMemory, RouteTable, Routes};
 use crate::key::any_prefix::AnyPrefix;
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
@@ -98,6 +98,12 @@ impl<A: Address, M: Allocator + Clone> PrefixSet<A, M> {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.table.is_empty()
+    }
+
+    /// Returns the bytes that the set has allocated: see [`RouteTable::allocation_size`].
+    #[must_use]
+    pub fn allocation_size(&self) -> usize {
+        self.table.allocation_size()
     }
 
     /// Inserts a prefix. Returns whether it is new.
@@ -510,8 +516,7 @@ impl Extend<AnyPrefix> for AnyPrefixSet {
 
 impl FromIterator<AnyPrefix> for AnyPrefixSet {
     fn from_iter<I: IntoIterator<Item = AnyPrefix>>(prefixes: I) -> Self {
-        let mut set = Self::new();
-        set.extend(prefixes);
-        set
+        let routes: Routes<()> = prefixes.into_iter().map(|prefix| (prefix, ())).collect();
+        Self { v4: PrefixSet { table: routes.v4 }, v6: PrefixSet { table: routes.v6 } }
     }
 }

@@ -23,7 +23,7 @@
 //! been replaced; and each other flow of the upper route looks up once.
 //!
 //! `concurrent::ConcurrentStampedRoutes` is the counterpart for several threads. Cells, stamps and
-//! the changes of an update are the same module (`stamps.rs`); the two tables differ in the
+//! the changes of an update are the same module (`generations.rs`); the two tables differ in the
 //! structure that they wrap and in who writes. Neither replaces the other: this one needs neither
 //! `std` nor clones of values, the other one is read while it changes.
 //!

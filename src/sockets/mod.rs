@@ -103,6 +103,7 @@
 //! [`TrashMap`]: crate::TrashMap
 
 // First, so that the documentation of the type begins with its methods.
+mod table;
 
 mod insert;
 
@@ -115,7 +116,6 @@ mod listeners;
 mod local;
 mod ports;
 mod small_table;
-mod table;
 
 use alloc::string::ToString;
 use core::error::Error;

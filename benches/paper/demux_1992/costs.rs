@@ -50,11 +50,10 @@ pub(crate) fn numbers(report: &mut Report) -> Outcome {
     for (what, paper, equation) in &rows {
         table.row(&[what, paper, equation]);
     }
-    let ratio = |chains: u32| -> Result<f64, TpcaError> {
+    let [few, more] = [19, 51].map(|chains| {
         let bank = Tpca { chains, ..bank };
-        Ok(100.0 * (bank.sequent().entry / bank.sequent().mean() - 1.0))
-    };
-    let [few, more] = [ratio(19)?, ratio(51)?];
+        100.0 * (bank.sequent().entry / bank.sequent().mean() - 1.0)
+    });
     for (what, paper, ours, rule, holds) in [
         ("19 chains", "a little more than 1 %", few, "1 to 1.5 %", (1.0..1.5).contains(&few)),
         ("51 chains", "exceeding 10 %", more, "more than 10 %", more > 10.0),
@@ -136,7 +135,7 @@ fn subjects() -> Result<Vec<Subject>, ChainsError> {
 }
 
 /// Returns the rows for one response time.
-fn rows(published: &Published) -> Result<Vec<Row>, TpcaError> {
+fn rows(published: &Published) -> Vec<Row> {
     let bank = Tpca::new(USERS, published.response);
     let mut rows = list_rows(bank, published.front);
     for (number, (chains, paper)) in [19, 51, 100].into_iter().zip(published.chains).enumerate() {
@@ -150,7 +149,7 @@ fn rows(published: &Published) -> Result<Vec<Row>, TpcaError> {
         measured: Box::new(|all| all[5].packets().mean()),
         print: two,
     });
-    Ok(rows)
+    rows
 }
 
 /// Rows of BSD and move-to-front.
@@ -225,7 +224,7 @@ pub(crate) fn by_response_time(report: &mut Report, quick: bool) -> Outcome {
         let traffic = Traffic::open(USERS, response, SEED);
         run_all(&mut open, USERS, traffic, WARM_UP, end(quick));
         judge(report, published, &closed);
-        for row in rows(published)? {
+        for row in rows(published) {
             let measured = (row.measured)(&closed);
             table.row(&[
                 &response,

@@ -115,6 +115,11 @@ impl Layout {
         }
     }
 
+    /// Returns whether a record may have this header, however unusual.
+    pub(crate) const fn is_possible(&self, header: Header) -> bool {
+        !header.is_zero() && header.captured <= self.longest
+    }
+
     /// Returns whether a plausible header is at the beginning of these bytes.
     pub(crate) fn is_record(&self, bytes: &[u8]) -> bool {
         self.header(bytes).is_some_and(|header| self.is_plausible(header))

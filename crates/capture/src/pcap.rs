@@ -20,11 +20,12 @@
 //! reading continues with those. No bytes are returned to twice, so this is linear, too; a second
 //! damage among covered records ends in a search.
 //!
-//! A record of an impossible length, or of zeros, is damaged. The next record is then searched for
-//! byte by byte: a header with plausible lengths, and a second header behind its packet. If its
-//! time is far from the times of the last records, three more headers have to follow that are near
-//! in time, or sixteen with any times: no wrong times make the search reject all records. The
-//! search is linear in the bytes that it passes.
+//! A record of an impossible length, or of zeros, is damaged, and so is one of a far time that no
+//! others follow. The next record is then searched for byte by byte: a header with plausible
+//! lengths, and a second header behind its packet. If its time is far from the times of the last
+//! records, three more headers have to follow that are near in time, or sixteen with any times: no
+//! wrong times make the search reject all records. The search is linear in the bytes that it
+//! passes.
 //!
 //! Format: draft-ietf-opsawg-pcap.
 
@@ -45,8 +46,6 @@ pub(crate) struct Pcap {
     recent: [Option<u32>; 8],
     /// Number of records, of which the last one has this number less one.
     records: usize,
-    /// Whether an unusual record had no length on the wire: some programs write none.
-    has_no_wire_len: bool,
     search: Option<Search>,
     /// The scans for files and for records that other records cover.
     files: Scan,
@@ -84,7 +83,6 @@ impl Pcap {
             layout,
             recent: [None; 8],
             records: 0,
-            has_no_wire_len: false,
             search: None,
             files: Scan::default(),
             covered: Scan::default(),
@@ -118,8 +116,8 @@ impl Pcap {
             if !is_usual && self.return_to_file(window, damages)? {
                 return Ok(Next::File);
             }
-            let is_possible = !header.is_zero() && header.captured <= self.layout.longest;
-            let is_refuted = !is_possible || !is_usual && !self.is_confirmed(header, window)?;
+            let is_refuted =
+                !self.layout.is_possible(header) || !is_usual && self.is_refuted(header, window)?;
             let is_doubtful = is_refuted || !self.layout.has_lengths(header);
             if is_doubtful && self.return_to_record(window, damages)? {
                 continue;
@@ -135,7 +133,6 @@ impl Pcap {
             }
             let located = self.located(header, window, header.captured)?;
             window.retain(located.data.end);
-            self.has_no_wire_len = header.wire_len == 0;
             self.add_recent(header.seconds);
             return Ok(Next::Frame(located));
         }
@@ -341,16 +338,32 @@ impl Pcap {
         }
     }
 
-    /// Returns whether the record at the beginning of the window, which is possible, is one: it is
-    /// near in time, or a record follows that is, or a chain of plausible ones.
-    fn is_confirmed(&self, header: Header, window: &mut Window) -> io::Result<bool> {
-        if self.is_near(header) || self.has_no_wire_len && header.wire_len == 0 {
-            return Ok(true);
+    /// Returns whether the record at the beginning of the window, which is possible, is none: its
+    /// time is far from the last ones, and some bytes behind it are no header of a record, before
+    /// one of a recent time or the end of the source.
+    fn is_refuted(&self, mut header: Header, window: &mut Window) -> io::Result<bool> {
+        if self.is_near(header) {
+            return Ok(false);
         }
-        let at = self.layout.length(header);
-        let bytes = window.fill_to(at + self.layout.record_header())?;
-        let next = bytes.get(at..).and_then(|rest| self.layout.header(rest));
-        Ok(next.is_some_and(|next| self.is_recent(next)) || self.goes_on(window)?)
+        // Some programs write unusual lengths into all records.
+        let is_unusual = !self.layout.has_lengths(header);
+        let mut at = 0;
+        for nth in 0..Self::CHAIN {
+            at += self.layout.length(header);
+            let bytes = window.fill_to(at + self.layout.record_header())?;
+            // If the source ends inside the record, what the record covers is searched.
+            let Some(rest) = bytes.get(at..) else { return Ok(nth == 0) };
+            let Some(next) = self.layout.header(rest).filter(|_| !begins_file(rest)) else {
+                return Ok(false);
+            };
+            let is_header =
+                self.layout.has_lengths(next) || is_unusual && self.layout.is_possible(next);
+            if !is_header || self.is_recent(next) {
+                return Ok(!is_header);
+            }
+            header = next;
+        }
+        Ok(false)
     }
 
     /// Returns whether as many plausible records as necessary, or the end of the source, follow the
@@ -363,14 +376,13 @@ impl Pcap {
         for _ in 0..Self::LONG_CHAIN {
             at += self.layout.length(header);
             let bytes = window.fill_to(at + self.layout.record_header())?;
-            // The window or the source ends: that proves less.
-            let is_proved = near > 0 && (is_known || self.is_recent(header));
-            let Some(rest) = bytes.get(at..) else { return Ok(is_proved) };
+            let Some(rest) = bytes.get(at..) else { return Ok(near > 0) };
             if rest.is_empty() || begins_file(rest) {
                 return Ok(true);
             }
             let next = match self.layout.header(rest) {
-                None => return Ok(is_proved),
+                // The window or the source ends.
+                None => return Ok(near > 0),
                 Some(_) if !self.layout.is_record(rest) => return Ok(false),
                 Some(next) => next,
             };

@@ -147,7 +147,7 @@ pub enum ScheduleError {
     Buffers,
     /// The cost of a packet is zero.
     NoCost,
-    /// The shares of a scheduler or of a link have threads already.
+    /// The shares of a scheduler or of a link have or had threads.
     SharesInUse,
     /// The allocation failed.
     NoMemory,
@@ -161,7 +161,7 @@ impl fmt::Display for ScheduleError {
                 f.write_str("the capacity of a queue must be at least 1 and at most 2^32 - 2")
             }
             Self::NoCost => f.write_str("the cost of a packet must be greater than zero"),
-            Self::SharesInUse => f.write_str("the shares must not have threads"),
+            Self::SharesInUse => f.write_str("the shares must be unused"),
             Self::NoMemory => f.write_str("the memory allocation failed"),
         }
     }

@@ -215,7 +215,7 @@ impl<P> BoundedQueue<P> {
     }
 
     /// Returns the first packet.
-    pub(super) fn front(&self) -> Option<&P> {
+    pub fn front(&self) -> Option<&P> {
         self.packets.front()
     }
 

@@ -110,7 +110,7 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// Creates a scheduler with the shares of its threads, which has none yet, the cost of a
+    /// Creates a scheduler without threads, with the shares that they will have, the cost of a
     /// switch, and the policy.
     ///
     /// The cost of a switch is for the [account](Self::account); thresholds use the cost of the
@@ -118,13 +118,13 @@ impl Scheduler {
     ///
     /// # Errors
     ///
-    /// If the shares have threads, or the allocation fails.
+    /// If the shares have or had threads, or the allocation fails.
     pub fn new(
         shares: ProportionalShare,
         switch: Duration,
         policy: Policy,
     ) -> Result<Self, ScheduleError> {
-        if !shares.is_empty() {
+        if !shares.is_unused() {
             return Err(ScheduleError::SharesInUse);
         }
         let threads = shares.capacity();

@@ -411,6 +411,12 @@ fn invalid_input_is_refused_and_changes_nothing() {
     used.add(1).unwrap();
     let refused = Scheduler::new(used, us(1), policy).map(drop);
     assert_eq!(refused, Err(ScheduleError::SharesInUse));
+    // Shares that are used no more: the index of the next thread would not be 0.
+    let mut used = shares(2, 100);
+    let threads = [used.add(1).unwrap(), used.add(1).unwrap()];
+    threads.into_iter().rev().for_each(|thread| used.remove(thread).unwrap());
+    let refused = Scheduler::new(used, us(1), policy).map(drop);
+    assert_eq!(refused, Err(ScheduleError::SharesInUse));
     let mut one = Scheduler::new(shares(2, 100), us(1), policy).unwrap();
     assert_eq!(one.add(ThreadConfig::new(1, us(0))), Err(ScheduleError::NoCost));
     let config = ThreadConfig::new(60, us(1));

@@ -384,9 +384,12 @@ fn what_a_pipeline_refuses_changes_nothing() {
     let ForeignTurn(turn) = pipeline.run(turn, &mut net).unwrap_err();
     assert_eq!((net.received[0].len(), pipeline.path(0).input.len()), (0, 1), "nothing was run");
     assert_eq!(other.run(turn, &mut net), Ok(1));
-    // A link with queues, which belong to no path.
+    // A link that has or had queues, which belong to no path.
     let mut link = shares(2, 2);
-    link.add(1).unwrap();
+    let queue = link.add(1).unwrap();
+    let refused = pipeline.add_output(Output { thread, link: link.clone() });
+    assert_eq!(refused, Err(ScheduleError::SharesInUse));
+    link.remove(queue).unwrap();
     let refused = pipeline.add_output(Output { thread, link });
     assert_eq!(refused, Err(ScheduleError::SharesInUse));
 }

@@ -33,7 +33,7 @@ impl Ipfix {
     ///
     /// # Errors
     ///
-    /// If the port of a collector is missing, or no port.
+    /// If the port of a collector is missing or invalid.
     fn parse(name: &OsStr) -> Result<Self, String> {
         let text = name.to_str().filter(|text| !text.contains('/'));
         let Some(text) = text else { return Ok(Self::To(Destination::from(name))) };

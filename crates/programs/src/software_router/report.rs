@@ -43,11 +43,11 @@ impl fmt::Display for Report<'_> {
     }
 }
 
-/// Explanations of what to look at.
+/// Explanations of the summary.
 const NOTES: &str = "
 E: the efficiency index, the part of the busy time that is spent on packets
-Interrupts, without a schedule, send less the more packets arrive: livelock.
-Batches and throttles send as many as the capacity allows.
+Compare, beyond the capacity: interrupts without a schedule fall into livelock, in
+which they send less the more packets arrive; batches and throttles do not.
 ";
 
 /// Explanations of the paths.

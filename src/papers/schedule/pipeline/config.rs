@@ -43,8 +43,8 @@ pub enum Polling {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Input {
-    /// The thread. The timeout of a thread that polls is the time between polls; the timeout of
-    /// other threads has no effect.
+    /// The thread. Its timeout has effect only if the port is [`Notified`](Polling::Notified): the
+    /// polling sets the time between polls of other ports.
     pub thread: ThreadConfig,
     /// When the thread has turns.
     pub polling: Polling,
@@ -122,6 +122,6 @@ pub struct Output {
     /// paths. If the link has a ring of fewer slots, under a throttle, set its
     /// [`buffers`](ThreadConfig::buffers).
     pub thread: ThreadConfig,
-    /// The shares of the paths in the bytes of the link, which has none yet.
+    /// The shares of the paths in the bytes of the link: unused ones.
     pub link: ProportionalShare,
 }

@@ -84,12 +84,12 @@ pub struct Pipeline<P> {
 }
 
 impl<P> Pipeline<P> {
-    /// Creates an empty pipeline with the shares of its threads, which has none yet, the cost of a
-    /// switch, and the policy of turns.
+    /// Creates an empty pipeline with the shares that its threads will have, the cost of a switch,
+    /// and the policy of turns.
     ///
     /// # Errors
     ///
-    /// If the shares have threads, or the allocation fails.
+    /// If the shares have or had threads, or the allocation fails.
     pub fn new(
         shares: ProportionalShare,
         switch: Duration,
@@ -104,10 +104,10 @@ impl<P> Pipeline<P> {
     ///
     /// # Errors
     ///
-    /// If the link has queues, the scheduler refuses the thread, or the allocation fails.
+    /// If the link has or had queues, the scheduler refuses the thread, or the allocation fails.
     pub fn add_output(&mut self, output: Output) -> Result<usize, ScheduleError> {
         let Output { thread, link } = output;
-        if !link.is_empty() {
+        if !link.is_unused() {
             return Err(ScheduleError::SharesInUse);
         }
         let thread = ThreadConfig { is_polled: false, ..thread };

@@ -185,9 +185,9 @@ impl ProportionalShare {
         self.entries.len() - self.free.len()
     }
 
-    /// Returns whether there are no threads.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.len() == 0
+    /// Returns whether there has been no thread: the first one gets index 0, then the next ones.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.entries.is_empty()
     }
 
     /// Returns the maximum number of threads.
@@ -201,7 +201,8 @@ impl ProportionalShare {
     }
 
     /// Returns whether a thread has work and waits for its turn.
-    pub(crate) fn is_active(&self, thread: Thread) -> bool {
+    #[must_use]
+    pub fn is_active(&self, thread: Thread) -> bool {
         self.entry(thread).is_ok_and(|entry| entry.state == State::Active)
     }
 
@@ -513,5 +514,20 @@ impl ProportionalShare {
     /// Removes a thread from its heap, if it is in one.
     fn dequeue(&mut self, thread: Thread) {
         let _ = self.eligible.remove(thread.0) || self.waiting.remove(thread.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_as_documented() {
+        let mut shares = ProportionalShare::new(100, 1000, Order::default()).expect("there is memory");
+        let bytes = shares.allocation_size();
+        assert_eq!(bytes, 140 * 100);
+        let threads: Vec<Thread> = (0..100).map(|_| shares.add(1).expect("a share")).collect();
+        threads.into_iter().for_each(|thread| shares.remove(thread).expect("it is there"));
+        assert_eq!(shares.allocation_size(), bytes);
     }
 }
