@@ -88,7 +88,9 @@ fn simple_pcap(bytes: &[u8]) -> Option<Vec<Record<'_>>> {
         let is_zero = [seconds, fraction, captured, wire] == [0; 4];
         let end = at + 16 + usize::try_from(captured).ok()?;
         // Behind an unusual one, the record before it may be found to have a damaged length.
-        let is_usual = captured > 0 && (captured..=1 << 24).contains(&wire);
+        let is_usual = captured > 0
+            && (captured..=1 << 24).contains(&wire)
+            && u64::from(fraction) * unit < 1_000_000_000;
         if is_zero || !is_usual || captured > 262_144 || end > bytes.len() {
             return None;
         }

@@ -46,6 +46,8 @@ pub(crate) struct Pcap {
     recent: [Option<u32>; 8],
     /// Number of records, of which the last one has this number less one.
     records: usize,
+    /// Whether a record had unusual lengths or an unusual fraction: some programs write them.
+    has_unusual: bool,
     search: Option<Search>,
     /// The scans for files and for records that other records cover.
     files: Scan,
@@ -83,6 +85,7 @@ impl Pcap {
             layout,
             recent: [None; 8],
             records: 0,
+            has_unusual: false,
             search: None,
             files: Scan::default(),
             covered: Scan::default(),
@@ -133,6 +136,7 @@ impl Pcap {
             }
             let located = self.located(header, window, header.captured)?;
             window.retain(located.data.end);
+            self.has_unusual |= !self.layout.is_plausible(header);
             self.add_recent(header.seconds);
             return Ok(Next::Frame(located));
         }
@@ -345,10 +349,10 @@ impl Pcap {
         if self.is_near(header) {
             return Ok(false);
         }
-        // Some programs write unusual lengths into all records.
-        let is_unusual = !self.layout.has_lengths(header);
+        let is_unusual = self.has_unusual && !self.layout.is_plausible(header);
+        let necessary = if is_unusual { Self::LONG_CHAIN } else { Self::CHAIN };
         let mut at = 0;
-        for nth in 0..Self::CHAIN {
+        for nth in 0..necessary {
             at += self.layout.length(header);
             let bytes = window.fill_to(at + self.layout.record_header())?;
             // If the source ends inside the record, what the record covers is searched.
@@ -356,10 +360,15 @@ impl Pcap {
             let Some(next) = self.layout.header(rest).filter(|_| !begins_file(rest)) else {
                 return Ok(false);
             };
-            let is_header =
-                self.layout.has_lengths(next) || is_unusual && self.layout.is_possible(next);
-            if !is_header || self.is_recent(next) {
-                return Ok(!is_header);
+            if self.is_recent(next) {
+                return Ok(false);
+            }
+            let may_follow = match is_unusual {
+                true => self.layout.is_possible(next) && next.is_near(header.seconds),
+                false => self.layout.is_plausible(next),
+            };
+            if !may_follow {
+                return Ok(true);
             }
             header = next;
         }

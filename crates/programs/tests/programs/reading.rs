@@ -229,6 +229,29 @@ fn what_looks_like_a_record_behind_a_damaged_length_is_none() {
     }
 }
 
+/// Also if all fractions, or all lengths on the wire, are unusual, and wherever the file is cut.
+#[test]
+fn records_after_a_gap_of_weeks_are_read() {
+    let all: Vec<u16> = (1..=20).collect();
+    let frames: Vec<_> = all.iter().map(|port| udp(*port, 53, 8)).collect();
+    for (fraction, less) in [(5, 0), (2_000_000_000, 0), (5, 4)] {
+        let seconds = (0..).map(|nth| 1_700_000_000 + nth + nth / 17 * 3_000_000);
+        let records: Vec<_> =
+            seconds.zip(&frames).map(|(second, frame)| (second, fraction, &frame[..])).collect();
+        let mut whole = pcap(LITTLE, MICROSECONDS, ETHERNET, &records);
+        let record = (whole.len() - 24) / all.len();
+        for at in (24..whole.len()).step_by(record) {
+            let wire = LITTLE.words(&[frames[0].len() as u32 - less]);
+            whole[at + 12..at + 16].copy_from_slice(&wire);
+        }
+        for end in 24 + 16 * record..=whole.len() {
+            let read = ports(&whole[..end]);
+            let complete = (end - 24) / record;
+            assert!(read.starts_with(&all[..complete]), "{fraction} {less} {complete}: {read:?}");
+        }
+    }
+}
+
 /// The claimed length ends near the end of the last record, which it covers, or behind it.
 #[test]
 fn a_damaged_length_may_end_near_the_end() {

@@ -523,7 +523,8 @@ mod tests {
 
     #[test]
     fn memory_is_as_documented() {
-        let mut shares = ProportionalShare::new(100, 1000, Order::default()).expect("there is memory");
+        let mut shares =
+            ProportionalShare::new(100, 1000, Order::default()).expect("there is memory");
         let bytes = shares.allocation_size();
         assert_eq!(bytes, 140 * 100);
         let threads: Vec<Thread> = (0..100).map(|_| shares.add(1).expect("a share")).collect();
