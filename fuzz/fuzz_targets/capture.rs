@@ -159,8 +159,14 @@ fn read_frame(frame: Frame<'_>) {
             assert!(packet.bytes <= room || frame.link == NETFILTER_LOG || is_tapped(frame.link));
             assert!(packet.ports == Ports::Read || packet.flags.is_none());
             assert!(packet.flags.is_some() == packet.numbers.is_some());
+            assert!(packet.icmp.is_some() || packet.quoted(&frame).is_none());
         }
     }
+    // The path of plain frames returns the packet that the general one does.
+    if let Some(plain) = of(Tunnels::Outer).plain() {
+        assert!(of(Tunnels::Outer).eq([Ok(plain)]));
+    }
+    assert_eq!((of(Tunnels::One).plain(), of(Tunnels::All).plain()), (None, None));
     // Subframes of an aggregate have headers of 14 bytes, and are aligned.
     assert!(number >= 1 && number <= 1 + frame.data.len() / 16);
 }
