@@ -517,7 +517,7 @@ impl ProportionalShare {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_pointer_width = "64"))]
 mod tests {
     use super::*;
 
