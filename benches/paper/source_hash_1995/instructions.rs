@@ -156,7 +156,7 @@ fn threaded(times: usize) -> Result<f64, Box<dyn Error>> {
         table.set(&destination, Some(Hop::Forward { port: destination, label }));
         packets.push(label.into());
     }
-    Ok(repeat(times, &mut packets, |packet| match table.forward(Label::from(*packet)) {
+    Ok(repeat(times, &mut packets, |packet: &mut u32| match table.forward(Label::from(*packet)) {
         Ok(Hop::Forward { port, label }) => {
             *packet = label.into();
             port.into()
