@@ -186,8 +186,8 @@ where
     /// The id of the next bound socket.
     next_id: u64,
     limit: usize,
-    /// Hashes a packet once for all maps. Each map has an equal one, as it hashes keys itself when it
-    /// grows, and is reseeded alone.
+    /// Hashes a packet once for all maps. Each map has an equal one, as it hashes keys itself when
+    /// it grows, and is reseeded alone.
     hasher: S,
 }
 

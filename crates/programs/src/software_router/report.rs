@@ -46,8 +46,8 @@ impl fmt::Display for Report<'_> {
 /// Explanations of the summary.
 const NOTES: &str = "
 E: the efficiency index, the part of the busy time that is spent on packets
-Compare, beyond the capacity: interrupts without a schedule fall into livelock, in
-which they send less the more packets arrive; batches and throttles do not.
+Compare beyond the capacity: interrupts, without a schedule, send less the more
+packets arrive (livelock); batches and throttles do not.
 ";
 
 /// Explanations of the paths.

@@ -201,8 +201,7 @@ impl ProportionalShare {
     }
 
     /// Returns whether a thread has work and waits for its turn.
-    #[must_use]
-    pub fn is_active(&self, thread: Thread) -> bool {
+    pub(crate) fn is_active(&self, thread: Thread) -> bool {
         self.entry(thread).is_ok_and(|entry| entry.state == State::Active)
     }
 
