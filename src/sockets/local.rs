@@ -395,7 +395,7 @@ impl fmt::Display for Name {
 /// let segment = FlowKey::new(from, to, 40_000, 80, tcp).unwrap();
 /// let best = sockets.lookup(&segment).unwrap();
 /// assert_eq!((*best.socket, best.by), ("here", Specificity::AddressAndPort));
-/// assert!(best.by > Specificity::Port); // that of the other socket
+/// assert!(best.by > Specificity::Port); // `Port` is the match of the socket "any"
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

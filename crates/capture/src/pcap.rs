@@ -291,7 +291,7 @@ impl Pcap {
                 offset,
                 kind: DamageKind::Length(u64::from(header.captured)),
                 // A possible length was refuted.
-                claimed_end: (header.captured > self.layout.longest).then_some(offset + length),
+                claimed_end: (!self.layout.is_possible(header)).then_some(offset + length),
             },
         });
         window.retain(0);

@@ -296,7 +296,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// for now in [1800, 3601].map(Timestamp::from_secs) {
     ///     ended.push(cache.advance(now, 100, |_| ()).ended);
     /// }
-    /// assert_eq!(ended, [1, 1]); // the other one after 30 seconds
+    /// assert_eq!(ended, [1, 1]); // flow 8 after 30 seconds, flow 7 after an hour
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn set_timeout(

@@ -19,8 +19,8 @@ pub(crate) struct Counters {
     pub(crate) last_ns: u64,
     /// Union of all TCP flags.
     pub(crate) flags: TcpFlags,
-    /// Type and code of the first ICMP message; of other protocols, those of the first error that
-    /// quotes a packet of the flow.
+    /// Type and code of the first ICMP message. A flow of another protocol has the type and code of
+    /// the first error that quotes one of its packets.
     pub(crate) icmp: Option<u16>,
 }
 
@@ -35,11 +35,6 @@ impl Counters {
         self.packets += 1;
         self.bytes += packet.bytes;
         self.flags |= packet.flags;
-    }
-
-    fn add_error(&mut self, error: &Arrival) {
-        self.add(error);
-        self.icmp = self.icmp.or(error.icmp);
     }
 }
 
@@ -60,12 +55,15 @@ impl Biflow {
         }
     }
 
-    /// Adds an error of ICMP in this direction, which quotes a packet of the other one.
+    /// Adds an ICMP error that is sent in this direction, and quotes a packet of the opposite one.
     pub(crate) fn add_error(&mut self, direction: Direction, error: &Arrival) {
-        match direction {
-            Direction::Forward => self.forward.add_error(error),
-            Direction::Reverse => self.reverse.add_error(error),
-        }
+        self.add(direction, error);
+        let counters = match direction {
+            Direction::Forward => &mut self.forward,
+            Direction::Reverse => &mut self.reverse,
+        };
+        // Not in `add`, which would compute it for each packet.
+        counters.icmp = counters.icmp.or(error.icmp);
     }
 
     /// Returns the counts since the last call.

@@ -115,7 +115,7 @@ fn other_errors_are_flows_of_their_own() {
     assert_eq!(records.len(), 3, "{records:?}");
 }
 
-/// The times of packets that wait for others are not lost, nor what they quote.
+/// An error whose time is doubtful waits for later packets, with its time and the quoted key.
 #[test]
 fn errors_of_doubtful_time_are_joined() {
     let query = udp(1000, 53, 8);
