@@ -24,6 +24,8 @@ impl Damage {
 pub enum DamageKind {
     /// The record or block claims this impossible length.
     Length(u64),
+    /// The time of the record is far from those before it, and no record follows that confirms it.
+    Time,
     /// The two lengths of a block differ, or its fields contradict its length.
     Malformed,
     /// The block is a packet of an interface that has no description.
@@ -68,6 +70,7 @@ impl fmt::Display for Damage {
         write!(f, "damaged at byte {}: ", self.offset)?;
         match self.kind {
             DamageKind::Length(length) => write!(f, "a record of {length} bytes")?,
+            DamageKind::Time => write!(f, "a record of a time that no others have")?,
             DamageKind::Malformed => write!(f, "a malformed block")?,
             DamageKind::UnknownInterface => write!(f, "a packet of an undescribed interface")?,
             DamageKind::Zeros => write!(f, "a record of zeros")?,

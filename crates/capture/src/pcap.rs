@@ -285,15 +285,12 @@ impl Pcap {
         let located = if is_packet { Some(self.located(header, window, captured)?) } else { None };
         let offset = window.offset();
         let length = self.layout.record_header() as u64 + u64::from(header.captured);
-        self.search = Some(match header.is_zero() {
-            true => Search { offset, kind: DamageKind::Zeros, claimed_end: None },
-            false => Search {
-                offset,
-                kind: DamageKind::Length(u64::from(header.captured)),
-                // A possible length was refuted.
-                claimed_end: (!self.layout.is_possible(header)).then_some(offset + length),
-            },
-        });
+        let (kind, claimed_end) = match header.is_zero() {
+            true => (DamageKind::Zeros, None),
+            false if self.layout.is_possible(header) => (DamageKind::Time, None),
+            false => (DamageKind::Length(u64::from(header.captured)), Some(offset + length)),
+        };
+        self.search = Some(Search { offset, kind, claimed_end });
         window.retain(0);
         if located.is_none() {
             window.consume(1);
@@ -345,32 +342,31 @@ impl Pcap {
     /// Returns whether the record at the beginning of the window, which is possible, is none: its
     /// time is far from the last ones, and some bytes behind it are no header of a record, before
     /// one of a recent time or the end of the source.
-    fn is_refuted(&self, mut header: Header, window: &mut Window) -> io::Result<bool> {
+    fn is_refuted(&self, header: Header, window: &mut Window) -> io::Result<bool> {
         if self.is_near(header) {
             return Ok(false);
         }
         let is_unusual = self.has_unusual && !self.layout.is_plausible(header);
         let necessary = if is_unusual { Self::LONG_CHAIN } else { Self::CHAIN };
-        let mut at = 0;
+        let mut following = Following::new(self.layout, header);
         for nth in 0..necessary {
-            at += self.layout.length(header);
-            let bytes = window.fill_to(at + self.layout.record_header())?;
-            // If the source ends inside the record, what the record covers is searched.
-            let Some(rest) = bytes.get(at..) else { return Ok(nth == 0) };
-            let Some(next) = self.layout.header(rest).filter(|_| !begins_file(rest)) else {
-                return Ok(false);
+            let before = following.header;
+            let next = match following.next(window)? {
+                Behind::Header(next) => next,
+                // What the record covers is searched.
+                Behind::Nothing => return Ok(nth == 0),
+                Behind::End | Behind::Part => return Ok(false),
             };
             if self.is_recent(next) {
                 return Ok(false);
             }
             let may_follow = match is_unusual {
-                true => self.layout.is_possible(next) && next.is_near(header.seconds),
+                true => self.layout.is_possible(next) && next.is_near(before.seconds),
                 false => self.layout.is_plausible(next),
             };
             if !may_follow {
                 return Ok(true);
             }
-            header = next;
         }
         Ok(false)
     }
@@ -378,28 +374,23 @@ impl Pcap {
     /// Returns whether as many plausible records as necessary, or the end of the source, follow the
     /// one at the beginning of the window.
     fn goes_on(&self, window: &mut Window) -> io::Result<bool> {
-        let Some(mut header) = self.layout.header(window.data()) else { return Ok(false) };
+        let Some(header) = self.layout.header(window.data()) else { return Ok(false) };
         let is_known = self.is_recent(header);
         let necessary = if is_known { 1 } else { Self::CHAIN };
-        let (mut at, mut near) = (0, 0);
+        let mut near = 0;
+        let mut following = Following::new(self.layout, header);
         for _ in 0..Self::LONG_CHAIN {
-            at += self.layout.length(header);
-            let bytes = window.fill_to(at + self.layout.record_header())?;
-            let Some(rest) = bytes.get(at..) else { return Ok(near > 0) };
-            if rest.is_empty() || begins_file(rest) {
-                return Ok(true);
-            }
-            let next = match self.layout.header(rest) {
-                // The window or the source ends.
-                None => return Ok(near > 0),
-                Some(_) if !self.layout.is_record(rest) => return Ok(false),
-                Some(next) => next,
+            let before = following.header;
+            let next = match following.next(window)? {
+                Behind::Header(next) if !self.layout.is_plausible(next) => return Ok(false),
+                Behind::Header(next) => next,
+                Behind::Part | Behind::Nothing => return Ok(near > 0),
+                Behind::End => return Ok(true),
             };
-            near += usize::from(is_known || next.is_near(header.seconds) || self.is_recent(next));
+            near += usize::from(is_known || next.is_near(before.seconds) || self.is_recent(next));
             if near == necessary {
                 return Ok(true);
             }
-            header = next;
         }
         Ok(true)
     }
@@ -417,4 +408,42 @@ impl Pcap {
 
 fn is_recent(recent: &[Option<u32>], header: Header) -> bool {
     recent.iter().flatten().any(|last| header.is_near(*last))
+}
+
+/// The headers of the records that follow one, as far as the window can hold them.
+struct Following {
+    layout: Layout,
+    /// The last header, of the record that begins at `at` in the window.
+    header: Header,
+    at: usize,
+}
+
+/// The bytes behind a record.
+enum Behind {
+    Header(Header),
+    /// The end of the source, or another file.
+    End,
+    /// A part of a header, before the end.
+    Part,
+    /// Nothing: the record is cut.
+    Nothing,
+}
+
+impl Following {
+    /// Begins behind the record with this header, at the beginning of the window.
+    const fn new(layout: Layout, header: Header) -> Self {
+        Self { layout, header, at: 0 }
+    }
+
+    fn next(&mut self, window: &mut Window) -> io::Result<Behind> {
+        self.at += self.layout.length(self.header);
+        let bytes = window.fill_to(self.at + self.layout.record_header())?;
+        let Some(rest) = bytes.get(self.at..) else { return Ok(Behind::Nothing) };
+        if rest.is_empty() || begins_file(rest) {
+            return Ok(Behind::End);
+        }
+        let Some(next) = self.layout.header(rest) else { return Ok(Behind::Part) };
+        self.header = next;
+        Ok(Behind::Header(next))
+    }
 }

@@ -67,6 +67,13 @@ fn reading_continues_after_a_damaged_record() {
     assert_eq!(ports_and_errors(&inserted, "inserted").0, all_but(&[]));
     let removed = [&whole[..header + 3], &whole[header + 30..]].concat();
     assert_eq!(ports_and_errors(&removed, "removed").0, all_but(&[51]));
+    // A time of its own, and a length that is not right either.
+    let mut time = whole.clone();
+    (time[header + 3], time[header + 8], time[header + 12]) = (0xb0, 70, 70);
+    let (ports, errors) = ports_and_errors(&time, "time");
+    assert_eq!(ports, all_but(&[51]));
+    let text = format!("damaged at byte {header}: a record of a time that no others have; reading");
+    assert!(errors[0].contains(&text), "{errors:?}");
     let mut zeros = whole.clone();
     zeros[header..header + 3 * RECORD].fill(0);
     let (ports, errors) = ports_and_errors(&zeros, "zeros");
