@@ -160,6 +160,8 @@ fn read_frame(frame: Frame<'_>) {
             assert!(packet.ports == Ports::Read || packet.flags.is_none());
             assert!(packet.flags.is_some() == packet.numbers.is_some());
             assert!(packet.icmp.is_some() || packet.quoted(&frame).is_none());
+            assert_eq!(packet.macs(&frame).is_some(), packet.ethernet.is_some());
+            assert!(packet.ethernet.is_none_or(|header| header + 14 <= packet.offset));
         }
     }
     // The path of plain frames returns the packet that the general one does.

@@ -23,6 +23,7 @@ mod labels;
 mod layout;
 mod link;
 mod links;
+mod mac;
 mod magic;
 mod nested;
 mod not_ip;
@@ -46,6 +47,7 @@ mod wifi;
 mod window;
 
 pub use damage::{Damage, DamageKind, Damages};
+pub use mac::{Mac, Macs};
 pub use not_ip::{NotIp, WifiKind};
 pub use packet::{Icmp, Numbers, Packet, Packets, Ports, Tunnels, packets};
 pub use reader::{Capture, OpenError, Opening};

@@ -13,6 +13,12 @@ use super::span::Span;
 use super::step::{Next, Step, Version, Vlans};
 use super::{tags, wifi};
 
+/// Returns whether frames of this link type begin with the addresses of an Ethernet header, which a
+/// tag of a switch port follows.
+pub(crate) const fn has_addresses(link: u16) -> bool {
+    matches!(link, 281 | 284)
+}
+
 /// Reads the first header of a frame of this link type.
 pub(crate) fn header<'a>(link: u16, span: Span<'a>, vlans: &mut Vlans) -> Result<Step<'a>, Reject> {
     match link {

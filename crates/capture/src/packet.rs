@@ -14,7 +14,7 @@ use super::ip::{Addresses, Fragment, Ip};
 use super::record::Frame;
 use super::reject::Reject;
 use super::span::Span;
-use super::step::{Next, Step, Vlans};
+use super::step::{LinkLayer, Next, Step, Vlans};
 use super::tunnel;
 use super::walk::Walk;
 
@@ -32,6 +32,8 @@ pub struct Packet {
     pub depth: u8,
     /// Offset of its IP header in the frame.
     pub offset: u32,
+    /// Offset of the last Ethernet header before it, if there is one: see [`macs`](Packet::macs).
+    pub ethernet: Option<u32>,
     /// Length of the IP packet, as its header has it, up to what the frame can hold.
     pub bytes: u64,
     /// Whether the header claims more than the frame can hold.
@@ -135,20 +137,29 @@ impl Packets<'_> {
         if self.tunnels != Tunnels::Outer {
             return None;
         }
-        let (version, span) = ethernet::untagged(self.next?)?;
+        let start = self.next?;
+        let (version, span) = ethernet::untagged(start)?;
         let ip = Ip::parse(version, span).ok()?;
-        Some(self.packet(&ip, span, Vlans::default(), 0))
+        let link = LinkLayer::of_ethernet(start.1);
+        Some(self.packet(&ip, span, link, 0))
+    }
+
+    /// Returns the offset of a header in the frame.
+    #[inline]
+    fn offset(&self, header: Span<'_>) -> u32 {
+        (header.captured().as_ptr().addr() - self.frame.as_ptr().addr()) as u32
     }
 
     /// Returns the packet with this IP header, which begins at `span`.
     #[inline(always)]
-    fn packet(&self, ip: &Ip<'_>, span: Span<'_>, vlans: Vlans, depth: u8) -> Packet {
+    fn packet(&self, ip: &Ip<'_>, span: Span<'_>, link: LinkLayer<'_>, depth: u8) -> Packet {
         let Transport { sockets, ports, tcp, icmp } = Transport::parse(ip);
         Packet {
             key: key(ip, sockets, icmp),
-            vlans,
+            vlans: link.vlans,
             depth,
-            offset: (span.captured().as_ptr().addr() - self.frame.as_ptr().addr()) as u32,
+            offset: self.offset(span),
+            ethernet: link.ethernet.map(|header| self.offset(header)),
             bytes: ip.length as u64,
             is_overlong: ip.is_overlong,
             time_ns: self.time_ns,
@@ -185,14 +196,14 @@ impl Packet {
     ) -> Result<Self, Reject> {
         let (version, mut span) = walk.find_ip(start)?;
         let mut ip = Ip::parse(version, span)?;
-        let mut vlans = walk.vlans;
+        let mut link = walk.link;
         let mut depth = 0;
         while source.tunnels.are_entered(depth) {
             let Some(inner) = content(walk, &ip) else { break };
             (ip, span) = inner;
-            (vlans, depth) = (walk.vlans, depth + 1);
+            (link, depth) = (walk.link, depth + 1);
         }
-        Ok(source.packet(&ip, span, vlans, depth))
+        Ok(source.packet(&ip, span, link, depth))
     }
 }
 

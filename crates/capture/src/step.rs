@@ -63,6 +63,23 @@ impl Vlans {
     }
 }
 
+/// The headers of the link layer before an IP header, as far as a packet has their fields.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct LinkLayer<'a> {
+    /// Of the tags behind the last Ethernet header.
+    pub(crate) vlans: Vlans,
+    /// The bytes from the last Ethernet header on, if there is one.
+    pub(crate) ethernet: Option<Span<'a>>,
+}
+
+impl<'a> LinkLayer<'a> {
+    /// An Ethernet header without tags behind it.
+    #[inline]
+    pub(crate) fn of_ethernet(header: Span<'a>) -> Self {
+        Self { ethernet: Some(header), ..Self::default() }
+    }
+}
+
 /// Hashes both in one word, and nothing without tags: each call of the hasher costs.
 impl Hash for Vlans {
     #[inline]

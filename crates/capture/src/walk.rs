@@ -11,12 +11,12 @@ use etherparse::EtherType;
 
 use super::reject::Reject;
 use super::span::Span;
-use super::step::{Next, Step, Version, Vlans};
+use super::step::{LinkLayer, Next, Step, Version};
 use super::{ethernet, link, wifi};
 
 /// The state of a walk.
 pub(crate) struct Walk<'a> {
-    pub(crate) vlans: Vlans,
+    pub(crate) link: LinkLayer<'a>,
     /// The other subframes of an A-MSDU.
     pub(crate) subframes: Option<Span<'a>>,
     /// Number of steps left.
@@ -28,13 +28,16 @@ impl<'a> Walk<'a> {
     const MAX_STEPS: u32 = 64;
 
     pub(crate) fn new() -> Self {
-        Self { vlans: Vlans::default(), subframes: None, steps: Self::MAX_STEPS }
+        Self { link: LinkLayer::default(), subframes: None, steps: Self::MAX_STEPS }
     }
 
     /// Walks to the next IP header, and returns its version and the bytes from it on.
     pub(crate) fn find_ip(&mut self, start: Step<'a>) -> Result<(Version, Span<'a>), Reject> {
         match ethernet::untagged(start) {
-            Some(found) => Ok(found),
+            Some(found) => {
+                self.link.ethernet = Some(start.1);
+                Ok(found)
+            }
             None => self.walk(start),
         }
     }
@@ -47,12 +50,12 @@ impl<'a> Walk<'a> {
                 Next::Ip(version) => return Ok((version, span)),
                 Next::Raw => raw(span)?,
                 Next::Ethernet => {
-                    self.vlans = Vlans::default();
-                    ethernet::header(span, &mut self.vlans)?
+                    self.link = LinkLayer::of_ethernet(span);
+                    ethernet::header(span, &mut self.link.vlans)?
                 }
                 Next::EtherType(EtherType::IPV4) => (Next::Ip(Version::V4), span),
                 Next::EtherType(EtherType::IPV6) => (Next::Ip(Version::V6), span),
-                Next::EtherType(kind) => ethernet::payload(kind, span, &mut self.vlans)?,
+                Next::EtherType(kind) => ethernet::payload(kind, span, &mut self.link.vlans)?,
                 Next::Llc => ethernet::llc(span)?,
                 Next::Ppp => link::ppp(span)?,
                 Next::Wifi { is_padded } => wifi::header(span, is_padded)?,
@@ -61,7 +64,12 @@ impl<'a> Walk<'a> {
                     self.subframes = first.rest;
                     (Next::Ethernet, first.frame)
                 }
-                Next::Link(link) => link::header(link, span, &mut self.vlans)?,
+                Next::Link(link) => {
+                    if link::has_addresses(link) {
+                        self.link.ethernet = Some(span);
+                    }
+                    link::header(link, span, &mut self.link.vlans)?
+                }
             };
         }
     }

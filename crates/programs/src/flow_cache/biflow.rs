@@ -25,8 +25,11 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    fn add(&mut self, packet: &Arrival) {
-        if self.packets == 0 {
+    /// Adds a packet. Returns whether it is the first one.
+    #[inline]
+    fn add(&mut self, packet: &Arrival) -> bool {
+        let is_first = self.packets == 0;
+        if is_first {
             self.first_ns = packet.time_ns;
             self.icmp = packet.icmp;
         }
@@ -35,6 +38,7 @@ impl Counters {
         self.packets += 1;
         self.bytes += packet.bytes;
         self.flags |= packet.flags;
+        is_first
     }
 }
 
@@ -48,7 +52,9 @@ pub(crate) struct Biflow {
 }
 
 impl Biflow {
-    pub(crate) fn add(&mut self, direction: Direction, packet: &Arrival) {
+    /// Adds a packet. Returns whether it is the first one of its direction.
+    #[inline]
+    pub(crate) fn add(&mut self, direction: Direction, packet: &Arrival) -> bool {
         match direction {
             Direction::Forward => self.forward.add(packet),
             Direction::Reverse => self.reverse.add(packet),
@@ -56,14 +62,16 @@ impl Biflow {
     }
 
     /// Adds an ICMP error that is sent in this direction, and quotes a packet of the opposite one.
-    pub(crate) fn add_error(&mut self, direction: Direction, error: &Arrival) {
-        self.add(direction, error);
+    /// Returns whether it is the first packet of its direction.
+    pub(crate) fn add_error(&mut self, direction: Direction, error: &Arrival) -> bool {
+        let is_first = self.add(direction, error);
         let counters = match direction {
             Direction::Forward => &mut self.forward,
             Direction::Reverse => &mut self.reverse,
         };
         // Not in `add`, which would compute it for each packet.
         counters.icmp = counters.icmp.or(error.icmp);
+        is_first
     }
 
     /// Returns the counts since the last call.

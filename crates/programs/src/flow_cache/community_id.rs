@@ -13,7 +13,7 @@ const HAVE_PORTS: [u8; 3] = [6, 17, 132];
 pub(crate) fn of(half: &HalfRecord) -> String {
     /// The seed that all tools have by default.
     const SEED: u16 = 0;
-    let HalfRecord { key, counters } = half;
+    let HalfRecord { key, counters, .. } = half;
     let ports = match counters.icmp {
         Some(icmp) if is_icmp(key) => Some(icmp.to_be_bytes().map(u16::from)),
         _ if HAVE_PORTS.contains(&key.protocol()) => Some(ports(key)),

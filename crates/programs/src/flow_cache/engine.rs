@@ -1,6 +1,6 @@
 //! The meters of a run and the export of their records: in this thread, or in several.
 
-use capture::Packet;
+use capture::{Macs, Packet};
 use flowtable::flow_cache::{Config, Metrics};
 use flowtable::{FlowKey, Timestamp};
 
@@ -65,7 +65,8 @@ impl Engine {
         let detects_close = options.ending.linger != Linger::Off;
         let view = View { detects_close, by_vlan: options.by_vlan };
         let export = Export::new(outputs, options.top);
-        let mut meters = configs.into_iter().map(Meter::new);
+        let has_macs = options.columns.mac;
+        let mut meters = configs.into_iter().map(|config| Meter::new(config, has_macs));
         let meters = match (meters.next(), meters.len()) {
             (Some(meter), 0) => Meters::Single(Box::new(Single { meter, export, flushed_ns: 0 })),
             (first, _) => {
@@ -96,21 +97,37 @@ impl Engine {
         }
     }
 
+    /// Counts a packet with these MAC addresses, if records have them, at this time.
+    #[cold]
+    pub(crate) fn packet_with(&mut self, packet: &Packet, macs: Option<Macs>, now: Timestamp) {
+        match &mut self.meters {
+            Meters::Single(single) => single.meter.announce(macs),
+            Meters::Workers(workers) => workers.announce(packet, macs),
+        }
+        self.packet(packet, now);
+    }
+
     /// Counts an error of ICMP in the flow of the packet that it quotes, if there is one.
     #[cold]
-    pub(crate) fn error(&mut self, error: &Packet, quoted: FlowKey, now: Timestamp) {
+    pub(crate) fn error(
+        &mut self,
+        error: &Packet,
+        quoted: FlowKey,
+        macs: Option<Macs>,
+        now: Timestamp,
+    ) {
         if let Meters::Single(single) = &mut self.meters {
             let arrival = self.view.arrival(error, now);
             let quoted = (arrival.key.0, quoted);
             let mut is_joined = false;
             single.with_meter(|meter, mut take| {
-                is_joined = meter.join(&quoted, &arrival, &mut take);
+                is_joined = meter.join(&quoted, &arrival, macs, &mut take);
             });
             if is_joined {
                 return;
             }
         }
-        self.packet(error, now);
+        self.packet_with(error, macs, now);
     }
 
     /// Ends and reports the flows that are due at this time.

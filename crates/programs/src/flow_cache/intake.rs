@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use capture::clock::{ClockRule, Dated, PacketClock, Step as ClockStep};
-use capture::{Frame, Packet, Packets, Ports, Tunnels, packets};
+use capture::{Frame, Macs, Packet, Packets, Ports, Tunnels, packets};
 use flowtable::{FlowKey, Timestamp};
 
 use super::engine::Engine;
@@ -11,14 +11,24 @@ use super::options::Options;
 use crate::packet_counts::PacketCounts;
 
 /// A packet, or none that has a flow.
-type Parsed = Option<Joined>;
+type Parsed = Option<Detailed>;
 
-/// A packet with a flow.
+/// A packet with a flow, and what an option takes from its frame.
 #[derive(Clone, Copy)]
-struct Joined {
+struct Detailed {
     packet: Packet,
-    /// The key of the packet that it quotes, if its errors are joined.
+    /// The key of the packet that it quotes, if errors are joined.
     quoted: Option<FlowKey>,
+    /// If records have MAC addresses.
+    macs: Option<Macs>,
+}
+
+/// The options that take more from a frame than its packets.
+#[derive(Clone, Copy)]
+struct Details {
+    /// Whether errors of ICMP count in the flows that they quote.
+    joins_errors: bool,
+    has_macs: bool,
 }
 
 /// Counts of packets.
@@ -68,8 +78,9 @@ pub(crate) struct Intake {
     /// Packets whose times are doubtful wait here for those after them.
     clock: PacketClock<Parsed>,
     tunnels: Tunnels,
-    /// Whether errors of ICMP count in the flows that they quote.
-    joins_errors: bool,
+    details: Details,
+    /// Whether there are such options.
+    is_detailed: bool,
     totals: Totals,
     /// The time of the last packet.
     now: Timestamp,
@@ -86,10 +97,12 @@ impl Intake {
     const LONG_NS: u64 = 3600 * 1_000_000_000;
 
     pub(crate) fn new(options: &Options) -> Self {
+        let details = Details { joins_errors: options.joins_errors, has_macs: options.columns.mac };
         Self {
             clock: PacketClock::new(ClockRule::DEFAULT),
             tunnels: options.tunnels,
-            joins_errors: options.joins_errors,
+            details,
+            is_detailed: details.joins_errors || details.has_macs,
             totals: Totals::default(),
             now: Timestamp::ZERO,
             tick_ns: None,
@@ -131,12 +144,12 @@ impl Intake {
         self.totals.count(packet);
         let time = self.time(frame);
         let Some(now) = self.clock.accept(time) else {
-            let joined = Joined::new(*packet, frame, self.joins_errors);
-            return self.wait(time, Some(joined), engine);
+            let detailed = self.details.of(packet, frame);
+            return self.wait(time, Some(detailed), engine);
         };
         self.advance(now, engine);
-        match self.joins_errors && packet.icmp.is_some() {
-            true => pass(&Joined::new(*packet, frame, true), now, engine),
+        match self.is_detailed {
+            true => self.details.of(packet, frame).pass(now, engine),
             false => engine.packet(packet, now),
         }
     }
@@ -153,7 +166,11 @@ impl Intake {
     /// Adds a packet whose time is doubtful, and processes those that can be dated now.
     #[cold]
     fn wait(&mut self, time: Timestamp, parsed: Parsed, engine: &mut Engine) {
-        self.clock.push(time, flow_number(parsed.as_ref().map(|joined| &joined.packet)), parsed);
+        self.clock.push(
+            time,
+            flow_number(parsed.as_ref().map(|detailed| &detailed.packet)),
+            parsed,
+        );
         while let Some(dated) = self.clock.pop() {
             self.advance_dated(&dated, engine);
         }
@@ -195,8 +212,8 @@ impl Intake {
             }
         }
         self.advance(dated.now, engine);
-        if let Some(joined) = &dated.packet {
-            pass(joined, dated.now, engine);
+        if let Some(detailed) = &dated.packet {
+            detailed.pass(dated.now, engine);
         }
     }
 
@@ -230,20 +247,23 @@ impl Intake {
     }
 }
 
-impl Joined {
+impl Details {
     #[cold]
-    fn new(packet: Packet, frame: &Frame<'_>, joins_errors: bool) -> Self {
-        let quoted = if joins_errors { packet.quoted(frame) } else { None };
-        Self { packet, quoted }
+    fn of(self, packet: &Packet, frame: &Frame<'_>) -> Detailed {
+        let quoted = if self.joins_errors { packet.quoted(frame) } else { None };
+        let macs = if self.has_macs { packet.macs(frame) } else { None };
+        Detailed { packet: *packet, quoted, macs }
     }
 }
 
-/// Passes a packet to the engine.
-#[cold]
-fn pass(joined: &Joined, now: Timestamp, engine: &mut Engine) {
-    match joined.quoted {
-        Some(quoted) => engine.error(&joined.packet, quoted, now),
-        None => engine.packet(&joined.packet, now),
+impl Detailed {
+    /// Passes the packet to the engine.
+    #[cold]
+    fn pass(&self, now: Timestamp, engine: &mut Engine) {
+        match self.quoted {
+            Some(quoted) => engine.error(&self.packet, quoted, self.macs, now),
+            None => engine.packet_with(&self.packet, self.macs, now),
+        }
     }
 }
 

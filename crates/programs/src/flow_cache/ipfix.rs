@@ -14,10 +14,12 @@
 
 use core::net::IpAddr;
 
+use capture::Mac;
 use flowtable::flow_cache::EndReason;
 use flowtable::{Direction, FlowKey};
 
 use super::biflow::Counters;
+use super::mac_table::RecordMacs;
 use super::record::{Record, is_icmp, ports};
 
 /// The value of a field.
@@ -32,6 +34,8 @@ enum Value {
     Icmp,
     Vlan,
     InnerVlan,
+    SourceMac,
+    DestinationMac,
     Packets,
     Bytes,
     First,
@@ -57,6 +61,17 @@ impl Field {
     const fn new(element: u16, length: u16, value: Value) -> Self {
         Self { element, length, value, is_reverse: false }
     }
+}
+
+/// The content of records that is optional.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Content {
+    /// Whether a record has both directions, if both have packets.
+    pub(crate) has_both: bool,
+    /// Whether a record has the VLANs of its flow.
+    pub(crate) has_vlan: bool,
+    /// Whether a record has the MAC addresses of its first packets.
+    pub(crate) has_mac: bool,
 }
 
 /// The layout of a kind of records.
@@ -86,7 +101,7 @@ impl Kind {
         usize::from(self.is_v6) + 2 * usize::from(self.is_icmp) + 4 * usize::from(self.has_both)
     }
 
-    fn fields(self, has_vlan: bool) -> Vec<Field> {
+    fn fields(self, content: Content) -> Vec<Field> {
         let [source, destination, icmp] = match self.is_v6 {
             false => [(8, 4), (12, 4), (32, 2)],
             true => [(27, 16), (28, 16), (139, 2)],
@@ -118,7 +133,15 @@ impl Kind {
                 fields.push(Field { is_reverse: true, ..field });
             }
         }
-        if has_vlan {
+        if content.has_mac {
+            let macs =
+                [Field::new(56, 6, Value::SourceMac), Field::new(80, 6, Value::DestinationMac)];
+            fields.extend(macs);
+            if self.has_both {
+                fields.extend(macs.map(|field| Field { is_reverse: true, ..field }));
+            }
+        }
+        if content.has_vlan {
             fields.push(Field::new(243, 2, Value::Vlan));
             fields.push(Field::new(245, 2, Value::InnerVlan));
         }
@@ -176,12 +199,12 @@ pub(crate) struct Templates {
 }
 
 impl Templates {
-    /// Creates the templates; those of records of both directions, too, if `has_both`.
-    pub(crate) fn new(has_both: bool, has_vlan: bool) -> Self {
-        let count = if has_both { 8 } else { 4 };
+    /// Creates the templates; those of records of both directions, too, if records have these.
+    pub(crate) fn new(content: Content) -> Self {
+        let count = if content.has_both { 8 } else { 4 };
         let template = |number| Template {
             id: Kind::FIRST + number,
-            fields: Kind::of(number).fields(has_vlan),
+            fields: Kind::of(number).fields(content),
         };
         Self { all: (0..count).map(template).collect() }
     }
@@ -281,6 +304,9 @@ impl Message {
         let Row { record, key, direction, counters, other } = row;
         let counters = if field.is_reverse { other.unwrap_or(counters) } else { counters };
         let [sport, dport] = ports(key);
+        let RecordMacs { forward, reverse } = record.macs;
+        let is_forward = (*direction == Direction::Forward) != field.is_reverse;
+        let macs = if is_forward { forward } else { reverse };
         match field.value {
             Value::Source => self.put_address(key.src()),
             Value::Destination => self.put_address(key.dst()),
@@ -291,6 +317,8 @@ impl Message {
             Value::Icmp => self.put_u16(counters.icmp.unwrap_or_default()),
             Value::Vlan => self.put_u16(record.vlans.outer),
             Value::InnerVlan => self.put_u16(record.vlans.inner),
+            Value::SourceMac => self.put_mac(macs.map(|macs| macs.source)),
+            Value::DestinationMac => self.put_mac(macs.map(|macs| macs.destination)),
             Value::Packets => self.put_u64(counters.packets),
             Value::Bytes => self.put_u64(counters.bytes),
             Value::First => self.put_u64(counters.first_ns / 1_000_000),
@@ -347,6 +375,11 @@ impl Message {
             IpAddr::V4(address) => self.bytes.extend(address.octets()),
             IpAddr::V6(address) => self.bytes.extend(address.octets()),
         }
+    }
+
+    /// Zeros stand for no address.
+    fn put_mac(&mut self, address: Option<Mac>) {
+        self.bytes.extend(address.map_or([0; 6], |mac| mac.0));
     }
 
     fn put_u8(&mut self, value: u8) {

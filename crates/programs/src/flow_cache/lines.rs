@@ -4,9 +4,12 @@ use core::fmt;
 use std::io::{self, Write};
 use std::path::Path;
 
+use capture::Macs;
+
 use super::biflow::Counters;
 use super::community_id;
 use super::file_sink::Format;
+use super::mac_table::RecordMacs;
 use super::record::{Record, ports};
 use super::text::{Columns, Existing, count_lines, whole_lines};
 
@@ -43,13 +46,14 @@ impl fmt::Display for Line<'_> {
             write!(f, r#""vlan":"{}","#, self.record.vlans)?;
         }
         write!(f, r#""end_reason":"{reason}","class":"{class}","#)?;
-        let (forward, reverse) = (Half(&counted.forward), Half(&counted.reverse));
+        let RecordMacs { forward, reverse } = self.record.macs;
+        let (forward, reverse) = (Half(&counted.forward, forward), Half(&counted.reverse, reverse));
         writeln!(f, r#""forward":{forward},"reverse":{reverse}}}"#)
     }
 }
 
 /// One direction of a record as an object; `null` if it has no packets.
-struct Half<'a>(&'a Counters);
+struct Half<'a>(&'a Counters, Option<Macs>);
 
 impl fmt::Display for Half<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -61,6 +65,9 @@ impl fmt::Display for Half<'_> {
         write!(f, r#""last_ns":{last_ns},"tcp_flags":"{flags}""#)?;
         if let Some(icmp) = icmp {
             write!(f, r#","icmp_type":{},"icmp_code":{}"#, icmp >> 8, icmp & 0xff)?;
+        }
+        if let Some(Macs { source, destination }) = self.1 {
+            write!(f, r#","src_mac":"{source}","dst_mac":"{destination}""#)?;
         }
         f.write_str("}")
     }

@@ -3,6 +3,8 @@
 use capture::Opening;
 use flowtable::flow_cache::{Config, ConfigError};
 
+use super::mac_table::MacTable;
+
 /// Memory that a flow needs at most in the cache, of IPv4 or IPv6, without large slack: measured
 /// with some millions of flows, 190 to 230 bytes.
 const FLOW: usize = 256;
@@ -22,6 +24,8 @@ pub(crate) struct Demand {
     pub(crate) captures: usize,
     pub(crate) workers: usize,
     pub(crate) max_memory: Option<usize>,
+    /// Whether records have MAC addresses, which are in a table beside the cache.
+    pub(crate) has_macs: bool,
     /// Whether the number of flows is a request, and not the default.
     pub(crate) is_capacity_given: bool,
 }
@@ -49,7 +53,7 @@ impl Demand {
         let invalid = |error: ConfigError| format!("memory: {error}");
         let workers = self.workers;
         let buffers = BUFFERS + self.buffers_len() + if workers > 1 { workers * WORKER } else { 0 };
-        let wanted = buffers.saturating_add(config.flows().saturating_mul(FLOW + SORTED));
+        let wanted = buffers.saturating_add(config.flows().saturating_mul(FLOW + self.beside()));
         if let Some(most) = self.max_memory {
             let least = buffers + workers * Config::MIN_BYTES;
             if most <= least {
@@ -58,7 +62,7 @@ impl Demand {
             can_be_had(wanted.min(most)).map_err(|available| {
                 format!("--max-memory {most}: only about {available} bytes are available")
             })?;
-            return config.with_max_bytes(for_cache(most - buffers, workers)).map_err(invalid);
+            return config.with_max_bytes(self.for_cache(most - buffers)).map_err(invalid);
         }
         match can_be_had(wanted) {
             Ok(()) => Ok(config),
@@ -71,15 +75,20 @@ impl Demand {
             }
             Err(available) => {
                 let available = available.saturating_sub(buffers);
-                config.with_max_bytes(for_cache(available, workers)).map_err(invalid)
+                config.with_max_bytes(self.for_cache(available)).map_err(invalid)
             }
         }
     }
-}
 
-/// Returns the part of the memory that the caches may use.
-fn for_cache(bytes: usize, workers: usize) -> usize {
-    (bytes / (FLOW + SORTED) * FLOW).max(workers * Config::MIN_BYTES)
+    /// Returns the memory that a flow needs beside the cache.
+    const fn beside(&self) -> usize {
+        SORTED + if self.has_macs { MacTable::FLOW } else { 0 }
+    }
+
+    /// Returns the part of the memory that the caches may use.
+    fn for_cache(&self, bytes: usize) -> usize {
+        (bytes / (FLOW + self.beside()) * FLOW).max(self.workers * Config::MIN_BYTES)
+    }
 }
 
 /// Tries to allocate this much memory, which is not touched.

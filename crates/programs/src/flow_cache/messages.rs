@@ -8,26 +8,17 @@ use std::path::Path;
 use flowtable::Timestamp;
 
 use super::file_sink::Format;
-use super::ipfix::{Message, Row, Templates};
+use super::ipfix::{Content, Message, Row, Templates};
 use super::record::Record;
 
 /// Options of messages.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct MessageOptions {
     /// The maximum length; by default, what is not fragmented on the way to a collector.
     pub(crate) size: Option<usize>,
-    /// The observation domain.
-    pub(crate) domain: u32,
-    /// Whether a record has both directions.
-    pub(crate) has_both: bool,
-    /// Whether a record has the VLANs of its flow.
-    pub(crate) has_vlan: bool,
-}
-
-impl Default for MessageOptions {
-    fn default() -> Self {
-        Self { size: None, domain: 1, has_both: false, has_vlan: false }
-    }
+    /// The observation domain; 1 by default.
+    pub(crate) domain: Option<u32>,
+    pub(crate) content: Content,
 }
 
 impl MessageOptions {
@@ -55,9 +46,9 @@ impl Packing {
     pub(crate) fn new(options: &MessageOptions) -> Self {
         let limit = options.size.unwrap_or(MessageOptions::DEFAULT_SIZE);
         Self {
-            templates: Templates::new(options.has_both, options.has_vlan),
-            domain: options.domain,
-            has_both: options.has_both,
+            templates: Templates::new(options.content),
+            domain: options.domain.unwrap_or(1),
+            has_both: options.content.has_both,
             limit,
             message: Message::new(limit),
             made: Timestamp::default(),

@@ -11,11 +11,13 @@
 
 use core::time::Duration;
 
-use flowtable::flow_cache::{Config, Cursor, Metrics, Timeouts};
+use capture::Macs;
+use flowtable::flow_cache::{Config, Cursor, Metrics, Resident, Timeouts};
 use flowtable::{FlowCache, Timestamp};
 
 use super::arrival::{Arrival, Key};
 use super::biflow::Biflow;
+use super::mac_table::MacTable;
 use super::record::Record;
 
 /// A flow cache.
@@ -23,6 +25,8 @@ pub(crate) struct Meter {
     cache: FlowCache<Key, Biflow>,
     /// Packets that are not counted yet.
     burst: Vec<Arrival>,
+    /// If records have MAC addresses.
+    macs: Option<MacTable>,
     /// Whether flows end or are reported after some time.
     is_timed: bool,
 }
@@ -34,10 +38,20 @@ impl Meter {
     /// A step of time that ends a burst even if no flow is due then: the cache limits its steps.
     const LONG: Duration = Duration::from_secs(3600);
 
-    pub(crate) fn new(config: Config) -> Self {
+    pub(crate) fn new(config: Config, has_macs: bool) -> Self {
         let is_limited = config.max_bytes() < usize::MAX;
         let is_timed = *config.timeouts() != Timeouts::OFF || is_limited;
-        Self { cache: FlowCache::new(config), burst: Vec::with_capacity(Self::BURST), is_timed }
+        let macs = has_macs.then(MacTable::default);
+        let burst = Vec::with_capacity(Self::BURST);
+        Self { cache: FlowCache::new(config), burst, macs, is_timed }
+    }
+
+    /// Sets the MAC addresses of the packet that is [pushed](Self::push) next, if records have MAC
+    /// addresses.
+    pub(crate) fn announce(&mut self, macs: Option<Macs>) {
+        if let Some(table) = &mut self.macs {
+            table.push(macs);
+        }
     }
 
     /// Keeps a packet for a burst. Returns whether the burst is full, and must be
@@ -52,7 +66,9 @@ impl Meter {
     pub(crate) fn time(&mut self, now: Timestamp, take: &mut impl FnMut(Record)) {
         if self.is_timed || now >= self.cache.now() + Self::LONG {
             self.settle(take);
-            self.cache.advance(now, usize::MAX, |event| take(Record::of_event(event, now)));
+            let Self { cache, macs, .. } = self;
+            let take = &mut with_macs(macs, take);
+            cache.advance(now, usize::MAX, |event| take(Record::of_event(event, now)));
         }
     }
 
@@ -64,17 +80,23 @@ impl Meter {
 
     /// Counts the packets that were kept. Passes records of flows that end for packets to `take`.
     pub(crate) fn settle(&mut self, take: &mut impl FnMut(Record)) {
-        let Self { cache, burst, .. } = self;
+        let Self { cache, burst, macs, .. } = self;
         let packets = burst.iter().map(|arrival| (&arrival.key, arrival.shown, arrival.now));
         cache.observe_batch(packets, |index, seen| {
             // A packet that is refused is counted by the cache.
             let Ok(mut seen) = seen else { return };
             let arrival = &burst[index];
-            seen.flow.add(seen.direction, arrival);
+            let is_first = seen.flow.add(seen.direction, arrival);
+            if let (true, Some(table)) = (is_first, &mut *macs) {
+                table.set_from_burst(seen.handle().id(), seen.direction, index);
+            }
             if let Some(removed) = seen.take_removed() {
-                take(Record::of_removed(removed, arrival.now));
+                with_macs(macs, take)(Record::of_removed(removed, arrival.now));
             }
         });
+        if let Some(table) = macs {
+            table.end_burst(burst.len());
+        }
         burst.clear();
     }
 
@@ -84,12 +106,16 @@ impl Meter {
         &mut self,
         quoted: &Key,
         error: &Arrival,
+        macs: Option<Macs>,
         take: &mut impl FnMut(Record),
     ) -> bool {
         self.settle(take);
         let Some(found) = self.cache.find_quoted(quoted) else { return false };
         let Some(flow) = self.cache.get_mut(found.handle) else { return false };
-        flow.add_error(found.direction, error);
+        let is_first = flow.add_error(found.direction, error);
+        if let (true, Some(table)) = (is_first, &mut self.macs) {
+            table.set(found.handle.id(), found.direction, macs);
+        }
         true
     }
 
@@ -109,7 +135,7 @@ impl Meter {
         let mut cursor = Cursor::new();
         let flows = self.cache.page(&mut cursor, usize::MAX);
         if handles.try_reserve_exact(self.cache.len()).is_err() {
-            return flows.for_each(|flow| take(Record::of_resident(&flow, now)));
+            return flows.for_each(|flow| take(self.of_resident(&flow, now)));
         }
         handles.extend(flows.map(|flow| (flow.value().first_ns(), flow.handle())));
         let key = |handle| self.cache.resident(handle).map(|flow| flow.key());
@@ -117,6 +143,20 @@ impl Meter {
             one_ns.cmp(other_ns).then_with(|| key(*one).cmp(&key(*other)))
         });
         let sorted = handles.iter().filter_map(|(_, handle)| self.cache.resident(*handle));
-        sorted.for_each(|flow| take(Record::of_resident(&flow, now)));
+        sorted.for_each(|flow| take(self.of_resident(&flow, now)));
+    }
+
+    /// Creates the record of a flow that is in the cache at the end.
+    fn of_resident(&self, flow: &Resident<'_, Key, Biflow>, now: Timestamp) -> Record {
+        let macs = self.macs.as_ref().map(|table| table.get(flow.handle().id()));
+        Record { macs: macs.unwrap_or_default(), ..Record::of_resident(flow, now) }
+    }
+}
+
+/// Adds the MAC addresses of the flow to its record, if records have them.
+fn with_macs(table: &mut Option<MacTable>, take: &mut impl FnMut(Record)) -> impl FnMut(Record) {
+    move |record| {
+        let macs = table.as_mut().map(|table| table.take(record.id));
+        take(Record { macs: macs.unwrap_or_default(), ..record });
     }
 }

@@ -34,6 +34,7 @@ mod ipfix;
 mod key;
 mod lines;
 mod live;
+mod mac_table;
 mod memory;
 mod messages;
 mod meter;

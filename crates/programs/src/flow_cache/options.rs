@@ -117,17 +117,46 @@ impl Default for Options {
 }
 
 impl Options {
+    /// The maximum number of largest records, all of which are in memory.
+    const MAX_TOP: usize = 1_000_000;
+
     /// The queues of a card that an indirection table of 128 entries can fill.
     const MAX_WORKERS: usize = 128;
 
     /// Returns the number of results that go to standard output, without the report.
     pub(crate) fn standard_outputs(&self) -> usize {
+        self.destinations().filter(|to| **to == Destination::StandardOutput).count()
+    }
+
+    /// Iterates over all outputs but collectors.
+    fn destinations(&self) -> impl Iterator<Item = &Destination> {
         let files = self.ipfix.iter().filter_map(|ipfix| match ipfix {
             Ipfix::To(destination) => Some(destination),
             Ipfix::Collector(_) => None,
         });
-        let outputs = self.csv.iter().chain(&self.json).chain(files);
-        outputs.filter(|to| **to == Destination::StandardOutput).count()
+        self.csv.iter().chain(&self.json).chain(files)
+    }
+
+    /// Returns a message about an option without the output that it is for, if there is one.
+    fn unused(&self) -> Option<String> {
+        let has_text = self.csv.is_some() || self.json.is_some();
+        let has_ipfix = !self.ipfix.is_empty();
+        let has_file = self.destinations().any(|to| *to != Destination::StandardOutput);
+        let (files, records) = ("a FILE of --csv, --json or --ipfix", "--csv, --json or --ipfix");
+        let (text, messages) = ("--csv or --json", "--ipfix");
+        let options = [
+            ("rotate-time", self.rotation.period_s.is_some(), has_file, files),
+            ("rotate-size", self.rotation.size.is_some(), has_file, files),
+            ("overwrite", self.overwrites, has_file, files),
+            ("mac", self.columns.mac, has_text || has_ipfix, records),
+            ("community-id", self.columns.community_id, has_text, text),
+            ("biflow", self.messages.content.has_both, has_ipfix, messages),
+            ("domain", self.messages.domain.is_some(), has_ipfix, messages),
+            ("message-size", self.messages.size.is_some(), has_ipfix, messages),
+        ];
+        let (name, .., output) =
+            options.into_iter().find(|(_, is_given, has_output, _)| *is_given && !has_output)?;
+        Some(format!("--{name} has no effect without {output}"))
     }
 
     /// Returns the names of the captures.
@@ -177,6 +206,7 @@ impl Options {
             captures: self.captures.len(),
             workers: self.workers,
             max_memory: self.max_memory,
+            has_macs: self.columns.mac,
             is_capacity_given: self.is_capacity_given,
         }
     }
@@ -192,8 +222,8 @@ impl program::Options for Options {
             "csv" => self.csv = Some(destination(name, parser)?),
             "json" => self.json = Some(destination(name, parser)?),
             "ipfix" => self.ipfix.push(Ipfix::parse(&parser.value()?)?),
-            "biflow" => self.messages.has_both = true,
-            "domain" => self.messages.domain = number(name, parser, 0..=u32::MAX)?,
+            "biflow" => self.messages.content.has_both = true,
+            "domain" => self.messages.domain = Some(number(name, parser, 0..=u32::MAX)?),
             "message-size" => {
                 let size = number(name, parser, Message::MIN_LIMIT..=Message::MAX_LIMIT)?;
                 self.messages.size = Some(size);
@@ -202,7 +232,11 @@ impl program::Options for Options {
             "vlan" => {
                 self.by_vlan = true;
                 self.columns.vlan = true;
-                self.messages.has_vlan = true;
+                self.messages.content.has_vlan = true;
+            }
+            "mac" => {
+                self.columns.mac = true;
+                self.messages.content.has_mac = true;
             }
             "join-errors" => self.joins_errors = true,
             "community-id" => self.columns.community_id = true,
@@ -220,9 +254,12 @@ impl program::Options for Options {
             }
             "interface" => self.interfaces.push(text(parser)?),
             "filter" => self.filter = Some(text(parser)?),
-            "top" => self.top = number(name, parser, 0..=usize::MAX)?,
+            "top" => self.top = number(name, parser, 0..=Self::MAX_TOP)?,
             "live" => self.live = true,
             "workers" => self.workers = number(name, parser, 1..=Self::MAX_WORKERS)?,
+            "capacity" | "threshold" if self.is_capacity_given => {
+                return Err("--capacity and --threshold are one option: give one of them".into());
+            }
             "capacity" | "threshold" => {
                 self.capacity = capacity(name, parser)?;
                 self.is_capacity_given = true;
@@ -261,6 +298,9 @@ impl program::Options for Options {
         }
         if self.overwrites && self.rotation.is_on() {
             return Err("--overwrite cannot be used with rotation, which appends".into());
+        }
+        if let Some(unused) = self.unused() {
+            return Err(unused.into());
         }
         if self.workers > self.capacity {
             let (workers, capacity) = (self.workers, self.capacity);

@@ -1,11 +1,12 @@
 //! Flow records: all packets of a flow, or those since its last report.
 
-use capture::Vlans;
+use capture::{Macs, Vlans};
 use flowtable::flow_cache::{Class, EndReason, Event, RemovedFlow, Resident};
 use flowtable::{FlowKey, Timestamp};
 
 use super::arrival::Key;
 use super::biflow::{Biflow, Counters};
+use super::mac_table::RecordMacs;
 
 /// The packets of a flow from one report to the next or to its end.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +17,8 @@ pub(crate) struct Record {
     pub(crate) key: FlowKey,
     /// None, unless flows differ by them.
     pub(crate) vlans: Vlans,
+    /// Only with the option for them.
+    pub(crate) macs: RecordMacs,
     pub(crate) counted: Biflow,
     pub(crate) reason: EndReason,
     pub(crate) class: Class,
@@ -28,6 +31,7 @@ pub(crate) struct Record {
 pub(crate) struct HalfRecord {
     /// The key in this direction.
     pub(crate) key: FlowKey,
+    pub(crate) macs: Option<Macs>,
     pub(crate) counters: Counters,
 }
 
@@ -53,7 +57,8 @@ pub(crate) fn ports(key: &FlowKey) -> [u16; 2] {
 impl Record {
     pub(crate) fn of_removed(flow: RemovedFlow<Key, Biflow>, made: Timestamp) -> Self {
         let RemovedFlow { handle, key: (vlans, key), value, reason, class, .. } = flow;
-        Self { id: handle.id(), key, vlans, counted: value, reason, class, made }
+        let macs = RecordMacs::default();
+        Self { id: handle.id(), key, vlans, macs, counted: value, reason, class, made }
     }
 
     /// Creates the record of an event. The counters of a flow that continues are reset.
@@ -64,6 +69,7 @@ impl Record {
                 id: flow.handle.id(),
                 key: flow.key.1,
                 vlans: flow.key.0,
+                macs: RecordMacs::default(),
                 counted: flow.value.take(),
                 reason: EndReason::Active,
                 class: flow.class,
@@ -79,6 +85,7 @@ impl Record {
             id: flow.handle().id(),
             key,
             vlans,
+            macs: RecordMacs::default(),
             counted: *flow.value(),
             reason: EndReason::Forced,
             class: flow.class(),
@@ -100,8 +107,9 @@ impl Record {
     /// Iterates over the directions that have packets, the initiator's first.
     pub(crate) fn directions(&self) -> impl Iterator<Item = HalfRecord> {
         let Biflow { forward, reverse } = self.counted;
-        let there = HalfRecord { key: self.key, counters: forward };
-        let back = HalfRecord { key: self.key.reversed(), counters: reverse };
+        let RecordMacs { forward: macs, reverse: back_macs } = self.macs;
+        let there = HalfRecord { key: self.key, macs, counters: forward };
+        let back = HalfRecord { key: self.key.reversed(), macs: back_macs, counters: reverse };
         [there, back].into_iter().filter(|half| half.counters.packets > 0)
     }
 }

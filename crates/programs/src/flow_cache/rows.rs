@@ -4,6 +4,8 @@ use core::fmt;
 use std::io::{self, Write};
 use std::path::Path;
 
+use capture::Macs;
+
 use super::community_id;
 use super::file_sink::Format;
 use super::record::{HalfRecord, Record, is_tcp, ports};
@@ -31,6 +33,9 @@ impl Rows {
         if self.columns.vlan {
             header.push_str(",vlan");
         }
+        if self.columns.mac {
+            header.push_str(",src_mac,dst_mac");
+        }
         header
     }
 }
@@ -43,7 +48,7 @@ struct Row<'a> {
 
 impl fmt::Display for Row<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { record, half: HalfRecord { key, counters } } = self;
+        let Self { record, half: HalfRecord { key, counters, .. } } = self;
         let [sport, dport] = ports(key);
         write!(f, "{},{},{},{sport},{dport},", key.src(), key.dst(), key.protocol())?;
         write!(f, "{},{},{},", counters.packets, counters.bytes, counters.first_ns)?;
@@ -90,6 +95,12 @@ impl Format for Rows {
             }
             if self.columns.vlan {
                 let _ = write!(out, ",{}", record.vlans);
+            }
+            if self.columns.mac {
+                let _ = match half.macs {
+                    Some(Macs { source, destination }) => write!(out, ",{source},{destination}"),
+                    None => write!(out, ",,"),
+                };
             }
             out.push(b'\n');
         }

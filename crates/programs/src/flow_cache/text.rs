@@ -9,6 +9,7 @@ use std::path::Path;
 pub(crate) struct Columns {
     pub(crate) community_id: bool,
     pub(crate) vlan: bool,
+    pub(crate) mac: bool,
 }
 
 /// The contents of a file of lines before this run.

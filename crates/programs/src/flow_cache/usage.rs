@@ -32,6 +32,7 @@ FLOWS
     --inside one|all    flows inside tunnels, such as GRE, VXLAN and GTP-U, and
                         not of their outer addresses: inside one, or inside all
     --vlan              equal addresses and ports in other VLANs are other flows
+    --mac               records have the MAC addresses of their first packets
     --join-errors       ICMP errors count in the flow whose packet they quote;
                         not with --workers
 

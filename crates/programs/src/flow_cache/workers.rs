@@ -26,6 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use capture::{Macs, Packet};
 use flowtable::flow_cache::{Metrics, Steering};
 use flowtable::hash::source_index::Toeplitz;
 use flowtable::{FlowKey, Timestamp};
@@ -48,6 +49,8 @@ const PATIENCE: Duration = Duration::from_millis(250);
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Packet(Arrival),
+    /// The MAC addresses of the next packet, if records have them.
+    Macs(Option<Macs>),
     /// Time has passed: flows that are due end.
     Time(Timestamp),
     /// The clock of the packets was set to this time, and no time has passed since the last step.
@@ -147,6 +150,11 @@ impl Workers {
     /// Sends a packet to its worker. Waits for a full queue.
     pub(crate) fn packet(&mut self, arrival: Arrival) {
         self.push(self.steering.worker(&arrival.key.1), Step::Packet(arrival));
+    }
+
+    /// Sends the MAC addresses of the next packet to its worker.
+    pub(crate) fn announce(&mut self, packet: &Packet, macs: Option<Macs>) {
+        self.push(self.steering.worker(&packet.key), Step::Macs(macs));
     }
 
     /// Sends the time to all workers.
@@ -270,6 +278,7 @@ impl Worker {
                             self.meter.settle(take);
                         }
                     }
+                    Step::Macs(macs) => self.meter.announce(macs),
                     Step::Time(now) => self.meter.time(now, take),
                     Step::Reset(now) => self.meter.reset(now, take),
                 }

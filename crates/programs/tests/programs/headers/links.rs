@@ -1,7 +1,7 @@
 //! Link types, and headers between them and IP.
 
 use capture::data::{IP_AT, LINKS, tcp6, udp};
-use capture::{Frame, Packet, Reject, Tunnels, Vlans};
+use capture::{Frame, Packet, Reject, Tunnels, Vlans, packets};
 
 use super::{DATAGRAM, ETHERNET, all, datagram, one, text};
 
@@ -98,6 +98,38 @@ fn vlans_are_those_of_the_last_ethernet_header() {
     let frame = [b"ddddddssssss\x40\x00\x20\x05\x08\x00".as_slice(), &datagram()].concat();
     assert_eq!(one(284, &frame).map(|packet| packet.vlans), Ok(of(0, 0)));
     assert!(of(1, 2) < of(2, 1) && of(1, 0) < of(1, 2));
+}
+
+#[test]
+fn mac_addresses_are_those_of_the_last_ethernet_header() {
+    let macs = |link, front: &[u8], tunnels| {
+        let data = [front, &datagram()].concat();
+        let frame = Frame { time_ns: 0, link, wire_len: data.len() as u32, data: &data };
+        let packet = packets(&frame, tunnels).next().expect("a packet").expect("it is IP");
+        packet.macs(&frame).map(|macs| format!("{} > {}", macs.source, macs.destination))
+    };
+    let [outer, inner] =
+        ["73:73:73:73:73:73 > 64:64:64:64:64:64", "53:53:53:53:53:53 > 44:44:44:44:44:44"];
+    for (link, front, expected) in [
+        (1, &b"ddddddssssss\x08\x00"[..], Some(outer)),
+        (1, b"ddddddssssss\x81\x00\x00\x05\x08\x00", Some(outer)),
+        (1, b"ddddddssssss\x88\x47\x00\x01\x11\x40", Some(outer)),
+        (1, b"ddddddssssss\x88\xe7\x00\x00\x00\x01DDDDDDSSSSSS\x08\x00", Some(inner)),
+        (281, b"ddddddssssss\x00\x00\x00\x01\x08\x00", Some(outer)),
+        (284, b"ddddddssssss\x60\x00\x00\x05\x08\x00", Some(outer)),
+        (259, b"ppppppppddddddssssss\x08\x00", Some(outer)),
+        (113, b"\x00\x00\x00\x01\x00\x06ssssss\x00\x00\x08\x00", None),
+        (12, b"", None),
+    ] {
+        assert_eq!(macs(link, front, Tunnels::Outer).as_deref(), expected, "{front:x?}");
+    }
+    // EtherIP in IP.
+    let mut ip = datagram()[..20].to_vec();
+    ip[9] = 97;
+    ip[2..4].copy_from_slice(&72_u16.to_be_bytes());
+    let front = [b"ddddddssssss\x08\x00", &ip[..], b"\x30\x00DDDDDDSSSSSS\x08\x00"].concat();
+    assert_eq!(macs(1, &front, Tunnels::Outer).as_deref(), Some(outer));
+    assert_eq!(macs(1, &front, Tunnels::One).as_deref(), Some(inner));
 }
 
 #[test]

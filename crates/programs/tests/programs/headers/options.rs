@@ -1,4 +1,4 @@
-//! Options of the meter: VLANs in the key, and flows inside tunnels.
+//! Options of the meter: VLANs in the key, MAC addresses in records, and flows inside tunnels.
 
 use std::fs;
 use std::path::Path;
@@ -23,8 +23,8 @@ fn capture(frames: &[Vec<u8>]) -> Vec<u8> {
     pcap(LITTLE, MICROSECONDS, ETHERNET, &records)
 }
 
-/// Returns the VLANs of the records in these messages, with their packets.
-fn vlans(ipfix: &[u8]) -> Vec<[u64; 3]> {
+/// Returns these fields of the records in these messages, as numbers.
+fn fields<const N: usize>(ipfix: &[u8], elements: [Element; N]) -> Vec<[u64; N]> {
     let result = NetflowParser::default().parse_bytes(ipfix);
     assert!(result.error.is_none(), "{:?}", result.error);
     let sets = result.packets.into_iter().flat_map(|packet| match packet {
@@ -42,8 +42,14 @@ fn vlans(ipfix: &[u8]) -> Vec<[u64; 3]> {
         value.write_be_bytes(&mut bytes).expect("a vector takes all");
         bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
     };
-    let elements = [Element::Dot1qVlanId, Element::Dot1qCustomerVlanId, Element::PacketDeltaCount];
     data.flatten().map(|fields| elements.map(|element| number(&fields, element))).collect()
+}
+
+/// Returns the path of an output file that does not exist.
+fn output(name: &str) -> String {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_file(&path);
+    path.to_str().expect("the build folder has a name in UTF-8").to_owned()
 }
 
 #[test]
@@ -62,11 +68,7 @@ fn flows_of_vlans_are_apart_if_wanted() {
     assert_eq!((run.rows().len(), run.count("flows, each")), (1, 1), "{run:?}");
     assert!(!run.stdout.contains("vlan"), "{run:?}");
 
-    let [json, ipfix] = ["vlans.json", "vlans.ipfix"].map(|name| {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        let _ = fs::remove_file(&path);
-        path.to_str().expect("the build folder has a name in UTF-8").to_owned()
-    });
+    let [json, ipfix] = ["vlans.json", "vlans.ipfix"].map(output);
     for workers in ["1", "2"] {
         let run = Run::piped(
             &capture,
@@ -99,8 +101,70 @@ fn flows_of_vlans_are_apart_if_wanted() {
             assert!(line.contains(&format!(r#","vlan":"{vlan}","#)), "{line}");
         }
         let messages = fs::read(&ipfix).expect("it was written");
-        assert_eq!(vlans(&messages), [[10, 0, 2], [20, 0, 1], [10, 20, 1], [0, 0, 2]]);
+        let elements =
+            [Element::Dot1qVlanId, Element::Dot1qCustomerVlanId, Element::PacketDeltaCount];
+        assert_eq!(fields(&messages, elements), [[10, 0, 2], [20, 0, 1], [10, 20, 1], [0, 0, 2]]);
     }
+}
+
+/// Each direction of a record has the addresses of its first packet; others are the same flow.
+#[test]
+fn records_have_mac_addresses_if_wanted() {
+    let back = |ip: &[u8]| {
+        let mut ip = ip.to_vec();
+        ip[12..20].rotate_left(4);
+        ip[20..24].rotate_left(2);
+        ip
+    };
+    let ip = datagram();
+    let frame = |addresses: &[u8; 12], ip: &[u8]| [addresses, &b"\x08\x00"[..], ip].concat();
+    // A gateway answers by another address than the one that its clients use.
+    let frames = [
+        frame(b"GGGGGGAAAAAA", &ip),
+        frame(b"AAAAAArrrrrr", &back(&ip)),
+        frame(b"HHHHHHAAAAAA", &ip),
+    ];
+    let capture = capture(&frames);
+    let [json, ipfix] = ["macs.json", "macs.ipfix"].map(output);
+    let outputs = ["--csv", "-", "--json", &json, "--ipfix", &ipfix, "--overwrite"];
+    let without = Run::piped(&capture, usize::MAX, &outputs);
+    assert!(!without.stdout.contains("mac"), "{without:?}");
+    for workers in ["1", "2"] {
+        let options = [&outputs[..], &["--mac", "--workers", workers]].concat();
+        let run = Run::piped(&capture, usize::MAX, &options);
+        let lines: Vec<&str> = run.stdout.lines().collect();
+        assert!(lines[0].ends_with(",src_mac,dst_mac"), "{run:?}");
+        let [there, back] =
+            [",41:41:41:41:41:41,47:47:47:47:47:47", ",72:72:72:72:72:72,41:41:41:41:41:41"];
+        assert!(
+            lines.len() == 3 && lines[1].ends_with(there) && lines[2].ends_with(back),
+            "{run:?}"
+        );
+        let line = fs::read_to_string(&json).expect("it was written");
+        for (direction, macs) in [("forward", there), ("reverse", back)] {
+            let (_, half) = line.split_once(&format!(r#""{direction}":{{"#)).expect("an object");
+            let (_, macs) = macs.split_once(',').expect("a column");
+            let (source, destination) = macs.split_once(',').expect("two columns");
+            let fields = format!(r#""src_mac":"{source}","dst_mac":"{destination}""#);
+            assert!(
+                half.split_once('}').is_some_and(|(half, _)| half.ends_with(&fields)),
+                "{line}"
+            );
+        }
+        let messages = fs::read(&ipfix).expect("it was written");
+        let [a, g, r] = [0x41, 0x47, 0x72].map(|byte| byte * 0x0101_0101_0101_u64);
+        let elements = [Element::SourceMacaddress, Element::DestinationMacaddress];
+        assert_eq!(fields(&messages, elements), [[a, g], [r, a]]);
+    }
+    // After a report, the addresses are those of the packets after it.
+    let options = ["--csv", "-", "--mac", "--active", "1.5", "--linger", "off"];
+    let run = Run::piped(&capture, usize::MAX, &options);
+    let last = run.stdout.lines().last().expect("there are rows");
+    assert!(last.ends_with(",41:41:41:41:41:41,48:48:48:48:48:48"), "{run:?}");
+    // IP without an Ethernet header.
+    let raw = pcap(LITTLE, MICROSECONDS, 101, &[(1, 0, &ip)]);
+    let run = Run::piped(&raw, usize::MAX, &["--csv", "-", "--mac"]);
+    assert!(run.stdout.ends_with(",forced,1,,\n") && run.stdout.lines().count() == 2, "{run:?}");
 }
 
 #[test]

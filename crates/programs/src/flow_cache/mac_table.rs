@@ -1,0 +1,61 @@
+//! MAC addresses of flows, in a table beside the cache: without the option, they need neither
+//! memory nor instructions.
+
+use std::collections::HashMap;
+
+use capture::Macs;
+use flowtable::Direction;
+
+/// The MAC addresses of a record: those of the first packet of each direction, if that is in an
+/// Ethernet frame.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RecordMacs {
+    pub(crate) forward: Option<Macs>,
+    pub(crate) reverse: Option<Macs>,
+}
+
+/// The addresses of the packets of a burst, and those of flows.
+#[derive(Default)]
+pub(crate) struct MacTable {
+    burst: Vec<Option<Macs>>,
+    /// By the IDs of flows.
+    flows: HashMap<u64, RecordMacs>,
+}
+
+impl MacTable {
+    /// Memory of a flow, while the table grows.
+    pub(crate) const FLOW: usize = 128;
+
+    /// Adds the addresses of the next packet of the burst.
+    pub(crate) fn push(&mut self, macs: Option<Macs>) {
+        self.burst.push(macs);
+    }
+
+    /// Ends a burst of this many packets.
+    pub(crate) fn end_burst(&mut self, packets: usize) {
+        self.burst.drain(..packets);
+    }
+
+    /// Sets the addresses of a direction to those of the packet with this index in the burst.
+    pub(crate) fn set_from_burst(&mut self, flow: u64, direction: Direction, index: usize) {
+        self.set(flow, direction, self.burst[index]);
+    }
+
+    /// Sets the addresses of a direction.
+    pub(crate) fn set(&mut self, flow: u64, direction: Direction, macs: Option<Macs>) {
+        let of_flow = self.flows.entry(flow).or_default();
+        match direction {
+            Direction::Forward => of_flow.forward = macs,
+            Direction::Reverse => of_flow.reverse = macs,
+        }
+    }
+
+    pub(crate) fn get(&self, flow: u64) -> RecordMacs {
+        self.flows.get(&flow).copied().unwrap_or_default()
+    }
+
+    /// Removes the addresses of a flow, for its record.
+    pub(crate) fn take(&mut self, flow: u64) -> RecordMacs {
+        self.flows.remove(&flow).unwrap_or_default()
+    }
+}
