@@ -6,39 +6,38 @@
 //! ```
 //!
 //! A chain is the index of its first PCB, and each PCB has the index of the next. So one slab
-//! serves all chains of a table, and a chain costs four bytes.
+//! serves all chains of a table, and a chain costs four bytes, and four for each cached PCB.
 //!
 //! Cost: a search follows the chain, with a cache miss for each PCB if there are many. An insertion
 //! searches for its key first, so it costs as much as an unsuccessful search.
 
 use alloc::format;
 
-use super::{DemuxError, Found, RejectedPcb};
+use super::{Arrival, DemuxError, Found, NotFound, RejectedPcb};
 use crate::invariant::{InvariantError, ensure};
-use crate::raw::slab::OptIndex;
-use crate::raw::slab::Slab;
+use crate::raw::slab::{OptIndex, Slab};
 
 /// A PCB of a chain.
 #[derive(Clone, Debug)]
-pub(super) struct Pcb<K, T> {
+struct Pcb<K, T> {
     key: K,
     /// The next PCB of the chain.
     next: OptIndex,
-    pub(super) pcb: T,
+    pcb: T,
 }
 
-/// The PCBs of a table. Callers store the first index of each chain.
+/// The PCBs of a table. Callers store its chains.
 #[derive(Clone, Debug)]
 pub(super) struct Pcbs<K, T>(Slab<Pcb<K, T>>);
 
 /// The result of a search.
-pub(super) struct Search {
+struct Search {
     /// The PCB, if the key was found.
-    pub(super) at: OptIndex,
+    at: OptIndex,
     /// The previous PCB of the chain; if the key was not found, the last one.
     previous: OptIndex,
     /// PCBs compared.
-    pub(super) examined: u32,
+    examined: u32,
 }
 
 impl<K, T> Pcbs<K, T> {
@@ -48,12 +47,6 @@ impl<K, T> Pcbs<K, T> {
 
     pub(super) const fn len(&self) -> usize {
         self.0.len()
-    }
-
-    /// Returns a mutable reference to the PCB at `at`, if that is an index.
-    #[inline]
-    pub(super) fn get_mut(&mut self, at: OptIndex) -> Option<&mut T> {
-        at.get().map(|index| &mut self.0[index].pcb)
     }
 
     /// The PCBs of a chain, from its first one on.
@@ -70,13 +63,13 @@ impl<K, T> Pcbs<K, T> {
 impl<K: Eq, T> Pcbs<K, T> {
     /// Returns whether `at` is the index of the PCB of `key`.
     #[inline]
-    pub(super) fn is_at(&self, at: OptIndex, key: &K) -> bool {
+    fn is_at(&self, at: OptIndex, key: &K) -> bool {
         at.get().is_some_and(|index| self.0[index].key == *key)
     }
 
     /// Searches a chain for a key, from its first PCB on.
     #[inline]
-    pub(super) fn search(&self, first: OptIndex, key: &K) -> Search {
+    fn search(&self, first: OptIndex, key: &K) -> Search {
         let mut search = Search { at: first, previous: OptIndex::NONE, examined: 0 };
         while let Some(index) = search.at.get() {
             let pcb = &self.0[index];
@@ -87,18 +80,6 @@ impl<K: Eq, T> Pcbs<K, T> {
             (search.previous, search.at) = (search.at, pcb.next);
         }
         search
-    }
-
-    /// Searches a chain for a key, and moves its PCB to the front.
-    #[inline]
-    pub(super) fn lookup_to_front(&mut self, first: &mut OptIndex, key: &K) -> Found<'_, T> {
-        let Search { at, previous, examined } = self.search(*first, key);
-        if let (Some(index), Some(previous)) = (at.get(), previous.get()) {
-            self.0[previous].next = self.0[index].next;
-            self.0[index].next = *first;
-            *first = at;
-        }
-        Found { pcb: self.get_mut(at), examined }
     }
 
     /// Inserts a PCB at the front of a chain.
@@ -121,29 +102,13 @@ impl<K: Eq, T> Pcbs<K, T> {
         Ok(())
     }
 
-    /// Removes the PCB of `key` from a chain. Returns its index, and the entry that was there, to
-    /// be dropped last: the drop of a key may panic.
-    pub(super) fn remove(
-        &mut self,
-        first: &mut OptIndex,
-        key: &K,
-    ) -> Option<(OptIndex, Pcb<K, T>)> {
-        let Search { at, previous, .. } = self.search(*first, key);
-        let removed = self.0.remove(at.get()?);
-        match previous.get() {
-            None => *first = removed.next,
-            Some(previous) => self.0[previous].next = removed.next,
-        }
-        Some((at, removed))
-    }
-
-    /// Checks that these chains contain each PCB once, and no key twice.
-    pub(super) fn validate(
+    /// Checks that these chains contain each PCB once, no key twice, and their cached PCBs.
+    pub(super) fn validate<const CACHED: usize>(
         &self,
-        chains: impl Iterator<Item = OptIndex>,
+        chains: impl Iterator<Item = Chain<CACHED>>,
     ) -> Result<(), InvariantError> {
         let mut chained = 0;
-        for first in chains {
+        for Chain { first, cached } in chains {
             // A chain with a cycle has more PCBs than the slab.
             for (length, index) in self.indices(first).enumerate() {
                 ensure(length < self.len(), || {
@@ -153,17 +118,103 @@ impl<K: Eq, T> Pcbs<K, T> {
                 ensure(found == OptIndex::some(index), || "a chain has a key twice")?;
                 chained += 1;
             }
+            let is_chained = |index| self.indices(first).any(|other| other == index);
+            let are_chained = cached.iter().all(|at| at.get().is_none_or(is_chained));
+            ensure(are_chained, || "a cached PCB is not in its chain")?;
         }
         ensure(chained == self.len(), || format!("chains have {chained} of {} PCBs", self.len()))
     }
+}
 
-    /// Checks that the cached PCB, if there is one, is in the chain that begins at `first`.
-    pub(super) fn validate_cached(
-        &self,
-        first: OptIndex,
-        cached: OptIndex,
-    ) -> Result<(), InvariantError> {
-        let is_chained = |index| self.indices(first).any(|other| other == index);
-        ensure(cached.get().is_none_or(is_chained), || "a cached PCB is not in its chain")
+/// A chain of PCBs, of which `CACHED` are cached, and examined before the chain: the PCB last
+/// received for, and the one last sent on. If none is cached, a lookup moves the PCB to the front.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Chain<const CACHED: usize> {
+    pub(super) first: OptIndex,
+    cached: [OptIndex; CACHED],
+}
+
+impl<const CACHED: usize> Chain<CACHED> {
+    pub(super) const EMPTY: Self = Self { first: OptIndex::NONE, cached: [OptIndex::NONE; CACHED] };
+
+    #[inline]
+    pub(super) fn lookup<'a, K: Eq, T>(
+        &mut self,
+        pcbs: &'a mut Pcbs<K, T>,
+        key: &K,
+        arrival: Arrival,
+    ) -> Found<'a, T> {
+        let mut probed = 0;
+        let cached = self.in_order(arrival).into_iter().find(|&at| {
+            probed += u32::from(at.is_some());
+            pcbs.is_at(at, key)
+        });
+        let mut examined = probed;
+        let at = cached.unwrap_or_else(|| {
+            let search = pcbs.search(self.first, key);
+            examined += search.examined;
+            if CACHED == 0 {
+                self.move_to_front(pcbs, &search);
+            }
+            search.at
+        });
+        if let Some(received) = self.cached.first_mut().filter(|_| at.is_some()) {
+            *received = at;
+        }
+        Found { pcb: at.get().map(|index| &mut pcbs.0[index].pcb), examined }
+    }
+
+    /// The cached PCBs in the order in which they are examined, each once.
+    #[inline]
+    fn in_order(&self, arrival: Arrival) -> [OptIndex; CACHED] {
+        let mut cached = self.cached;
+        if arrival == Arrival::Ack {
+            cached.reverse();
+        }
+        if let [first, second] = &mut cached[..] {
+            if first == second {
+                *second = OptIndex::NONE;
+            }
+        }
+        cached
+    }
+
+    #[inline]
+    fn move_to_front<K, T>(&mut self, Pcbs(pcbs): &mut Pcbs<K, T>, search: &Search) {
+        if let (Some(index), Some(previous)) = (search.at.get(), search.previous.get()) {
+            pcbs[previous].next = pcbs[index].next;
+            pcbs[index].next = self.first;
+            self.first = search.at;
+        }
+    }
+
+    /// Caches the PCB of a segment that is sent, if two are cached.
+    pub(super) fn sent<K: Eq, T>(&mut self, pcbs: &Pcbs<K, T>, key: &K) {
+        if CACHED < 2 {
+            return;
+        }
+        let cached = self.cached.into_iter().find(|&at| pcbs.is_at(at, key));
+        let at = cached.unwrap_or_else(|| pcbs.search(self.first, key).at);
+        if at.is_some() {
+            self.cached[1] = at;
+        }
+    }
+
+    pub(super) fn remove<K: Eq, T>(
+        &mut self,
+        pcbs: &mut Pcbs<K, T>,
+        key: &K,
+    ) -> Result<T, NotFound> {
+        let Search { at, previous, .. } = pcbs.search(self.first, key);
+        // Dropped last: the drop of a key may panic.
+        let removed = pcbs.0.remove(at.get().ok_or(NotFound)?);
+        match previous.get() {
+            None => self.first = removed.next,
+            Some(previous) => pcbs.0[previous].next = removed.next,
+        }
+        self.cached.iter_mut().filter(|cached| **cached == at).for_each(|cached| {
+            *cached = OptIndex::NONE;
+        });
+        Ok(removed.pcb)
     }
 }

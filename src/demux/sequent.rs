@@ -5,12 +5,10 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::hash::{BuildHasher, Hash};
 
-use super::bsd::CachedChain;
-use super::chain::Pcbs;
+use super::chain::{Chain, Pcbs};
 use super::{Arrival, ChainsError, Demux, Found, NotFound, RejectedPcb};
 use crate::hash::DefaultHashBuilder;
 use crate::invariant::{InvariantError, ensure};
-use crate::raw::slab::OptIndex;
 
 /// The default number of chains: the paper's.
 const CHAINS: usize = 19;
@@ -42,77 +40,8 @@ const CHAINS: usize = 19;
 /// assert_eq!(Sequent::<()>::with_chains(0).unwrap_err(), ChainsError::NoChains);
 /// # Ok::<(), ChainsError>(())
 /// ```
-#[derive(Clone, Debug)]
-pub struct Sequent<T, K = super::FourTuple<super::Ipv4Addr>, S = DefaultHashBuilder> {
-    pcbs: Pcbs<K, T>,
-    chains: Chains<CachedChain, S>,
-}
-
-impl<T, K> Sequent<T, K> {
-    /// Creates `chains` empty chains. O(chains).
-    ///
-    /// # Errors
-    ///
-    /// If `chains` is zero, or memory allocation fails.
-    pub fn with_chains(chains: usize) -> Result<Self, ChainsError> {
-        Self::with_chains_and_hasher(chains, DefaultHashBuilder::new())
-    }
-}
-
-impl<T, K, S> Sequent<T, K, S> {
-    /// Creates `chains` empty chains, selected by `hasher`. O(chains).
-    ///
-    /// # Errors
-    ///
-    /// If `chains` is zero, or memory allocation fails.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use core::hash::BuildHasherDefault;
-    /// use flowtable::demux::{Arrival, ChainsError, Demux, Sequent};
-    /// use std::hash::DefaultHasher;
-    ///
-    /// let hasher = BuildHasherDefault::<DefaultHasher>::new();
-    /// let mut chains = Sequent::with_chains_and_hasher(100, hasher)?;
-    /// chains.insert("a key", 1).unwrap();
-    /// assert_eq!(chains.lookup(&"a key", Arrival::Data).pcb, Some(&mut 1));
-    /// # Ok::<(), ChainsError>(())
-    /// ```
-    pub fn with_chains_and_hasher(chains: usize, hasher: S) -> Result<Self, ChainsError> {
-        Ok(Self { pcbs: Pcbs::new(), chains: Chains::new(CachedChain::EMPTY, chains, hasher)? })
-    }
-}
-
-impl<T, K, S: Default> Default for Sequent<T, K, S> {
-    fn default() -> Self {
-        Self { pcbs: Pcbs::new(), chains: Chains::default_of(CachedChain::EMPTY) }
-    }
-}
-
-impl<T, K: Eq + Hash, S: BuildHasher> Demux<T, K> for Sequent<T, K, S> {
-    fn insert(&mut self, key: K, pcb: T) -> Result<(), RejectedPcb<T>> {
-        self.pcbs.insert(&mut self.chains.of(&key).first, key, pcb)
-    }
-
-    fn lookup(&mut self, key: &K, _: Arrival) -> Found<'_, T> {
-        self.chains.of(key).lookup(&mut self.pcbs, key)
-    }
-
-    fn remove(&mut self, key: &K) -> Result<T, NotFound> {
-        self.chains.of(key).remove(&mut self.pcbs, key)
-    }
-
-    fn len(&self) -> usize {
-        self.pcbs.len()
-    }
-
-    fn validate(&self) -> Result<(), InvariantError> {
-        self.chains.validate(&self.pcbs, |chain| chain.first)?;
-        let mut chains = self.chains.all.iter();
-        chains.try_for_each(|chain| self.pcbs.validate_cached(chain.first, chain.cached))
-    }
-}
+pub type Sequent<T, K = super::FourTuple<super::Ipv4Addr>, S = DefaultHashBuilder> =
+    Chains<1, T, K, S>;
 
 /// Hash chains, each a [`MoveToFront`](super::MoveToFront).
 ///
@@ -135,14 +64,23 @@ impl<T, K: Eq + Hash, S: BuildHasher> Demux<T, K> for Sequent<T, K, S> {
 /// chains.insert("a key", 1).unwrap();
 /// assert_eq!(chains.lookup(&"a key", Arrival::Data).pcb, Some(&mut 1));
 /// ```
+pub type SequentMoveToFront<T, K = super::FourTuple<super::Ipv4Addr>, S = DefaultHashBuilder> =
+    Chains<0, T, K, S>;
+
+/// Hash chains, each a [`List`](super::List): a [`Sequent`] or a [`SequentMoveToFront`].
 #[derive(Clone, Debug)]
-pub struct SequentMoveToFront<T, K = super::FourTuple<super::Ipv4Addr>, S = DefaultHashBuilder> {
+pub struct Chains<
+    const CACHED: usize,
+    T,
+    K = super::FourTuple<super::Ipv4Addr>,
+    S = DefaultHashBuilder,
+> {
     pcbs: Pcbs<K, T>,
-    /// The first PCB of each chain.
-    chains: Chains<OptIndex, S>,
+    chains: Box<[Chain<CACHED>]>,
+    hasher: S,
 }
 
-impl<T, K> SequentMoveToFront<T, K> {
+impl<const CACHED: usize, T, K> Chains<CACHED, T, K> {
     /// Creates `chains` empty chains. O(chains).
     ///
     /// # Errors
@@ -153,7 +91,7 @@ impl<T, K> SequentMoveToFront<T, K> {
     }
 }
 
-impl<T, K, S> SequentMoveToFront<T, K, S> {
+impl<const CACHED: usize, T, K, S> Chains<CACHED, T, K, S> {
     /// Creates `chains` empty chains, selected by `hasher`. O(chains).
     ///
     /// # Errors
@@ -164,37 +102,62 @@ impl<T, K, S> SequentMoveToFront<T, K, S> {
     ///
     /// ```
     /// use core::hash::BuildHasherDefault;
-    /// use flowtable::demux::{ChainsError, Demux, SequentMoveToFront};
+    /// use flowtable::demux::{Arrival, ChainsError, Demux, Sequent};
     /// use std::hash::DefaultHasher;
     ///
     /// let hasher = BuildHasherDefault::<DefaultHasher>::new();
-    /// let mut chains = SequentMoveToFront::with_chains_and_hasher(100, hasher)?;
+    /// let mut chains = Sequent::with_chains_and_hasher(100, hasher)?;
     /// chains.insert("a key", 1).unwrap();
-    /// assert_eq!(chains.remove(&"a key"), Ok(1));
+    /// assert_eq!(chains.lookup(&"a key", Arrival::Data).pcb, Some(&mut 1));
     /// # Ok::<(), ChainsError>(())
     /// ```
     pub fn with_chains_and_hasher(chains: usize, hasher: S) -> Result<Self, ChainsError> {
-        Ok(Self { pcbs: Pcbs::new(), chains: Chains::new(OptIndex::NONE, chains, hasher)? })
+        if chains == 0 {
+            return Err(ChainsError::NoChains);
+        }
+        let mut all = Vec::new();
+        all.try_reserve_exact(chains).map_err(|_| ChainsError::NoMemory)?;
+        all.resize(chains, Chain::EMPTY);
+        Ok(Self { pcbs: Pcbs::new(), chains: all.into_boxed_slice(), hasher })
     }
 }
 
-impl<T, K, S: Default> Default for SequentMoveToFront<T, K, S> {
+impl<const CACHED: usize, T, K: Hash, S: BuildHasher> Chains<CACHED, T, K, S> {
+    /// Returns the index of the chain of a key. It depends on both halves of the hash, as either
+    /// may be weak.
+    #[inline]
+    fn index(&self, key: &K) -> usize {
+        let hash = self.hasher.hash_one(key);
+        ((hash ^ hash >> 32) as u32 as usize) % self.chains.len()
+    }
+}
+
+impl<const CACHED: usize, T, K, S: Default> Default for Chains<CACHED, T, K, S> {
     fn default() -> Self {
-        Self { pcbs: Pcbs::new(), chains: Chains::default_of(OptIndex::NONE) }
+        let chains = [Chain::EMPTY; CHAINS].into();
+        Self { pcbs: Pcbs::new(), chains, hasher: S::default() }
     }
 }
 
-impl<T, K: Eq + Hash, S: BuildHasher> Demux<T, K> for SequentMoveToFront<T, K, S> {
+impl<const CACHED: usize, T, K: Eq + Hash, S: BuildHasher> Demux<T, K> for Chains<CACHED, T, K, S> {
     fn insert(&mut self, key: K, pcb: T) -> Result<(), RejectedPcb<T>> {
-        self.pcbs.insert(self.chains.of(&key), key, pcb)
+        let index = self.index(&key);
+        self.pcbs.insert(&mut self.chains[index].first, key, pcb)
     }
 
-    fn lookup(&mut self, key: &K, _: Arrival) -> Found<'_, T> {
-        self.pcbs.lookup_to_front(self.chains.of(key), key)
+    fn lookup(&mut self, key: &K, arrival: Arrival) -> Found<'_, T> {
+        let index = self.index(key);
+        self.chains[index].lookup(&mut self.pcbs, key, arrival)
     }
 
     fn remove(&mut self, key: &K) -> Result<T, NotFound> {
-        self.pcbs.remove(self.chains.of(key), key).map(|(_, removed)| removed.pcb).ok_or(NotFound)
+        let index = self.index(key);
+        self.chains[index].remove(&mut self.pcbs, key)
+    }
+
+    fn sent(&mut self, key: &K) {
+        let index = self.index(key);
+        self.chains[index].sent(&self.pcbs, key);
     }
 
     fn len(&self) -> usize {
@@ -202,61 +165,9 @@ impl<T, K: Eq + Hash, S: BuildHasher> Demux<T, K> for SequentMoveToFront<T, K, S
     }
 
     fn validate(&self) -> Result<(), InvariantError> {
-        self.chains.validate(&self.pcbs, |&first| first)
-    }
-}
-
-/// Chains, selected by the hash of a key.
-#[derive(Clone, Debug)]
-struct Chains<C, S> {
-    all: Box<[C]>,
-    hasher: S,
-}
-
-impl<C: Copy, S> Chains<C, S> {
-    /// Creates copies of an empty chain.
-    fn new(empty: C, chains: usize, hasher: S) -> Result<Self, ChainsError> {
-        if chains == 0 {
-            return Err(ChainsError::NoChains);
-        }
-        let mut all = Vec::new();
-        all.try_reserve_exact(chains).map_err(|_| ChainsError::NoMemory)?;
-        all.resize(chains, empty);
-        Ok(Self { all: all.into_boxed_slice(), hasher })
-    }
-
-    fn default_of(empty: C) -> Self
-    where
-        S: Default,
-    {
-        Self { all: [empty; CHAINS].into(), hasher: S::default() }
-    }
-}
-
-impl<C, S: BuildHasher> Chains<C, S> {
-    /// The chain of a key.
-    #[inline]
-    fn of<K: Hash>(&mut self, key: &K) -> &mut C {
-        &mut self.all[self.index(key)]
-    }
-
-    /// The index of the chain of a key. It depends on both halves of the hash, as either may be
-    /// weak.
-    #[inline]
-    fn index<K: Hash>(&self, key: &K) -> usize {
-        let hash = self.hasher.hash_one(key);
-        ((hash ^ hash >> 32) as u32 as usize) % self.all.len()
-    }
-
-    /// Checks that each PCB is in the chain of its key, and only there.
-    fn validate<K: Eq + Hash, T>(
-        &self,
-        pcbs: &Pcbs<K, T>,
-        first: impl Fn(&C) -> OptIndex,
-    ) -> Result<(), InvariantError> {
-        pcbs.validate(self.all.iter().map(&first))?;
-        for (index, chain) in self.all.iter().enumerate() {
-            let belongs = pcbs.chain(first(chain)).all(|(key, _)| self.index(key) == index);
+        self.pcbs.validate(self.chains.iter().copied())?;
+        for (index, chain) in self.chains.iter().enumerate() {
+            let belongs = self.pcbs.chain(chain.first).all(|(key, _)| self.index(key) == index);
             ensure(belongs, || format!("chain {index} has a PCB of another chain"))?;
         }
         Ok(())
