@@ -65,7 +65,6 @@
 //! any width; a resized node keeps its index; a cascade of resizes is bounded.
 
 mod backtrack;
-mod check;
 pub mod map;
 mod node;
 mod policy;
@@ -85,7 +84,7 @@ pub(crate) use node::{LeafId, Link};
 pub use policy::{RebalanceFrom, Thresholds, Tuning, TuningError};
 pub use shape::TrieShape;
 pub(crate) use suffix::Suffixes;
-pub(crate) use traversal::Walk;
+pub(crate) use traversal::{BACK, FORWARD, Walk};
 
 /// A level-compressed trie. Each node stores the longest suffix below it as an `S`.
 #[derive(Clone, Debug)]

@@ -32,8 +32,7 @@
 //! tries*, 2002, the dynamic trie. Backtracking follows Linux, whose nodes have stored the longest
 //! suffix since 2015; `trie/backtrack.rs` and `trie/suffix.rs` name the differences.
 
-mod aliases;
-mod iter;
+mod leaves;
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -43,10 +42,10 @@ use crate::invariant::{InvariantError, ensure};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::probes::Observer;
-use crate::trie::{SearchResult, Suffixes, Trie, TrieShape, Tuning};
+use crate::trie::{FORWARD, SearchResult, Suffixes, Trie, TrieShape, Tuning};
 
-use aliases::Aliases;
-pub use iter::Iter;
+use leaves::Aliases;
+pub use leaves::Iter;
 
 /// The length of the longest suffix below a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -310,7 +309,7 @@ impl<A: Address, V> LcRouteTable<A, V> {
     pub fn retain(&mut self, mut keep: impl FnMut(Prefix<A>, &mut V) -> bool) {
         let mut walk = self.trie.walk();
         let mut rejected = Vec::new();
-        while let Some(leaf) = self.trie.next_leaf(&mut walk) {
+        while let Some(leaf) = self.trie.next_leaf::<FORWARD>(&mut walk) {
             let (address, aliases) = self.trie.leaf_with_same_suffixes(leaf);
             for (suffix, value) in aliases.iter_mut() {
                 let prefix = Prefix::of(address, A::BITS - suffix);
@@ -472,7 +471,7 @@ impl<A: Address, V> LcRouteTable<A, V> {
     fn lists(&self) -> impl Iterator<Item = &Aliases<V>> {
         let mut walk = self.trie.walk();
         core::iter::from_fn(move || {
-            self.trie.next_leaf(&mut walk).map(|leaf| self.trie.leaf(leaf).1)
+            self.trie.next_leaf::<FORWARD>(&mut walk).map(|leaf| self.trie.leaf(leaf).1)
         })
     }
 }
