@@ -17,7 +17,7 @@ fn proportional_share(criterion: &mut Criterion) {
                 ProportionalShare::new(count as usize, count, order).expect("there is memory");
             for _ in 0..count {
                 let thread = shares.add(1).expect("a share of one each");
-                shares.activate(thread, 10).expect("a thread of this scheduler");
+                shares.set_work(thread, Some(10)).expect("a thread of this scheduler");
             }
             group.bench_function(BenchmarkId::new(name, count), |bencher| {
                 bencher.iter(|| {

@@ -8,7 +8,9 @@ use std::time::Duration;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use flowtable::hash::source_index::SourceIndex;
 use flowtable::papers::dml::{Checksum, DmlBuilder, DmlHeader, Kind, Region};
-use flowtable::papers::hash::{Crc8Pair, Crc16, Crc32, Fletcher16, XorFold8, XorFold16};
+use flowtable::papers::hash::{
+    Crc8Pair, Crc16, Crc32, Fletcher16, XorFold8, XorFold16, hash_bytes,
+};
 use flowtable::papers::threaded::{Hop, Label, Labels, Table};
 use flowtable::{SourceHashCache, Timestamp};
 use settings::{Key, SIZES, keys};
@@ -29,12 +31,12 @@ type Function = fn(&[u8]) -> u32;
 /// The hash of an identifier, by each function of the paper.
 fn hashes(criterion: &mut Criterion) {
     let hashes: [(&str, Function); 6] = [
-        ("xor_8", |key| XorFold8::of(key).into()),
-        ("xor_16", |key| XorFold16::of(key).into()),
-        ("crc_8_pair", |key| Crc8Pair::of(key).into()),
-        ("crc_16", |key| Crc16::of(key).into()),
-        ("crc_32", Crc32::of),
-        ("fletcher_16", |key| Fletcher16::of(key).into()),
+        ("xor_8", |key| hash_bytes::<XorFold8>(key) as u32),
+        ("xor_16", |key| hash_bytes::<XorFold16>(key) as u32),
+        ("crc_8_pair", |key| hash_bytes::<Crc8Pair>(key) as u32),
+        ("crc_16", |key| hash_bytes::<Crc16>(key) as u32),
+        ("crc_32", |key| hash_bytes::<Crc32>(key) as u32),
+        ("fletcher_16", |key| hash_bytes::<Fletcher16>(key) as u32),
     ];
     let key = identifier(&keys(1, 1)[0]);
     let mut group = criterion.benchmark_group("source_hash/hash");

@@ -9,13 +9,7 @@ use model::dml::receive_checked;
 // The first byte is the size of the buffer, the others are the frame.
 fuzz_target!(|data: &[u8]| {
     let Some((room, frame)) = data.split_first() else { return };
-    let mut copy = frame.to_vec();
-    let changeable = DmlHeader::parse_mut(&mut copy).map(|(_, packet)| packet.to_vec());
-    let (header, packet) = match DmlHeader::parse(frame) {
-        Ok(parsed) => parsed,
-        Err(error) => return assert_eq!(changeable, Err(error)),
-    };
-    assert_eq!(changeable, Ok(packet.to_vec()));
+    let Ok((header, packet)) = DmlHeader::parse(frame) else { return };
     for region in header.regions() {
         let slice = region.slice(packet).expect("the region is within the packet");
         assert_eq!(slice.len(), region.length as usize);

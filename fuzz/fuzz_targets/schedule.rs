@@ -159,7 +159,7 @@ fuzz_target!(|setup: Setup| {
                 let card = usize::from(card) % only.len();
                 let path = only[card].unwrap_or(usize::from(path) % paths);
                 net.cards[card].push_back((path, length.into()));
-                pipeline.update_input(card, &net);
+                pipeline.update(&net);
             }
             Op::Arrive { .. } => {}
             Op::Enqueue { path, length } => {
@@ -170,7 +170,7 @@ fuzz_target!(|setup: Setup| {
             Op::Wait(micros) => net.now += u64::from(micros),
             Op::Room(packets) => {
                 net.room += u32::from(packets);
-                pipeline.update_output(output, &net);
+                pipeline.update(&net);
             }
             Op::SetPolicy(limit) => pipeline.set_policy(policy(limit)),
             Op::Turn => {

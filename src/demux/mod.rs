@@ -206,7 +206,7 @@ pub trait Demux<T, K = FourTuple<Ipv4Addr>> {
     }
 }
 
-/// The error of [`Demux::insert`](Demux::insert): the PCB that was not inserted, and why.
+/// The error of [`Demux::insert`]: the PCB that was not inserted, and why.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RejectedPcb<T> {
     /// The PCB, returned.

@@ -70,7 +70,7 @@ fn of_shares(threads: u32, steps: u64) -> Result<f64, Box<dyn std::error::Error>
     let runs = runs();
     for _ in 0..threads {
         let thread = shares.add(rng.random_range(1..=100))?;
-        shares.activate(thread, runs[thread.index() % 1024])?;
+        shares.set_work(thread, Some(runs[thread.index() % 1024]))?;
     }
     Ok(measure(steps, |step| {
         let run = runs[step as usize % 1024];

@@ -146,7 +146,7 @@ impl Testbed {
         let before = self.sent.clone();
         let end = self.now + duration;
         while self.now < end {
-            (0..self.links.len()).for_each(|output| pipeline.update_output(output, self));
+            pipeline.update(self);
             // Interrupts come before any turn.
             if self.costs.interrupt.is_some_and(|cost| self.interrupt(pipeline, cost)) {
                 continue;

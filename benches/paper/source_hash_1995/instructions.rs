@@ -19,7 +19,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use flowtable::hash::source_index::SourceIndex;
-use flowtable::papers::hash::{Crc8Pair, Crc16, Crc32, Fletcher16, XorFold8, XorFold16};
+use flowtable::papers::hash::{
+    Crc8Pair, Crc16, Crc32, Fletcher16, XorFold8, XorFold16, hash_bytes,
+};
 use flowtable::papers::threaded::{self, Hop, Label, Labels};
 use flowtable::{DefaultHashBuilder, Timestamp};
 use model::papers::source_hash_1995::SEED;
@@ -103,7 +105,7 @@ fn run(what: &str, kind: &str, times: usize) -> Outcome {
 fn flows() -> Vec<Flow> {
     let mut places = HashSet::new();
     let mut flows = Set::D.flows(100, SEED);
-    flows.retain(|flow| places.len() < FLOWS && places.insert(XorFold8::of(&flow.fid.0)));
+    flows.retain(|flow| places.len() < FLOWS && places.insert(hash_bytes::<XorFold8>(&flow.fid.0)));
     flows
 }
 
@@ -112,12 +114,14 @@ fn by_kind(kind: Kind, looks_up: bool, times: usize) -> f64 {
     let keyed = DefaultHashBuilder::with_seed(SEED);
     match kind {
         Kind::Source => each(looks_up, times, |flow| flow.index.get()),
-        Kind::CrcPair => each(looks_up, times, |flow| Crc8Pair::of(&flow.fid.0).into()),
-        Kind::Xor16 => each(looks_up, times, |flow| XorFold16::of(&flow.fid.0).into()),
-        Kind::Xor8 => each(looks_up, times, |flow| XorFold8::of(&flow.fid.0).into()),
-        Kind::Crc16 => each(looks_up, times, |flow| Crc16::of(&flow.fid.0).into()),
-        Kind::Crc32 => each(looks_up, times, |flow| Crc32::of(&flow.fid.0)),
-        Kind::Fletcher => each(looks_up, times, |flow| Fletcher16::of(&flow.fid.0).into()),
+        Kind::CrcPair => each(looks_up, times, |flow| hash_bytes::<Crc8Pair>(&flow.fid.0) as u32),
+        Kind::Xor16 => each(looks_up, times, |flow| hash_bytes::<XorFold16>(&flow.fid.0) as u32),
+        Kind::Xor8 => each(looks_up, times, |flow| hash_bytes::<XorFold8>(&flow.fid.0) as u32),
+        Kind::Crc16 => each(looks_up, times, |flow| hash_bytes::<Crc16>(&flow.fid.0) as u32),
+        Kind::Crc32 => each(looks_up, times, |flow| hash_bytes::<Crc32>(&flow.fid.0) as u32),
+        Kind::Fletcher => {
+            each(looks_up, times, |flow| hash_bytes::<Fletcher16>(&flow.fid.0) as u32)
+        }
         Kind::Keyed => each(looks_up, times, |flow| hash_one(&keyed, flow.fid)),
     }
 }

@@ -1,10 +1,11 @@
 //! The builder of a header, used by each layer of the sender in turn.
 
 use alloc::vec::Vec;
+use core::error::Error;
+use core::fmt;
 
-use super::error::{BufferTooSmall, BuildError};
-use super::header::{DmlHeader, PREFIX, VERSION};
-use super::region::Region;
+use super::checksum::BufferTooSmall;
+use super::header::{DmlHeader, PREFIX, Region, VERSION};
 
 /// The most regions of a header: its count has eight bits.
 pub const MAX_REGIONS: usize = u8::MAX as usize;
@@ -171,3 +172,24 @@ impl From<DmlHeader<'_>> for DmlBuilder {
         Self { ethertype: header.ethertype, regions, pushed: 0, reach }
     }
 }
+
+/// The error of adding a region or a header. The builder is unchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// There are [`MAX_REGIONS`] regions already.
+    TooMany,
+    /// A region, or the headers alone, would end beyond byte 2^32 - 1 of the packet.
+    TooFar,
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TooMany => "a header has at most 255 regions",
+            Self::TooFar => "a packet ends at byte 2^32 - 1 at most",
+        })
+    }
+}
+
+impl Error for BuildError {}

@@ -5,9 +5,8 @@
 //! halves, which do not; the sum of the lower halves follows by subtraction. So a word costs two
 //! additions and a shift, and compilers vectorise the lanes.
 
+use core::error::Error;
 use core::fmt;
-
-use super::error::BufferTooSmall;
 
 /// The number of lanes, which add one word of 64 bits each in parallel.
 const LANES: usize = 8;
@@ -274,3 +273,20 @@ fn store(words: &[u64; LANES], block: &mut [u8]) {
         bytes.copy_from_slice(&word.to_ne_bytes());
     }
 }
+
+/// The error of writing to a buffer that is too small. Nothing was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BufferTooSmall {
+    /// The number of bytes to write.
+    pub needed: usize,
+    /// The length of the buffer.
+    pub capacity: usize,
+}
+
+impl fmt::Display for BufferTooSmall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes do not fit into {}", self.needed, self.capacity)
+    }
+}
+
+impl Error for BufferTooSmall {}

@@ -90,8 +90,8 @@
 //! options. Regions have 32-bit offsets, for packets larger than 64 KiB, which exist on loopback
 //! and after receive offload.
 //!
-//! Decryption is not part of the pass, as the crate has no ciphers. [`DmlHeader::parse_mut`]
-//! returns the packet for decryption in place.
+//! Decryption is not part of the pass, as the crate has no ciphers. To decrypt in place, collect
+//! the [regions](DmlHeader::regions) first.
 //!
 //! The gain is smaller than in 1995, when a copy took as long as a sum and both waited for memory.
 //! Today a copy takes a quarter of the time of a sum at 1500 bytes, and packets are in a CPU cache.
@@ -112,14 +112,10 @@
 
 mod builder;
 mod checksum;
-mod error;
 mod header;
 mod receive;
-mod region;
 
-pub use builder::{DmlBuilder, MAX_REGIONS};
-pub use checksum::Checksum;
-pub use error::{BufferTooSmall, BuildError, ParseError, ReceiveError};
-pub use header::{DmlHeader, Regions};
-pub use receive::{Received, Receiver, RegionChecksum};
-pub use region::{DispatchFlags, Kind, Region};
+pub use builder::{BuildError, DmlBuilder, MAX_REGIONS};
+pub use checksum::{BufferTooSmall, Checksum};
+pub use header::{DispatchFlags, DmlHeader, Kind, ParseError, Region};
+pub use receive::{ReceiveError, Received, Receiver, RegionChecksum};

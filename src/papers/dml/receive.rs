@@ -5,13 +5,12 @@
 //! the difference of two prefix sums, at its edges. So the cost of a region does not depend on the
 //! number of regions that overlap it.
 
+use core::error::Error;
 use core::fmt;
 
 use super::builder::MAX_REGIONS;
-use super::checksum::Checksum;
-use super::error::{BufferTooSmall, ReceiveError};
-use super::header::DmlHeader;
-use super::region::{Kind, Region};
+use super::checksum::{BufferTooSmall, Checksum};
+use super::header::{DmlHeader, Kind, Region};
 
 /// A receiver of packets, which copies application data and sums checksum regions in one pass.
 ///
@@ -270,5 +269,57 @@ impl Default for Receiver {
 impl fmt::Debug for Receiver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Receiver").finish_non_exhaustive()
+    }
+}
+
+/// The error of receiving a packet. Nothing was written.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::papers::dml::{DmlBuilder, DmlHeader, Kind, ReceiveError, Receiver, Region};
+///
+/// let mut dml = DmlBuilder::new(0x0800);
+/// dml.add(Region::new(Kind::DATA, 0, 10))?;
+/// dml.add(Region::new(Kind::DATA, 5, 10))?;
+/// let mut frame = [0; 64];
+/// dml.write_to(&mut frame)?;
+/// let (header, packet) = DmlHeader::parse(&frame)?;
+/// let mut receiver = Receiver::new();
+/// let error = receiver.receive(&header, packet, &mut [0; 64]).unwrap_err();
+/// assert_eq!(error, ReceiveError::DataOverlaps { at: 5 });
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReceiveError {
+    /// The packet is shorter than the one the header was parsed with: this region ends beyond it.
+    OutOfPacket(Region),
+    /// Regions of application data overlap.
+    DataOverlaps {
+        /// The first byte in two of them.
+        at: u32,
+    },
+    /// The application data does not fit into the destination.
+    BufferTooSmall(BufferTooSmall),
+}
+
+impl fmt::Display for ReceiveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OutOfPacket(region) => write!(f, "{region} ends beyond the packet"),
+            Self::DataOverlaps { at } => {
+                write!(f, "byte {at} is in two regions of application data")
+            }
+            Self::BufferTooSmall(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for ReceiveError {}
+
+impl From<BufferTooSmall> for ReceiveError {
+    fn from(error: BufferTooSmall) -> Self {
+        Self::BufferTooSmall(error)
     }
 }

@@ -117,8 +117,6 @@ use core::fmt;
 
 use crate::papers::schedule::share::ShareError;
 
-mod admission;
-mod budget;
 mod estimator;
 mod path;
 pub mod pipeline;
@@ -129,13 +127,13 @@ mod thread;
 mod throttle;
 
 pub use crate::papers::schedule::share::Thread;
-pub use admission::{Adaptive, Demand, Inadmissible, Reservation};
-pub use budget::{Account, Budget, Policy, Turn};
 pub use estimator::{EstimatorError, QueueEstimator, longest_sleep};
 pub use path::{BoundedQueue, SwitchingPath};
-pub use scheduler::{ForeignTurn, Scheduler};
-pub use thread::{Occupancy, State, ThreadConfig};
-pub use throttle::{Overhead, Throttle, ThrottleError};
+pub use scheduler::Scheduler;
+pub use thread::{Account, Budget, Occupancy, Policy, State, ThreadConfig, Turn};
+pub use throttle::{
+    Adaptive, Demand, Inadmissible, Overhead, Reservation, Throttle, ThrottleError,
+};
 
 /// The error of a scheduler or a queue. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! Switching paths: an input queue, a forwarding function, an output queue; bounded queues.
 
 use alloc::collections::VecDeque;
+use core::ops::Deref;
 use core::time::Duration;
 
 use super::ScheduleError;
-use super::budget::Turn;
-use super::thread::Occupancy;
+use super::thread::{Occupancy, Turn};
 use crate::timestamp::nanos;
 
 /// The weight of a turn in the moving average of costs is 2⁻³.
@@ -75,8 +75,7 @@ impl<I, O> SwitchingPath<I, O> {
     /// Returns the occupancy of the queues.
     #[must_use]
     pub fn occupancy(&self) -> Occupancy {
-        let free = self.output.remaining_capacity() as u32;
-        Occupancy { queued: self.input.len() as u32, free }
+        Occupancy { queued: self.input.len() as u32, free: self.output.free() }
     }
 
     /// Returns the average cost of a packet, or the initial estimate.
@@ -109,7 +108,7 @@ impl<I, O> SwitchingPath<I, O> {
 
     /// Forwards a packet. Returns false if there is none, or no room for it.
     pub(super) fn forward(&mut self, forward: impl FnOnce(I) -> Option<O>) -> bool {
-        if self.output.remaining_capacity() == 0 {
+        if self.output.free() == 0 {
             return false;
         }
         let Some(packet) = self.input.pop() else { return false };
@@ -150,6 +149,7 @@ fn with_fraction(nanos: u128) -> u64 {
 }
 
 /// A bounded first-in-first-out queue of packets. Counts rejected packets and the maximum length.
+/// Its packets are read as a [`VecDeque`].
 ///
 /// | method | cost |
 /// |---|---|
@@ -165,7 +165,7 @@ fn with_fraction(nanos: u128) -> u64 {
 ///
 /// let mut queue = BoundedQueue::new(2)?;
 /// assert_eq!([queue.push('a'), queue.push('b'), queue.push('c')], [Ok(()), Ok(()), Err('c')]);
-/// assert_eq!((queue.pop(), queue.remaining_capacity()), (Some('a'), 1));
+/// assert_eq!((queue.pop(), queue.front(), queue.len()), (Some('a'), Some(&'b'), 1));
 /// assert_eq!((queue.dropped, queue.longest), (1, 2));
 /// # Ok::<(), flowtable::papers::schedule::ScheduleError>(())
 /// ```
@@ -200,7 +200,7 @@ impl<P> BoundedQueue<P> {
     ///
     /// Returns the packet if the queue is full, and counts it as dropped.
     pub fn push(&mut self, packet: P) -> Result<(), P> {
-        if self.remaining_capacity() == 0 {
+        if self.free() == 0 {
             self.dropped += 1;
             return Err(packet);
         }
@@ -214,23 +214,6 @@ impl<P> BoundedQueue<P> {
         self.packets.pop_front()
     }
 
-    /// Returns the first packet.
-    pub fn front(&self) -> Option<&P> {
-        self.packets.front()
-    }
-
-    /// Returns the number of packets in the queue.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.packets.len()
-    }
-
-    /// Returns whether the queue is empty.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.packets.is_empty()
-    }
-
     /// Returns the maximum number of packets.
     #[must_use]
     pub const fn capacity(&self) -> usize {
@@ -238,8 +221,16 @@ impl<P> BoundedQueue<P> {
     }
 
     /// Returns the number of free slots.
-    #[must_use]
-    pub fn remaining_capacity(&self) -> usize {
-        self.capacity - self.len()
+    pub(super) fn free(&self) -> u32 {
+        (self.capacity - self.len()) as u32
+    }
+}
+
+/// The packets in the queue.
+impl<P> Deref for BoundedQueue<P> {
+    type Target = VecDeque<P>;
+
+    fn deref(&self) -> &VecDeque<P> {
+        &self.packets
     }
 }

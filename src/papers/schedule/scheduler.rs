@@ -2,54 +2,13 @@
 
 use alloc::format;
 use alloc::vec::Vec;
-use core::error::Error;
-use core::fmt;
 use core::time::Duration;
 
 use super::ScheduleError;
-use super::budget::{Account, Policy, Turn};
-use super::thread::{Entry, Occupancy, State, ThreadConfig};
+use super::thread::{Account, Entry, Occupancy, Policy, State, ThreadConfig, Turn};
 use crate::invariant::{InvariantError, ensure};
 use crate::papers::schedule::share::{IndexedHeap, ProportionalShare, ShareError, Thread};
 use crate::timestamp::{Timestamp, nanos};
-
-/// The error of [`Scheduler::finish`] for the turn of another scheduler, which is returned.
-///
-/// # Example
-///
-/// ```
-/// use core::time::Duration;
-/// use flowtable::Timestamp;
-/// use flowtable::papers::schedule::share::{Order, ProportionalShare};
-/// use flowtable::papers::schedule::*;
-///
-/// let (us, now) = (Duration::from_micros, Timestamp::ZERO);
-/// let shares = ProportionalShare::new(1, 100, Order::Wf2qPlus)?;
-/// let scheduler = |shares| Scheduler::new(shares, us(3), Policy::Budget(Budget::packets(1)));
-/// let (mut here, mut there) = (scheduler(shares.clone())?, scheduler(shares)?);
-/// let thread = here.add(ThreadConfig::new(50, us(1)))?;
-/// here.set_occupancy(thread, Occupancy::queued(1), now)?;
-/// let turn = here.next(now).unwrap();
-/// let ForeignTurn(turn) = there.finish(turn, us(1), Occupancy::queued(0), now).unwrap_err();
-/// here.finish(turn, us(1), Occupancy::queued(0), now)?;
-/// # Ok::<(), Box<dyn core::error::Error>>(())
-/// ```
-#[derive(Debug, PartialEq, Eq)]
-pub struct ForeignTurn(pub Turn);
-
-impl fmt::Display for ForeignTurn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the turn is of another scheduler")
-    }
-}
-
-impl Error for ForeignTurn {}
-
-impl From<ForeignTurn> for ScheduleError {
-    fn from(_: ForeignTurn) -> Self {
-        Self::Share(ShareError::NotRunning)
-    }
-}
 
 /// A scheduler of threads by shares, thresholds and timeouts.
 ///
@@ -60,7 +19,7 @@ impl From<ForeignTurn> for ScheduleError {
 ///
 /// | method | cost, for n threads |
 /// |---|---|
-/// | `set_occupancy`, `finish`, `abandon`, `remove`, `set_timeout`, `set_cost` | O(log n) |
+/// | `set_occupancy`, `finish`, `remove`, `set_timeout`, `set_cost` | O(log n) |
 /// | `next` | O(log n) on average |
 /// | `set_policy` | O(n log n) |
 /// | `new` | O(n); it allocates all of the memory |
@@ -249,14 +208,15 @@ impl Scheduler {
     ///
     /// # Errors
     ///
-    /// Returns the turn if no thread with its index runs here: it is of another scheduler.
+    /// If no thread with its index runs here: it is of another scheduler, or was finished. Nothing
+    /// has changed.
     pub fn finish(
         &mut self,
         turn: Turn,
         processing: Duration,
         occupancy: Occupancy,
         now: Timestamp,
-    ) -> Result<(), ForeignTurn> {
+    ) -> Result<(), ScheduleError> {
         self.finish_charged(turn, processing, Duration::ZERO, occupancy, now)
     }
 
@@ -264,31 +224,10 @@ impl Scheduler {
     /// processing, which alone is booked in the account. O(log n).
     pub(super) fn finish_charged(
         &mut self,
-        turn: Turn,
+        Turn { thread, .. }: Turn,
         processing: Duration,
         extra: Duration,
         occupancy: Occupancy,
-        now: Timestamp,
-    ) -> Result<(), ForeignTurn> {
-        let ended = self.end(turn.thread, [processing, extra], Some(occupancy), now);
-        ended.map_err(|_| ForeignTurn(turn))
-    }
-
-    /// Finishes the lost turn of a thread, for example after a panic. The thread is charged for one
-    /// packet, and the occupancy of its queues is the last one that was set. O(log n).
-    ///
-    /// # Errors
-    ///
-    /// If the thread does not exist, or does not have its turn.
-    pub fn abandon(&mut self, thread: Thread, now: Timestamp) -> Result<(), ScheduleError> {
-        self.end(thread, [Duration::ZERO; 2], None, now)
-    }
-
-    fn end(
-        &mut self,
-        thread: Thread,
-        [processing, extra]: [Duration; 2],
-        occupancy: Option<Occupancy>,
         now: Timestamp,
     ) -> Result<(), ScheduleError> {
         let entry = self.entry_mut(thread)?;
@@ -296,7 +235,6 @@ impl Scheduler {
             return Err(ShareError::NotRunning.into());
         }
         entry.is_running = false;
-        let occupancy = occupancy.unwrap_or(entry.occupancy);
         (entry.occupancy, entry.since) = (occupancy, Some(now));
         let charged = match nanos(processing.saturating_add(extra)) {
             0 => nanos(entry.config.cost),
@@ -307,7 +245,7 @@ impl Scheduler {
         } else {
             self.mark_idle(thread);
         }
-        let more = self.entries[thread.index()].may_run().then(|| self.expected_run(thread));
+        let more = self.work(thread);
         self.shares.charge(thread, charged, more)?;
         self.set_active(thread, more.is_some());
         self.account.processing = self.account.processing.saturating_add(processing);
@@ -420,8 +358,7 @@ impl Scheduler {
     /// let turn = scheduler.next(now).unwrap();
     /// assert_eq!(scheduler.state(thread), Some(State::Running));
     /// // The thread has failed: end its turn, and remove it.
-    /// drop(turn);
-    /// scheduler.abandon(thread, now)?;
+    /// scheduler.finish(turn, us(0), Occupancy::queued(0), now)?;
     /// scheduler.remove(thread)?;
     /// assert_eq!(scheduler.state(thread), None);
     /// assert_eq!(scheduler.allocation_size(), allocated);
@@ -554,23 +491,20 @@ impl Scheduler {
     /// Activates or deactivates a thread in the shares, by its present occupancy and threshold.
     fn reevaluate(&mut self, thread: Thread) {
         let entry = &self.entries[thread.index()];
-        if !entry.is_present || entry.is_running {
+        if !entry.is_present || entry.is_running || !(entry.is_active || entry.may_run()) {
             return;
         }
-        let may_run = entry.may_run();
-        let done = match (entry.is_active, may_run) {
-            (false, true) => self.shares.activate(thread, self.expected_run(thread)),
-            (true, true) => self.shares.set_expected_run(thread, self.expected_run(thread)),
-            (true, false) => self.shares.deactivate(thread),
-            (false, false) => return,
-        };
-        debug_assert!(done.is_ok(), "the states of entries and shares agree");
-        self.set_active(thread, may_run);
+        let work = self.work(thread);
+        let set = self.shares.set_work(thread, work);
+        debug_assert!(set.is_ok(), "the states of entries and shares agree");
+        self.set_active(thread, work.is_some());
     }
 
-    fn expected_run(&self, thread: Thread) -> u64 {
+    /// Returns the expected run of a thread that may run.
+    fn work(&self, thread: Thread) -> Option<u64> {
         let entry = &self.entries[thread.index()];
         let budget = self.policy.budget().limited_by(entry.config.budget);
-        budget.expected_run(entry.occupancy.work(), nanos(entry.config.cost))
+        let run = || budget.expected_run(entry.occupancy.work(), nanos(entry.config.cost));
+        entry.may_run().then(run)
     }
 }

@@ -24,10 +24,9 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::budget::{Account, Policy};
 use super::path::BoundedQueue;
 use super::scheduler::Scheduler;
-use super::thread::{Occupancy, ThreadConfig};
+use super::thread::{Account, Occupancy, Policy, ThreadConfig};
 use super::{ScheduleError, Turn};
 use crate::papers::schedule::share::{Order, ProportionalShare, Thread};
 use crate::timestamp::Timestamp;

@@ -61,10 +61,9 @@ pub struct Advertisement<D> {
 /// |---|---|
 /// | [`on_advertisement`](Self::on_advertisement) | O(log destinations + neighbours) |
 /// | [`attach`](Self::attach), [`detach`](Self::detach) | O(log destinations + neighbours) |
-/// | [`link_up`](Self::link_up), [`resynchronise`](Self::resynchronise) | O(log neighbours) |
+/// | [`resynchronise`](Self::resynchronise) | O(log neighbours) |
 /// | [`cost`](Self::cost) | O(log destinations) |
-/// | [`has_pending`](Self::has_pending) | O(neighbours) |
-/// | [`link_cost`](Self::link_cost) | O(destinations (log destinations + neighbours)) |
+/// | [`link_up`](Self::link_up) | O(destinations (log destinations + neighbours)) |
 /// | [`link_down`](Self::link_down) | O(destinations (log destinations + neighbours)) |
 /// | memory | rows of a [`Table`], 12 bytes for each advertisement of a neighbour |
 ///
@@ -196,32 +195,12 @@ impl<D: Ord + Clone> DistanceVector<D> {
         Some(self.routes.get(destination)?.best?.cost)
     }
 
-    /// Returns whether [`flush`](Self::flush) may have something to send.
-    #[must_use]
-    pub fn has_pending(&self) -> bool {
-        !self.pending.is_empty() || self.links.values().any(|link| !link.synchronised)
-    }
-
-    /// Adds a neighbour at `port` with this link cost. The next [`flush`](Self::flush) advertises
-    /// all destinations to it.
+    /// Adds a neighbour at `port` with this link cost, or changes the cost of its link. The next
+    /// [`flush`](Self::flush) advertises all destinations to a new neighbour.
     ///
     /// # Errors
     ///
-    /// If the port has a link, or the cost is 0 or infinity. Nothing has changed.
-    pub fn link_up(&mut self, port: Port, cost: u32) -> Result<(), RouterError> {
-        self.check_link_cost(cost)?;
-        if self.links.contains_key(&port) {
-            return Err(RouterError::LinkIsUp);
-        }
-        self.links.insert(port, Link { cost, synchronised: false });
-        Ok(())
-    }
-
-    /// Changes the cost of a link.
-    ///
-    /// # Errors
-    ///
-    /// If the port has no link, or the cost is 0 or infinity. Nothing has changed.
+    /// If the cost is 0 or infinity. Nothing has changed.
     ///
     /// # Example
     ///
@@ -240,15 +219,18 @@ impl<D: Ord + Clone> DistanceVector<D> {
     ///     router.on_advertisement(port, advertisement, now)?;
     /// }
     /// assert_eq!(router.cost(&"D"), Some(5 + 1));
-    /// router.link_cost(2, 10)?;
+    /// router.link_up(2, 10)?;
     /// assert_eq!(router.cost(&"D"), Some(5 + 3));
     /// router.link_down(1, now)?;
     /// assert_eq!(router.cost(&"D"), Some(5 + 10));
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
-    pub fn link_cost(&mut self, port: Port, cost: u32) -> Result<(), RouterError> {
-        self.check_link_cost(cost)?;
-        self.links.get_mut(&port).ok_or(RouterError::NoLink)?.cost = cost;
+    pub fn link_up(&mut self, port: Port, cost: u32) -> Result<(), RouterError> {
+        if cost == 0 || cost >= self.infinity {
+            return Err(RouterError::LinkCost);
+        }
+        let link = Link { cost, synchronised: false };
+        self.links.entry(port).or_insert(link).cost = cost;
         for destination in self.advertised_by(port) {
             self.update_route(&destination);
         }
@@ -290,7 +272,6 @@ impl<D: Ord + Clone> DistanceVector<D> {
     /// router.attach("D", now)?;
     /// let mut sent = vec![];
     /// router.flush(|_, advertisement| sent.push(advertisement.cost));
-    /// assert!(!router.has_pending());
     /// router.resynchronise(1)?; // its table was full
     /// router.flush(|_, advertisement| sent.push(advertisement.cost));
     /// router.detach(&"D", now)?;
@@ -432,10 +413,6 @@ impl<D: Ord + Clone> DistanceVector<D> {
             ensure(best == route.best, || "a route is not the best one")?;
             ensure(hop == self.table.forward_to(destination), || "a row differs from its route")
         })
-    }
-
-    fn check_link_cost(&self, cost: u32) -> Result<(), RouterError> {
-        if cost == 0 || cost >= self.infinity { Err(RouterError::LinkCost) } else { Ok(()) }
     }
 
     /// Returns the destinations that the neighbour at `port` advertises.

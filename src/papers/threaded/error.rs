@@ -114,7 +114,6 @@ impl Error for InsertError {}
 /// let labels = Labels { capacity: 10, hold_down: Duration::ZERO, start: 0 };
 /// let mut router: DistanceVector<&str> = DistanceVector::new(labels, 64)?;
 /// router.link_up(1, 3)?;
-/// assert_eq!(router.link_up(1, 3), Err(RouterError::LinkIsUp));
 /// assert_eq!(router.link_up(2, 64), Err(RouterError::LinkCost)); // infinity
 /// assert_eq!(router.resynchronise(2), Err(RouterError::NoLink));
 /// # Ok::<(), Box<dyn core::error::Error>>(())
@@ -124,7 +123,7 @@ impl Error for InsertError {}
 pub enum RouterError {
     /// The port has no link.
     NoLink,
-    /// The port has a link already.
+    /// The port has a link to another neighbour.
     LinkIsUp,
     /// The cost of a link is zero, which would allow free cycles, or infinity.
     LinkCost,
@@ -162,7 +161,7 @@ impl fmt::Display for RouterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoLink => f.write_str("the port has no link"),
-            Self::LinkIsUp => f.write_str("the link on that port is up"),
+            Self::LinkIsUp => f.write_str("the port has a link to another neighbour"),
             Self::LinkCost => f.write_str("a link cost must be at least 1 and less than infinity"),
             Self::Cost => f.write_str("the cost is greater than infinity"),
             Self::Labels(error) => error.fmt(f),

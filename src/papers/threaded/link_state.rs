@@ -70,7 +70,6 @@ pub enum Message<D> {
 /// | … paths | O(links log links + destinations log destinations) |
 /// | [`cost`](Self::cost), [`state`](Self::state) | O(log destinations), O(log routers) |
 /// | [`resynchronise`](Self::resynchronise) | O(log links) |
-/// | [`has_pending`](Self::has_pending) | O(links) |
 /// | memory | the database, rows of a [`Table`], and each neighbour's labels |
 ///
 /// Paper: Chandranmenon and Varghese, section 4.
@@ -90,7 +89,7 @@ pub enum Message<D> {
 /// far.attach("D")?;
 ///
 /// // Exchange messages until both are synchronised.
-/// while near.has_pending() || far.has_pending() {
+/// for _ in 0..3 {
 ///     near.flush(now, |_port, message| far.on_message(3, message).unwrap())?;
 ///     far.flush(now, |_port, message| near.on_message(7, message).unwrap())?;
 /// }
@@ -197,24 +196,13 @@ impl<D: Ord + Clone> LinkState<D> {
         self.database.get(&router)
     }
 
-    /// Returns whether [`flush`](Self::flush) has something to compute or may have something to
-    /// send.
-    #[must_use]
-    pub fn has_pending(&self) -> bool {
-        let Pending { own_state, paths, states, labels } = &self.pending;
-        *own_state
-            || *paths
-            || !(states.is_empty() && labels.is_empty())
-            || self.links.values().any(|link| !link.synchronised)
-    }
-
-    /// Adds a neighbour at `port` with this link cost. The next [`flush`](Self::flush) sends all
-    /// states and labels to it.
+    /// Adds a neighbour at `port` with this link cost, or changes the cost of its link. The next
+    /// [`flush`](Self::flush) sends all states and labels to a new neighbour.
     ///
     /// # Errors
     ///
-    /// If the port has a link, the cost is 0 or 2^32 - 1, or the number of links is at the maximum
-    /// number of routers. Nothing has changed.
+    /// If the port has another neighbour, the cost is 0 or 2^32 - 1, or the number of links is at
+    /// the maximum number of routers. Nothing has changed.
     pub fn link_up(
         &mut self,
         port: Port,
@@ -222,26 +210,16 @@ impl<D: Ord + Clone> LinkState<D> {
         cost: u32,
     ) -> Result<(), RouterError> {
         check_link_cost(cost)?;
-        if self.links.contains_key(&port) {
-            return Err(RouterError::LinkIsUp);
+        let is_full = self.links.len() >= self.routers;
+        match self.links.get_mut(&port) {
+            Some(link) if link.neighbour == neighbour => link.cost = cost,
+            Some(_) => return Err(RouterError::LinkIsUp),
+            None if is_full => return Err(RouterError::TooLong),
+            None => {
+                let labels = BTreeMap::new();
+                self.links.insert(port, Link { neighbour, cost, synchronised: false, labels });
+            }
         }
-        if self.links.len() >= self.routers {
-            return Err(RouterError::TooLong);
-        }
-        let labels = BTreeMap::new();
-        self.links.insert(port, Link { neighbour, cost, synchronised: false, labels });
-        self.pending.own_state = true;
-        Ok(())
-    }
-
-    /// Changes the cost of a link.
-    ///
-    /// # Errors
-    ///
-    /// If the port has no link, or the cost is 0 or 2^32 - 1. Nothing has changed.
-    pub fn link_cost(&mut self, port: Port, cost: u32) -> Result<(), RouterError> {
-        check_link_cost(cost)?;
-        self.links.get_mut(&port).ok_or(RouterError::NoLink)?.cost = cost;
         self.pending.own_state = true;
         Ok(())
     }
@@ -270,7 +248,7 @@ impl<D: Ord + Clone> LinkState<D> {
     ///     let state = RouterState { router: neighbour, sequence: 1, links, destinations };
     ///     router.on_message(port, Message::State(state))?;
     /// }
-    /// router.link_cost(7, 9)?;
+    /// router.link_up(7, 2, 9)?;
     /// router.flush(now, |_, _| ())?;
     /// assert_eq!(router.cost(&"D"), Some(5)); // over port 8
     /// router.link_down(8)?;
@@ -323,7 +301,6 @@ impl<D: Ord + Clone> LinkState<D> {
     /// router.flush(now, |_, message| again.push(message))?;
     /// assert!(!sent.is_empty() && sent == again);
     /// router.detach(&"D")?;
-    /// assert!(router.has_pending());
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn resynchronise(&mut self, port: Port) -> Result<(), RouterError> {

@@ -1,6 +1,6 @@
 //! Labels of multicast groups on a shared medium, allocated by its designated router.
 
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use super::error::{LabelError, NoLabel, RouterError, Stale};
@@ -38,14 +38,14 @@ pub struct Binding<G> {
 /// copies. It forwards a multicast without a search, as any packet with a label.
 ///
 /// **Another designated router.** All routers have all rows and generations. If the designated
-/// router is down, the remaining one with the least identifier continues, first broadcasts all
+/// router is down, [another one](Self::designated) continues, first broadcasts all
 /// [bindings](Self::bindings), for routers which missed the last one of its predecessor, and
 /// existing labels stay valid.
 ///
 /// **Assumptions.** Broadcasts of a router arrive in order, and each is received by all routers, or
-/// by some if their sender goes down. All routers are notified of the same routers that come up and
-/// go down. One that comes up is given the bindings first, and is announced afterwards, to itself
-/// as well. If all routers of a medium restart, they wait for the maximum life of a label.
+/// by some if their sender goes down. All routers are notified of the same designated router, which
+/// has the bindings. A router that comes up is given them first. If all routers of a medium
+/// restart, they wait for the maximum life of a label.
 ///
 /// Invariants: a row has at most one group, and a group one row; a label is reused after 256
 /// allocations of its row at the earliest.
@@ -65,20 +65,17 @@ pub struct Binding<G> {
 /// ```
 /// use flowtable::papers::threaded::{Medium, RouterError};
 ///
-/// // Router 2 is designated, as it was there first.
+/// // Router 2 is designated.
 /// let [mut two, mut one] = [2, 1].map(|own| Medium::new(own, 2, 100).unwrap());
 /// let binding = two.bind("G")?;
 /// one.on_binding(2, binding.clone())?;
-/// for medium in [&mut two, &mut one] {
-///     medium.router_up(1);
-/// }
 /// // Both find G in row 0.
 /// assert_eq!([one.row(binding.label), two.row(binding.label)], [Ok(0), Ok(0)]);
 /// assert_eq!(one.bind("H"), Err(RouterError::NotDesignated));
 ///
-/// // Router 1 continues with the labels of router 2.
-/// one.router_down(2);
-/// assert_eq!((one.designated(), one.bind("H")?.label.index()), (1, 1));
+/// // Router 2 is down, and router 1 continues with its labels.
+/// one.designated = 1;
+/// assert_eq!(one.bind("H")?.label.index(), 1);
 /// assert_eq!(one.label(&"G"), Some(binding.label));
 /// // It broadcasts all rows once, and those that change from then on: the row of G is free.
 /// assert_eq!(one.bindings().map(|row| row.group).collect::<Vec<_>>(), [Some("G"), Some("H")]);
@@ -88,8 +85,8 @@ pub struct Binding<G> {
 #[derive(Clone, Debug)]
 pub struct Medium<G> {
     own: RouterId,
-    designated: RouterId,
-    routers: BTreeSet<RouterId>,
+    /// The designated router, which the routing protocol of the medium elects.
+    pub designated: RouterId,
     rows: Vec<Row<G>>,
     /// The free rows, the one that was freed first in front.
     free: VecDeque<u32>,
@@ -112,32 +109,11 @@ impl<G> Medium<G> {
     ///
     /// If `capacity` is zero, or more than [`Label::ROWS`].
     pub fn new(own: RouterId, designated: RouterId, capacity: u32) -> Result<Self, LabelError> {
-        let routers = [designated].into();
         let (rows, free, labels) = (Vec::new(), VecDeque::new(), BTreeMap::new());
         match capacity {
             0 => Err(LabelError::NoRows),
-            1..=Label::ROWS => Ok(Self { own, designated, routers, rows, free, labels, capacity }),
+            1..=Label::ROWS => Ok(Self { own, designated, rows, free, labels, capacity }),
             _ => Err(LabelError::TooManyRows),
-        }
-    }
-
-    /// Returns the designated router.
-    #[must_use]
-    pub const fn designated(&self) -> RouterId {
-        self.designated
-    }
-
-    /// Adds a router that has the bindings. The designated router stays.
-    pub fn router_up(&mut self, router: RouterId) {
-        self.routers.insert(router);
-    }
-
-    /// Removes a router. In place of the designated router, the least one becomes designated: if it
-    /// is this one, [broadcast the bindings](Self::bindings).
-    pub fn router_down(&mut self, router: RouterId) {
-        self.routers.remove(&router);
-        if router == self.designated {
-            self.designated = self.routers.first().copied().unwrap_or(self.own);
         }
     }
 

@@ -8,14 +8,14 @@ use flowtable::Timestamp;
 use flowtable::papers::schedule::pipeline::{
     Device, Input, LinkShare, Output, Path, Pipeline, Polling, Reading,
 };
-use flowtable::papers::schedule::share::{ProportionalShare, ShareError};
+use flowtable::papers::schedule::share::ProportionalShare;
 use flowtable::papers::schedule::{Budget, Policy, QueueEstimator, State, Thread, ThreadConfig};
 use model::schedule::Rule;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::pipeline::{CARD, Net, Packet, SWITCH, Setup, build, run, setup, two_paths};
-use super::{at, config, shares, throttle, us};
+use super::{config, shares, throttle, us};
 
 /// An empty pipeline with turns of 16 packets.
 fn pipeline(shares: ProportionalShare, switch: Duration) -> Pipeline<Packet> {
@@ -70,7 +70,7 @@ proptest! {
             let card = card % setup.inputs.len();
             let path = setup.inputs[card].1.unwrap_or(path % setup.paths.len());
             net.arrive(card, Some(path), length);
-            pipeline.update_input(card, &net);
+            pipeline.update(&net);
             net.now += pause;
             run(&mut pipeline, &mut net, 4);
         }
@@ -120,7 +120,7 @@ fn an_input_waits_for_as_many_slots_as_packets() {
     assert_eq!(pipeline.scheduler().threshold(threads(5)[4]), Some(8), "half of the slots");
     let mut net = Net::new(1, 3, 1);
     (0..8).for_each(|_| net.arrive(card, Some(2), 1));
-    pipeline.update_input(card, &net);
+    pipeline.update(&net);
     for number in 0..9 {
         pipeline.enqueue(2, (2, number, 1), net.at()).unwrap();
     }
@@ -211,45 +211,32 @@ impl Device for Failing {
     }
 }
 
-/// Runs all turns. Turns in which the device panics, and the `lost`-th, are abandoned.
-fn run_and_abandon(pipeline: &mut Pipeline<Packet>, device: &mut Failing, lost: u32) {
-    for number in 0.. {
-        let Some(turn) = pipeline.next(device.now()) else { break };
-        let thread = turn.thread;
-        if number == lost {
-            drop(turn);
-        } else {
-            let run = std::panic::AssertUnwindSafe(|| pipeline.run(turn, device));
-            if let Ok(ran) = std::panic::catch_unwind(run) {
-                ran.unwrap();
-                continue;
-            }
+/// Runs all turns. Turns in which the device panics are run again.
+fn run_in_spite_of_panics(pipeline: &mut Pipeline<Packet>, device: &mut Failing) {
+    while let Some(turn) = pipeline.next(device.now()) {
+        let run = std::panic::AssertUnwindSafe(|| pipeline.run(turn, device));
+        if std::panic::catch_unwind(run).is_err() {
+            assert_eq!(pipeline.scheduler().state(turn.thread), Some(State::Running));
+            assert_eq!(pipeline.validate(), Ok(()));
+            pipeline.run(turn, device).unwrap();
         }
-        assert_eq!(pipeline.scheduler().state(thread), Some(State::Running));
-        pipeline.abandon(thread, device.now()).unwrap();
         assert_eq!(pipeline.validate(), Ok(()));
     }
 }
 
 #[test]
-fn a_lost_turn_loses_one_packet_at_most() {
-    for lost in 0..4 {
-        // The function panics, or the link does, or a turn is dropped.
-        for (bad, expected) in [(Some(3), 5), (Some(103), 5), (None, 6)] {
-            let mut pipeline = two_paths(Policy::Budget(Budget::packets(4)));
-            let mut device = Failing(Net::new(0, 2, 1), bad);
-            for number in 1..=6 {
-                pipeline.enqueue(0, (0, number, 1), device.now()).unwrap();
-            }
-            run_and_abandon(&mut pipeline, &mut device, lost);
-            assert_eq!(device.0.written[0].len(), expected, "{bad:?} {lost}");
-            assert!(device.0.written[0].is_sorted() && pipeline.validate().is_ok());
+fn a_panic_of_the_device_loses_one_packet() {
+    // The function panics, or the link does, or none.
+    for (bad, expected) in [(Some(3), 5), (Some(103), 5), (None, 6)] {
+        let mut pipeline = two_paths(Policy::Budget(Budget::packets(4)));
+        let mut device = Failing(Net::new(0, 2, 1), bad);
+        for number in 1..=6 {
+            pipeline.enqueue(0, (0, number, 1), device.now()).unwrap();
         }
+        run_in_spite_of_panics(&mut pipeline, &mut device);
+        assert_eq!(device.0.written[0].len(), expected, "{bad:?}");
+        assert!(device.0.written[0].is_sorted());
     }
-    let mut pipeline = two_paths(Policy::Budget(Budget::packets(4)));
-    let [running, absent] = [ShareError::NotRunning, ShareError::NoThread].map(Into::into);
-    assert_eq!(pipeline.abandon(threads(1)[0], at(0)), Err(running));
-    assert_eq!(pipeline.abandon(threads(8)[7], at(0)), Err(absent));
 }
 
 // Expected runs.

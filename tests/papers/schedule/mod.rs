@@ -16,8 +16,8 @@ use flowtable::Timestamp;
 use flowtable::papers::schedule::share::{Order, ProportionalShare, ShareError};
 use flowtable::papers::schedule::simulator::{Flow, Simulation};
 use flowtable::papers::schedule::{
-    Budget, ForeignTurn, Occupancy, Overhead, Policy, ScheduleError, Scheduler, State, Thread,
-    ThreadConfig, Throttle, Turn,
+    Budget, Occupancy, Overhead, Policy, ScheduleError, Scheduler, State, Thread, ThreadConfig,
+    Throttle, Turn,
 };
 use model::schedule::{Expected, FlowModel, Rule, SimulationModel};
 use proptest::collection::vec;
@@ -434,7 +434,8 @@ fn invalid_input_is_refused_and_changes_nothing() {
             other.add(config).unwrap();
         }
         let finished = other.finish(foreign_turn(), us(1), Occupancy::queued(0), at(1));
-        assert_eq!(finished, Err(ForeignTurn(foreign_turn())));
+        let error = if threads == 0 { ShareError::NoThread } else { ShareError::NotRunning };
+        assert_eq!(finished, Err(error.into()));
         assert_eq!((other.account().turns, other.validate()), (0, Ok(())));
     }
     one.finish(turn, us(1), Occupancy::queued(0), at(1)).unwrap();
@@ -464,21 +465,21 @@ fn turns_without_measured_time_do_not_starve_others() {
 }
 
 #[test]
-fn a_turn_is_finished_or_abandoned() {
+fn a_turn_is_finished_once() {
     let policy = Policy::Budget(Budget::packets(1));
     let [mut one, mut other] = [scheduler(policy), scheduler(policy)];
     let thread = one.add(ThreadConfig::new(50, us(10))).unwrap();
     _ = other.add(ThreadConfig::new(50, us(10))).unwrap();
     one.set_occupancy(thread, Occupancy::queued(5), at(0)).unwrap();
     let turn = one.next(at(0)).unwrap();
-    let error = other.finish(turn, us(10), Occupancy::queued(4), at(10)).unwrap_err();
+    let finish =
+        |scheduler: &mut Scheduler| scheduler.finish(turn, us(10), Occupancy::queued(4), at(10));
+    let not_running = Err(ShareError::NotRunning.into());
+    assert_eq!(finish(&mut other), not_running);
     assert_eq!(other.account().turns, 0);
-    one.finish(error.0, us(10), Occupancy::queued(4), at(10)).unwrap();
-    // The next turn is dropped.
-    drop(one.next(at(10)).unwrap());
-    assert_eq!((one.state(thread), one.next(at(20))), (Some(State::Running), None));
-    one.abandon(thread, at(20)).unwrap();
+    assert_eq!((one.state(thread), one.next(at(10))), (Some(State::Running), None));
+    assert_eq!(finish(&mut one), Ok(()));
+    assert_eq!(finish(&mut one), not_running);
     one.validate().unwrap();
-    assert_eq!(one.abandon(thread, at(20)), Err(ShareError::NotRunning.into()));
     assert_eq!(one.next(at(20)).map(|turn| turn.thread), Some(thread));
 }

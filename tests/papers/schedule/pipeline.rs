@@ -10,9 +10,7 @@ use flowtable::papers::schedule::pipeline::{
     Device, Input, LinkShare, Output, Path, Pipeline, Polling, Reading,
 };
 use flowtable::papers::schedule::share::{Order, ProportionalShare, ShareError};
-use flowtable::papers::schedule::{
-    BoundedQueue, Budget, ForeignTurn, Policy, QueueEstimator, ScheduleError, ThreadConfig,
-};
+use flowtable::papers::schedule::{Budget, Policy, QueueEstimator, ScheduleError, ThreadConfig};
 use model::schedule::Rule;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -236,7 +234,7 @@ proptest! {
             let only = setup.inputs[card].1;
             let path = path.map(|path| only.unwrap_or(path % setup.paths.len()));
             net.arrive(card, path, length);
-            pipeline.update_input(card, &net);
+            pipeline.update(&net);
             net.now += pause;
             run(&mut pipeline, &mut net, 20);
         }
@@ -244,7 +242,7 @@ proptest! {
         let is_empty = |pipeline: &Pipeline<Packet>, net: &Net| {
             let paths = (0..setup.paths.len()).map(|at| pipeline.path(at));
             let mut queues = paths.flat_map(|path| [&path.input, &path.output]);
-            queues.all(BoundedQueue::is_empty) && net.cards.iter().all(VecDeque::is_empty)
+            queues.all(|queue| queue.is_empty()) && net.cards.iter().all(VecDeque::is_empty)
         };
         for _ in 0..2000 {
             if is_empty(&pipeline, &net) {
@@ -293,7 +291,7 @@ fn a_link_is_shared_by_length() {
     let mut pipeline = two_paths(Policy::Budget(Budget::packets(16)));
     let mut net = Net::new(0, 2, 1);
     net.room[0] = 0;
-    pipeline.update_output(0, &net);
+    pipeline.update(&net);
     for number in 0..128 {
         for (path, length) in [(0, 1500), (1, 100)] {
             pipeline.enqueue(path, (path, number, length), net.at()).unwrap();
@@ -303,7 +301,7 @@ fn a_link_is_shared_by_length() {
     assert_eq!(net.written.concat(), [], "the link has no room");
     // Room for some: three bytes of the second path for one of the first.
     net.room[0] = 92;
-    pipeline.update_output(0, &net);
+    pipeline.update(&net);
     run(&mut pipeline, &mut net, 100);
     let bytes = |path: usize| net.written[path].iter().map(|packet| packet.2).sum::<u64>();
     assert_eq!((bytes(0), bytes(1)), (3000, 9000));
@@ -381,7 +379,7 @@ fn what_a_pipeline_refuses_changes_nothing() {
     other.enqueue(0, (0, 0, 1), net.at()).unwrap();
     let turn = other.next(net.at()).unwrap();
     pipeline.enqueue(0, (0, 1, 1), net.at()).unwrap();
-    let ForeignTurn(turn) = pipeline.run(turn, &mut net).unwrap_err();
+    assert_eq!(pipeline.run(turn, &mut net), Err(ShareError::NotRunning.into()));
     assert_eq!((net.received[0].len(), pipeline.path(0).input.len()), (0, 1), "nothing was run");
     assert_eq!(other.run(turn, &mut net), Ok(1));
     // A link that has or had queues, which belong to no path.

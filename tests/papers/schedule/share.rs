@@ -85,23 +85,15 @@ impl Model {
         Ok(())
     }
 
-    fn activate(&mut self, number: usize, expected: u64) -> Result<(), ShareError> {
+    fn set_work(&mut self, number: usize, expected: Option<u64>) -> Result<(), ShareError> {
         let now = self.now;
         let thread = self.get(number)?;
-        if thread.activity != Activity::Idle {
-            return Err(ShareError::NotIdle);
+        match thread.activity {
+            Activity::Runs => return Err(ShareError::Running),
+            Activity::Idle if expected.is_some() => thread.start = thread.finish.max(now),
+            _ => {}
         }
-        thread.start = thread.finish.max(now);
-        thread.activity = Activity::Waits(expected);
-        Ok(())
-    }
-
-    fn change(&mut self, number: usize, to: Activity) -> Result<(), ShareError> {
-        let thread = self.get(number)?;
-        if !matches!(thread.activity, Activity::Waits(_)) {
-            return Err(ShareError::NotActive);
-        }
-        thread.activity = to;
+        thread.activity = expected.map_or(Activity::Idle, Activity::Waits);
         Ok(())
     }
 
@@ -157,9 +149,7 @@ impl Model {
 enum Step {
     Add(u32),
     Remove(Index),
-    Activate(Index, u64),
-    Expect(Index, u64),
-    Deactivate(Index),
+    SetWork(Index, Option<u64>),
     Pick,
     Charge(Index, u64, Option<u64>),
 }
@@ -175,9 +165,8 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         3 => (0..30_u32).prop_map(Step::Add),
         1 => thread().prop_map(Step::Remove),
-        8 => (thread(), run_length()).prop_map(|(thread, run)| Step::Activate(thread, run)),
-        4 => (thread(), run_length()).prop_map(|(thread, run)| Step::Expect(thread, run)),
-        1 => thread().prop_map(Step::Deactivate),
+        12 => (thread(), run_length()).prop_map(|(thread, run)| Step::SetWork(thread, Some(run))),
+        1 => thread().prop_map(|thread| Step::SetWork(thread, None)),
         10 => Just(Step::Pick),
         12 => (thread(), run_length(), more())
             .prop_map(|(thread, run, more)| Step::Charge(thread, run, more)),
@@ -215,19 +204,9 @@ fn compare(capacity: usize, whole: u32, order: Order, steps: &[Step]) {
                 let thread = *index.get(&given);
                 assert_eq!(shares.remove(thread), model.remove(thread.index()));
             }
-            Step::Activate(index, run) => {
+            Step::SetWork(index, run) => {
                 let thread = *index.get(&given);
-                assert_eq!(shares.activate(thread, *run), model.activate(thread.index(), *run));
-            }
-            Step::Expect(index, run) => {
-                let thread = *index.get(&given);
-                let expected = model.change(thread.index(), Activity::Waits(*run));
-                assert_eq!(shares.set_expected_run(thread, *run), expected);
-            }
-            Step::Deactivate(index) => {
-                let thread = *index.get(&given);
-                let expected = model.change(thread.index(), Activity::Idle);
-                assert_eq!(shares.deactivate(thread), expected);
+                assert_eq!(shares.set_work(thread, *run), model.set_work(thread.index(), *run));
             }
             Step::Charge(index, run, more) => {
                 let thread = *index.get(&given);
@@ -278,13 +257,13 @@ fn simulate(order: Order, whole: u32, workloads: &[Workload], steps: usize) -> V
     };
     let mut back = vec![];
     for thread in threads {
-        shares.activate(thread, run(thread, &turns)).unwrap();
+        shares.set_work(thread, Some(run(thread, &turns))).unwrap();
     }
     let mut done = vec![vec![0; workloads.len()]];
     for step in 0..steps {
         back.retain(|&(at, thread)| {
             if at == step {
-                shares.activate(thread, run(thread, &turns)).unwrap();
+                shares.set_work(thread, Some(run(thread, &turns))).unwrap();
             }
             at != step
         });
@@ -419,12 +398,12 @@ proptest! {
     ) {
         let mut shares = ProportionalShare::new(2, 100, order).unwrap();
         let (sleeper, worker) = (shares.add(share).unwrap(), shares.add(100 - share).unwrap());
-        shares.activate(worker, run).unwrap();
+        shares.set_work(worker, Some(run)).unwrap();
         for _ in 0..idle {
             prop_assert_eq!(shares.pick(), Some(worker));
             shares.charge(worker, run, Some(run)).unwrap();
         }
-        shares.activate(sleeper, run).unwrap();
+        shares.set_work(sleeper, Some(run)).unwrap();
         let mut work = 0;
         for turn in 1..=300_u64 {
             let next = shares.pick().unwrap();
@@ -442,8 +421,8 @@ fn the_excess_is_divided_by_share() {
     // Of the whole, a quarter is unclaimed, and half belongs to an idle thread.
     let mut shares = shares(3, 80);
     let [_, small, large] = [40, 5, 15].map(|share| shares.add(share).unwrap());
-    shares.activate(small, 7).unwrap();
-    shares.activate(large, 7).unwrap();
+    shares.set_work(small, Some(7)).unwrap();
+    shares.set_work(large, Some(7)).unwrap();
     let mut turns = [0; 3];
     for _ in 0..400 {
         let next = shares.pick().unwrap();
@@ -458,7 +437,7 @@ fn the_higher_index_wins_ties() {
     let mut shares = shares(9, 90);
     let threads = [10; 9].map(|share| shares.add(share).unwrap());
     for thread in threads {
-        shares.activate(thread, 3).unwrap();
+        shares.set_work(thread, Some(3)).unwrap();
     }
     let order: Vec<Thread> = std::iter::from_fn(|| shares.pick()).collect();
     assert!(order.iter().rev().eq(threads.iter()));
@@ -470,8 +449,8 @@ fn factors_are_rounded_to_the_nearest_integer() {
     // at the same time, and the higher index would be first.
     let mut shares = shares(2, 100);
     let [half, odd] = [50, 37].map(|share| shares.add(share).unwrap());
-    shares.activate(half, 1_947_891).unwrap();
-    shares.activate(odd, 1_441_440).unwrap();
+    shares.set_work(half, Some(1_947_891)).unwrap();
+    shares.set_work(odd, Some(1_441_440)).unwrap();
     assert_eq!([shares.pick(), shares.pick()], [Some(half), Some(odd)]);
 }
 
@@ -487,17 +466,15 @@ fn invalid_input_is_refused_and_changes_nothing() {
     let (a, b) = (shares.add(60).unwrap(), shares.add(30).unwrap());
     assert_eq!(shares.add(11), Err(ShareError::Oversubscribed { left: 10 }));
     assert_eq!(shares.add(10), Err(ShareError::Full));
-    for error in [shares.set_expected_run(a, 1), shares.deactivate(a)] {
-        assert_eq!(error, Err(ShareError::NotActive));
-    }
+    assert_eq!(shares.set_work(a, None), Ok(()));
     assert_eq!(shares.charge(a, 1, None), Err(ShareError::NotRunning));
-    shares.activate(a, 1).unwrap();
-    assert_eq!(shares.activate(a, 1), Err(ShareError::NotIdle));
+    shares.set_work(a, Some(1)).unwrap();
     assert_eq!(shares.pick(), Some(a));
     assert_eq!(shares.remove(a), Err(ShareError::Running));
-    assert_eq!(shares.activate(a, 1), Err(ShareError::NotIdle));
+    for work in [Some(1), None] {
+        assert_eq!(shares.set_work(a, work), Err(ShareError::Running));
+    }
     shares.charge(a, 1, Some(1)).unwrap();
-    assert_eq!(shares.activate(a, 1), Err(ShareError::NotIdle));
     shares.remove(a).unwrap();
     assert_eq!((shares.remove(a), shares.pick()), (Err(ShareError::NoThread), None));
     assert_eq!(shares.add(71), Err(ShareError::Oversubscribed { left: 70 }));
@@ -509,7 +486,7 @@ fn overflow_of_virtual_time_does_not_panic() {
     let mut shares = shares(2, u32::MAX);
     let [a, b] = [1, 1].map(|share| shares.add(share).unwrap());
     for thread in [a, b] {
-        shares.activate(thread, u64::MAX).unwrap();
+        shares.set_work(thread, Some(u64::MAX)).unwrap();
     }
     for _ in 0..20_000 {
         let next = shares.pick().unwrap();
@@ -524,7 +501,7 @@ fn runs_of_zero_length_do_not_starve_others() {
     let mut shares = shares(2, 100);
     let threads = [50, 50].map(|share| shares.add(share).unwrap());
     for thread in threads {
-        shares.activate(thread, 1).unwrap();
+        shares.set_work(thread, Some(1)).unwrap();
     }
     let mut turns = [0; 2];
     for _ in 0..1000 {
@@ -543,10 +520,10 @@ fn wrong_expectations_affect_order_but_not_shares() {
     for others in [1, 10, 100] {
         let mut shares = shares(101, 2 * others);
         let overestimated = shares.add(others).unwrap();
-        shares.activate(overestimated, 1 << 40).unwrap();
+        shares.set_work(overestimated, Some(1 << 40)).unwrap();
         for _ in 0..others {
             let thread = shares.add(1).unwrap();
-            shares.activate(thread, RUN).unwrap();
+            shares.set_work(thread, Some(RUN)).unwrap();
         }
         let (mut work, mut all) = (0, 0);
         for _ in 0..200 * others {

@@ -12,7 +12,7 @@ const ROWS: u32 = 4;
 
 #[test]
 fn a_medium_has_at_least_one_row_and_at_most_as_many_as_labels() {
-    let medium = |rows| Medium::<u8>::new(1, 1, rows).map(|medium| medium.designated());
+    let medium = |rows| Medium::<u8>::new(1, 1, rows).map(|medium| medium.designated);
     assert_eq!(medium(0), Err(LabelError::NoRows));
     assert_eq!(medium(Label::ROWS), Ok(1));
     assert_eq!(medium(Label::ROWS + 1), Err(LabelError::TooManyRows));
@@ -39,15 +39,10 @@ fn only_the_designated_router_binds() {
 #[test]
 fn bindings_of_the_next_designated_router_replace_what_only_some_have_received() {
     let mut all = [9, 1, 2].map(|own| Medium::new(own, 9, 4).unwrap());
-    for medium in &mut all {
-        [1, 2].into_iter().for_each(|router| medium.router_up(router));
-    }
     let [nine, one, two] = &mut all;
     let lost = nine.bind('G').unwrap();
     two.on_binding(9, lost.clone()).unwrap();
-    one.router_down(9);
-    two.router_down(9);
-    assert_eq!([one.designated(), two.designated()], [1, 1]);
+    (one.designated, two.designated) = (1, 1);
     // Router 1 has not received G, and gives its row and label to H.
     let binding = one.bind('H').unwrap();
     two.on_binding(1, binding.clone()).unwrap();
@@ -88,7 +83,7 @@ struct Lan {
 
 impl Lan {
     fn designated(&self) -> u32 {
-        self.routers.values().next().unwrap().designated()
+        self.routers.values().next().unwrap().designated
     }
 
     fn broadcast(&mut self, binding: &Binding<u8>) {
@@ -128,14 +123,15 @@ impl Lan {
         for binding in self.routers[&from].bindings() {
             medium.on_binding(from, binding).unwrap();
         }
-        self.routers.keys().for_each(|&router| medium.router_up(router));
         self.routers.insert(router, medium);
-        self.routers.values_mut().for_each(|medium| medium.router_up(router));
     }
 
     fn down(&mut self, router: u32) {
         self.routers.remove(&router);
-        self.routers.values_mut().for_each(|medium| medium.router_down(router));
+        if self.designated() == router {
+            let least = *self.routers.keys().next().unwrap();
+            self.routers.values_mut().for_each(|medium| medium.designated = least);
+        }
         let bindings: Vec<_> = self.routers[&self.designated()].bindings().collect();
         bindings.iter().for_each(|binding| self.broadcast(binding));
     }
@@ -143,7 +139,7 @@ impl Lan {
     fn check(&self) {
         for medium in self.routers.values() {
             assert_eq!(medium.validate(), Ok(()));
-            assert_eq!(medium.designated(), self.designated());
+            assert_eq!(medium.designated, self.designated());
             for group in 0..6 {
                 assert_eq!(medium.label(&group), self.labels.get(&group).copied());
             }

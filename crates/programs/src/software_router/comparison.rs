@@ -1,6 +1,6 @@
 //! A comparison of schedules on the same traffic.
 
-use flowtable::papers::hash::Crc32;
+use flowtable::papers::hash::{Crc32, hash_bytes};
 
 use super::{Costs, Outcome, Plan, Router, Traffic};
 use crate::program::failure::{Failure, Kind};
@@ -86,7 +86,7 @@ impl Agreement {
 
     /// Adds the frame of a packet.
     pub fn add(&mut self, index: u32, bytes: &[u8]) {
-        let crc = Crc32::of(bytes);
+        let crc = hash_bytes::<Crc32>(bytes) as u32;
         let first = *self.frames[index as usize].get_or_insert(crc);
         self.disagreements += u64::from(first != crc);
     }

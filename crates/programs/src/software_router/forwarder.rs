@@ -3,7 +3,7 @@
 use core::net::IpAddr;
 use core::time::Duration;
 
-use flowtable::papers::hash::Crc32;
+use flowtable::papers::hash::{Crc32, hash_bytes};
 use flowtable::{EphemeralStore, Timestamp};
 
 use super::rewrite::{hop, hop_and_sum, rename};
@@ -58,8 +58,9 @@ impl Forwarder {
 
     fn active(&mut self, packet: &mut Datagram, now: Timestamp) -> Result<(), Refusal> {
         let [first, _] = packet.addresses();
-        let (names, message) = (Crc32::of(&packet.bytes[first..]), Crc32::of(packet.transport()));
-        let tag = u64::from(names) << 32 | u64::from(message);
+        let (names, message) =
+            (hash_bytes::<Crc32>(&packet.bytes[first..]), hash_bytes::<Crc32>(packet.transport()));
+        let tag = names << 32 | message;
         if let Ok(times) = self.seen.get_or_insert_with(&tag, now, || 0) {
             *times += 1;
             if *times > Self::MAX_REPEATS {

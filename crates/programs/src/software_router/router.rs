@@ -7,7 +7,7 @@ use flowtable::papers::schedule::pipeline::{
     Device, Input, LinkShare, Output, Path, Pipeline, Polling, Reading,
 };
 use flowtable::papers::schedule::share::{Order, ProportionalShare};
-use flowtable::papers::schedule::{BoundedQueue, QueueEstimator, longest_sleep};
+use flowtable::papers::schedule::{QueueEstimator, longest_sleep};
 
 use super::cards::RING;
 use super::device::{Cards, Frame};
@@ -72,15 +72,10 @@ impl<'a> Router<'a> {
             if cards.now_ns >= cards.duration_ns {
                 return self.finished(outcome, &cards);
             }
-            if self.plan == Plan::Interrupts {
-                if self.interrupt(&mut cards, &mut outcome) {
-                    continue;
-                }
-            } else {
-                // Without effect for ports that are polled.
-                (0..Port::ALL.len()).for_each(|port| self.pipeline.update_input(port, &cards));
+            if self.plan == Plan::Interrupts && self.interrupt(&mut cards, &mut outcome) {
+                continue;
             }
-            (0..Port::ALL.len()).for_each(|port| self.pipeline.update_output(port, &cards));
+            self.pipeline.update(&cards);
             match self.pipeline.next(cards.now()) {
                 Some(turn) => {
                     cards.pass(self.costs.switch);
@@ -102,7 +97,7 @@ impl<'a> Router<'a> {
         cards: &mut Cards<'_, S>,
         outcome: &mut Outcome,
     ) -> bool {
-        let rings = cards.rings.each_ref().map(BoundedQueue::len);
+        let rings = cards.rings.each_ref().map(|ring| ring.len());
         // The fullest ring first. No ring waits for long.
         let Some((port, 1..)) = rings.into_iter().enumerate().max_by_key(|(_, len)| *len) else {
             return false;

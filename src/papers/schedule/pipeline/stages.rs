@@ -4,16 +4,15 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::Device;
-use super::config::{Input, LinkShare, Output, Path, Polling};
+use super::{Device, Input, LinkShare, Output, Path, Polling};
 use crate::invariant::{InvariantError, ensure};
 use crate::papers::schedule::ScheduleError;
-use crate::papers::schedule::budget::{Policy, Turn};
 use crate::papers::schedule::estimator::QueueEstimator;
 use crate::papers::schedule::path::SwitchingPath;
 use crate::papers::schedule::scheduler::Scheduler;
 use crate::papers::schedule::share::{ProportionalShare, Thread};
 use crate::papers::schedule::thread::ThreadConfig;
+use crate::papers::schedule::thread::{Policy, Turn};
 use crate::timestamp::Timestamp;
 
 /// The stage of a thread, with its index among the stages of its kind.
@@ -66,8 +65,9 @@ pub(super) struct OutputStage {
 ///
 /// | method | cost, for n threads |
 /// |---|---|
-/// | `next`, `update_output` | O(log n) |
-/// | `enqueue`, `update_input` | O(log n), and that again for each input whose only path is concerned |
+/// | `next` | O(log n) |
+/// | `enqueue` | O(log n), and that again for each input whose only path is concerned |
+/// | `update` | O(log n) for each input and output |
 /// | `run` | O(log n) for each packet of the turn |
 /// | `set_policy` | O(n log n) |
 /// | `path`, `sleep`, `scheduler` | O(1) |
@@ -275,12 +275,9 @@ impl<P> Pipeline<P> {
         self.scheduler.next(now)
     }
 
-    /// Reports the packets of a card whose thread is [notified](Polling::Notified). Call it when
-    /// packets have arrived. O(log threads).
-    ///
-    /// # Panics
-    ///
-    /// If there is no such input.
+    /// Reports the packets of the cards whose threads are [notified](Polling::Notified), and the
+    /// room of the links. Call it when packets have arrived, or a link has sent. O(log threads) for
+    /// each card and link.
     ///
     /// # Example
     ///
@@ -332,33 +329,28 @@ impl<P> Pipeline<P> {
     /// let policy = Policy::Budget(Budget::packets(2));
     /// let mut pipeline = Pipeline::new(shares(100)?, us(1), policy)?;
     /// let thread = ThreadConfig::new(50, us(1));
-    /// let link = pipeline.add_output(Output { thread, link: shares(1)? })?;
+    /// pipeline.add_output(Output { thread, link: shares(1)? })?;
     /// let polling = Polling::Notified;
-    /// let card = pipeline.add_input(Input { thread, polling, only_path: None })?;
+    /// pipeline.add_input(Input { thread, polling, only_path: None })?;
     /// let mut device = Card(3);
     /// assert_eq!(pipeline.next(device.now()), None);
-    /// pipeline.update_input(card, &device);
-    /// pipeline.update_output(link, &device);
+    /// pipeline.update(&device);
     /// let turn = pipeline.next(device.now()).unwrap();
     /// pipeline.run(turn, &mut device)?;
     /// assert_eq!(device.0, 1);
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
-    pub fn update_input(&mut self, input: usize, device: &impl Device<Packet = P>) {
-        if self.inputs[input].is_notified {
-            self.inputs[input].expected = device.waiting(input);
-            self.report(Stage::Input(input), device.now());
+    pub fn update(&mut self, device: &impl Device<Packet = P>) {
+        for input in 0..self.inputs.len() {
+            if self.inputs[input].is_notified {
+                self.inputs[input].expected = device.waiting(input);
+                self.report(Stage::Input(input), device.now());
+            }
         }
-    }
-
-    /// Reports the room of a link. Call it when the link has sent packets. O(log threads).
-    ///
-    /// # Panics
-    ///
-    /// If there is no such output.
-    pub fn update_output(&mut self, output: usize, device: &impl Device<Packet = P>) {
-        self.outputs[output].room = device.room(output);
-        self.report(Stage::Output(output), device.now());
+        for output in 0..self.outputs.len() {
+            self.outputs[output].room = device.room(output);
+            self.report(Stage::Output(output), device.now());
+        }
     }
 
     /// Returns the queues of a path.

@@ -5,9 +5,8 @@ use core::time::Duration;
 use super::stages::{InputStage, OutputStage, Pipeline, Stage};
 use super::{Device, Reading};
 use crate::papers::schedule::ScheduleError;
-use crate::papers::schedule::budget::Turn;
-use crate::papers::schedule::scheduler::ForeignTurn;
 use crate::papers::schedule::share::{ShareError, Thread};
+use crate::papers::schedule::thread::Turn;
 use crate::papers::schedule::thread::{Occupancy, State};
 use crate::timestamp::Timestamp;
 
@@ -17,23 +16,21 @@ impl<P> Pipeline<P> {
     ///
     /// # Errors
     ///
-    /// Returns the turn if its thread does not run here: it is of another scheduler.
+    /// If its thread does not run here: the turn is of another scheduler. Nothing is run then.
     ///
     /// # Panics
     ///
     /// If the device reads a packet for a path that does not exist. After a panic of the device the
-    /// thread still has its turn: [`abandon`](Self::abandon) it.
+    /// packet in hand is lost, and the thread still has its turn: run it again.
     pub fn run<D: Device<Packet = P>>(
         &mut self,
         turn: Turn,
         device: &mut D,
-    ) -> Result<u32, ForeignTurn> {
-        let Some(&stage) = self.stages.get(turn.thread.index()) else {
-            return Err(ForeignTurn(turn));
-        };
+    ) -> Result<u32, ScheduleError> {
         if self.scheduler.state(turn.thread) != Some(State::Running) {
-            return Err(ForeignTurn(turn));
+            return Err(ShareError::NotRunning.into());
         }
+        let stage = self.stages[turn.thread.index()];
         let begun = device.now();
         let (packets, charged) = match stage {
             Stage::Input(input) => self.poll(input, &turn, device),
@@ -50,57 +47,6 @@ impl<P> Pipeline<P> {
             Stage::Output(output) => self.report(Stage::Output(output), now),
         }
         Ok(packets)
-    }
-
-    /// Finishes the lost turn of a thread: if the turn was dropped, or the device has panicked, in
-    /// which case the packet in hand is lost. The thread is charged for one packet. O(paths × log
-    /// threads).
-    ///
-    /// # Errors
-    ///
-    /// If the thread does not exist, or does not have its turn.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use core::time::Duration;
-    /// use flowtable::Timestamp;
-    /// use flowtable::papers::schedule::pipeline::{Path, Pipeline};
-    /// use flowtable::papers::schedule::share::{Order, ProportionalShare};
-    /// use flowtable::papers::schedule::{Budget, Policy, ThreadConfig};
-    ///
-    /// let (us, now) = (Duration::from_micros, Timestamp::ZERO);
-    /// let shares = ProportionalShare::new(1, 100, Order::Wf2qPlus)?;
-    /// let policy = Policy::Budget(Budget::packets(16));
-    /// let mut pipeline = Pipeline::new(shares, us(1), policy)?;
-    /// let thread = ThreadConfig::new(50, us(1));
-    /// let path = pipeline.add_path(Path { thread, capacity: 2, output: None })?;
-    /// assert_eq!(pipeline.enqueue(path, 'a', now), Ok(()));
-    /// let thread = pipeline.next(now).expect("it has a packet").thread; // drops the turn
-    /// assert_eq!(pipeline.next(now), None);
-    /// pipeline.abandon(thread, now)?;
-    /// assert!(pipeline.next(now).is_some());
-    /// # Ok::<(), flowtable::papers::schedule::ScheduleError>(())
-    /// ```
-    pub fn abandon(&mut self, thread: Thread, now: Timestamp) -> Result<(), ScheduleError> {
-        match self.scheduler.state(thread) {
-            None => return Err(ShareError::NoThread.into()),
-            Some(State::Running) => {}
-            Some(_) => return Err(ShareError::NotRunning.into()),
-        }
-        let stage = self.stages[thread.index()];
-        self.report(stage, now);
-        self.scheduler.abandon(thread, now)?;
-        match stage {
-            Stage::Input(_) => {}
-            Stage::Path(path) => self.report_neighbours(path, now),
-            Stage::Output(output) => {
-                for at in 0..self.outputs[output].paths.len() {
-                    self.report(Stage::Path(self.outputs[output].paths[at]), now);
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Reads packets. Returns their number, and the time to charge for an empty poll.
@@ -162,7 +108,7 @@ impl<P> Pipeline<P> {
                 let added = path.queues.output.len() - before;
                 self.outputs[output].queued += added as u32;
                 if let Some(first) = path.queues.output.front().filter(|_| before == 0) {
-                    let set = self.outputs[output].link.activate(queue, device.length(first));
+                    let set = self.outputs[output].link.set_work(queue, Some(device.length(first)));
                     debug_assert!(set.is_ok(), "it was empty, so its queue is idle");
                 }
             } else {
@@ -214,8 +160,9 @@ impl<P> Pipeline<P> {
             let next = next.map(|packet| device.length(packet));
             let charged = output.link.charge(queue, length, next);
             debug_assert!(charged.is_ok(), "it was picked");
-            device.write(at, path, packet);
+            // At once, as the device may panic.
             self.report(Stage::Path(path), device.now());
+            device.write(at, path, packet);
             packets += 1;
             if !turn.budget.allows_more(packets, device.now().since(begun)) {
                 break;
@@ -244,8 +191,7 @@ impl<P> Pipeline<P> {
         match stage {
             Stage::Input(input) => {
                 let InputStage { only_path, expected: queued, .. } = self.inputs[input];
-                let room = |path: usize| self.paths[path].queues.input.remaining_capacity();
-                let free = only_path.map_or(u32::MAX, |path| room(path) as u32);
+                let free = only_path.map_or(u32::MAX, |path| self.paths[path].queues.input.free());
                 Occupancy { queued, free }
             }
             Stage::Path(path) => self.paths[path].queues.occupancy(),

@@ -147,10 +147,6 @@ pub enum ShareError {
     Full,
     /// The thread does not exist.
     NoThread,
-    /// The thread has work already, or is running.
-    NotIdle,
-    /// The thread has no work, or is running.
-    NotActive,
     /// The thread is not running.
     NotRunning,
     /// The thread is running: it was picked, and not yet charged.
@@ -169,8 +165,6 @@ impl fmt::Display for ShareError {
             }
             Self::Full => f.write_str("the number of threads is at its maximum"),
             Self::NoThread => f.write_str("the thread does not exist"),
-            Self::NotIdle => f.write_str("the thread has work already"),
-            Self::NotActive => f.write_str("the thread has no waiting work"),
             Self::NotRunning => f.write_str("the thread does not run"),
             Self::Running => f.write_str("the thread runs and has not been charged"),
         }

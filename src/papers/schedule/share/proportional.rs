@@ -70,7 +70,7 @@ impl Entry {
 /// let mut queues = [VecDeque::from([100; 64]), VecDeque::from([1500; 64])];
 /// for queue in &queues {
 ///     let id = link.add(50)?;
-///     link.activate(id, queue[0])?;
+///     link.set_work(id, Some(queue[0]))?;
 /// }
 /// let mut bytes = [0; 2];
 /// for _ in 0..64 {
@@ -92,7 +92,7 @@ impl Entry {
 /// let mut shares = ProportionalShare::new(8, 100, Order::Wf2qPlus)?; // in percent
 /// let (slow, fast) = (shares.add(25)?, shares.add(75)?);
 /// for thread in [slow, fast] {
-///     shares.activate(thread, 10)?; // the expected run is 10
+///     shares.set_work(thread, Some(10))?; // the expected run is 10
 /// }
 /// let mut work = [0; 2];
 /// for _ in 0..40 {
@@ -141,7 +141,7 @@ impl ProportionalShare {
     /// let mut shares = ProportionalShare::new(2, 100, Order::StartTime)?;
     /// let (slow, fast) = (shares.add(25)?, shares.add(75)?);
     /// for thread in [slow, fast] {
-    ///     shares.activate(thread, 0)?; // no estimate of its run is needed
+    ///     shares.set_work(thread, Some(0))?; // no estimate of its run is needed
     /// }
     /// let mut work = [0; 2];
     /// for _ in 0..8 {
@@ -273,30 +273,15 @@ impl ProportionalShare {
         Ok(())
     }
 
-    /// Activates an idle thread that has work, with an estimate of its next run. O(log n).
+    /// Sets the estimate of the next run of a thread that has work, or `None` if the thread has no
+    /// work any more, or is blocked. O(log n).
     ///
-    /// Its start is the current virtual time, or the finish of its last run if that is later: the
-    /// thread must pay for that run first.
-    ///
-    /// # Errors
-    ///
-    /// If the thread does not exist, or is not idle.
-    pub fn activate(&mut self, thread: Thread, expected_run: u64) -> Result<(), ShareError> {
-        let now = self.virtual_time;
-        let entry = self.entry_mut(thread)?;
-        if entry.state != State::Idle {
-            return Err(ShareError::NotIdle);
-        }
-        entry.start = entry.finish.max(now);
-        self.enqueue(thread, expected_run);
-        Ok(())
-    }
-
-    /// Changes the estimate of the next run of an active thread. O(log n).
+    /// The start of a thread that was idle is the current virtual time, or the finish of its last
+    /// run if that is later: the thread must pay for that run first.
     ///
     /// # Errors
     ///
-    /// If the thread does not exist, or is not active.
+    /// If the thread does not exist, or is running.
     ///
     /// # Example
     ///
@@ -305,46 +290,43 @@ impl ProportionalShare {
     ///
     /// let mut shares = ProportionalShare::new(8, 100, Order::Wf2qPlus)?;
     /// let (a, b) = (shares.add(50)?, shares.add(50)?);
-    /// shares.activate(a, 10)?;
-    /// shares.activate(b, 20)?;
+    /// shares.set_work(a, Some(10))?;
+    /// shares.set_work(b, Some(20))?;
     /// // More packets have arrived for the first thread: its run takes longer, and finishes later.
-    /// shares.set_expected_run(a, 30)?;
+    /// shares.set_work(a, Some(30))?;
     /// assert_eq!(shares.pick(), Some(b));
     /// // The packets of the first thread were dropped.
-    /// shares.deactivate(a)?;
+    /// shares.set_work(a, None)?;
     /// assert!(shares.pick().is_none());
     /// # Ok::<(), ShareError>(())
     /// ```
-    pub fn set_expected_run(
+    pub fn set_work(
         &mut self,
         thread: Thread,
-        expected_run: u64,
+        expected_run: Option<u64>,
     ) -> Result<(), ShareError> {
+        let now = self.virtual_time;
         let entry = self.entry_mut(thread)?;
-        if entry.state != State::Active {
-            return Err(ShareError::NotActive);
-        }
-        if entry.expected != expected_run {
-            entry.expected = expected_run;
-            let finish = entry.finish_after(expected_run);
-            if self.eligible.key(thread.0).is_some() {
-                self.eligible.set(thread.0, finish);
+        match (entry.state, expected_run) {
+            (State::Free | State::Running, _) => return Err(ShareError::Running),
+            (State::Idle, None) => {}
+            (State::Idle, Some(run)) => {
+                entry.start = entry.finish.max(now);
+                self.enqueue(thread, run);
+            }
+            (State::Active, None) => {
+                entry.state = State::Idle;
+                self.dequeue(thread);
+            }
+            (State::Active, Some(run)) if run == entry.expected => {}
+            (State::Active, Some(run)) => {
+                entry.expected = run;
+                let finish = entry.finish_after(run);
+                if self.eligible.key(thread.0).is_some() {
+                    self.eligible.set(thread.0, finish);
+                }
             }
         }
-        Ok(())
-    }
-
-    /// Deactivates an active thread that has no work any more, or is blocked. O(log n).
-    ///
-    /// # Errors
-    ///
-    /// If the thread does not exist, or is not active.
-    pub fn deactivate(&mut self, thread: Thread) -> Result<(), ShareError> {
-        if self.entry(thread)?.state != State::Active {
-            return Err(ShareError::NotActive);
-        }
-        self.dequeue(thread);
-        self.entries[thread.index()].state = State::Idle;
         Ok(())
     }
 
@@ -405,7 +387,7 @@ impl ProportionalShare {
     ///
     /// let mut shares = ProportionalShare::new(8, 100, Order::Wf2qPlus)?;
     /// let thread = shares.add(50)?;
-    /// shares.activate(thread, 10)?;
+    /// shares.set_work(thread, Some(10))?;
     /// assert_eq!(shares.pick(), Some(thread));
     /// assert_eq!(shares.pick(), None); // it is running
     /// shares.charge(thread, 12, None)?; // no more work
@@ -454,7 +436,7 @@ impl ProportionalShare {
     ///
     /// let mut shares = ProportionalShare::new(8, 100, Order::Wf2qPlus)?;
     /// let thread = shares.add(50)?;
-    /// shares.activate(thread, 10)?;
+    /// shares.set_work(thread, Some(10))?;
     /// assert_eq!(shares.validate(), Ok(()));
     /// # Ok::<(), flowtable::papers::schedule::share::ShareError>(())
     /// ```

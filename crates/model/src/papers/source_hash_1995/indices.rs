@@ -4,7 +4,9 @@ use std::hash::{BuildHasher, Hasher};
 
 use flowtable::DefaultHashBuilder;
 use flowtable::hash::source_index::SourceIndex;
-use flowtable::papers::hash::{Crc8Pair, Crc16, Crc32, Fletcher16, XorFold8, XorFold16};
+use flowtable::papers::hash::{
+    Crc8Pair, Crc16, Crc32, Fletcher16, XorFold8, XorFold16, hash_bytes,
+};
 
 use super::SEED;
 use super::fids::Flow;
@@ -54,12 +56,12 @@ impl Kind {
     pub fn index(self, name: &[u8], source: SourceIndex, keyed: &DefaultHashBuilder) -> u32 {
         match self {
             Self::Source => source.get(),
-            Self::CrcPair => Crc8Pair::of(name).into(),
-            Self::Xor16 => XorFold16::of(name).into(),
-            Self::Xor8 => XorFold8::of(name).into(),
-            Self::Crc16 => Crc16::of(name).into(),
-            Self::Crc32 => Crc32::of(name),
-            Self::Fletcher => Fletcher16::of(name).into(),
+            Self::CrcPair => hash_bytes::<Crc8Pair>(name) as u32,
+            Self::Xor16 => hash_bytes::<XorFold16>(name) as u32,
+            Self::Xor8 => hash_bytes::<XorFold8>(name) as u32,
+            Self::Crc16 => hash_bytes::<Crc16>(name) as u32,
+            Self::Crc32 => hash_bytes::<Crc32>(name) as u32,
+            Self::Fletcher => hash_bytes::<Fletcher16>(name) as u32,
             Self::Keyed => {
                 let mut hasher = keyed.build_hasher();
                 hasher.write(name);

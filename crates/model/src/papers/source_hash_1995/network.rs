@@ -382,8 +382,9 @@ impl Network {
         let (end, cost) = (usize::from(cost / 128), 1 + u32::from(cost % 10));
         self.links[link].costs[end] = cost;
         if self.links[link].considered_up[end] {
-            let router = self.links[link].ends[end];
-            self.change(router, |router, _| router.link_cost(link as Port, cost));
+            let ends = self.links[link].ends;
+            let neighbour = ends[1 - end];
+            self.change(ends[end], |router, _| router.link_up(link as Port, neighbour, cost));
         }
     }
 

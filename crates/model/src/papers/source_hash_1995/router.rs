@@ -13,7 +13,7 @@
 use std::net::Ipv4Addr;
 
 use flowtable::hash::source_index::SourceIndex;
-use flowtable::papers::hash::{Crc8Pair, XorFold16};
+use flowtable::papers::hash::{Crc8Pair, XorFold16, hash_bytes};
 use flowtable::trie::routes::LcRouteTable;
 use flowtable::trie::{Thresholds, Tuning};
 use flowtable::{Prefix, SourceHashCache};
@@ -132,11 +132,11 @@ pub fn by_source(_: &Fid, source: SourceIndex) -> SourceIndex {
 }
 
 pub fn by_xor(fid: &Fid, _: SourceIndex) -> SourceIndex {
-    SourceIndex::new(XorFold16::of(&fid.0).into())
+    SourceIndex::new(hash_bytes::<XorFold16>(&fid.0) as u32)
 }
 
 pub fn by_crc(fid: &Fid, _: SourceIndex) -> SourceIndex {
-    SourceIndex::new(Crc8Pair::of(&fid.0).into())
+    SourceIndex::new(hash_bytes::<Crc8Pair>(&fid.0) as u32)
 }
 
 /// Spreads the low four bits of a byte, each followed by a zero.

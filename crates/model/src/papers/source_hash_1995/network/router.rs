@@ -84,14 +84,6 @@ impl Router {
         .unwrap();
     }
 
-    pub fn link_cost(&mut self, port: Port, cost: u32) {
-        match self {
-            Self::Vector(router) => router.link_cost(port, cost),
-            Self::State(router) => router.link_cost(port, cost),
-        }
-        .unwrap();
-    }
-
     pub fn link_down(&mut self, port: Port, now: Timestamp) {
         match self {
             Self::Vector(router) => router.link_down(port, now),
