@@ -73,6 +73,9 @@ pub(crate) struct Explanation {
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
     pub(crate) status: Status,
+    /// Two sentences at most.
     pub(crate) text: &'static str,
+    /// The rest, on the page of details.
+    pub(crate) more: &'static str,
     pub(crate) run: Experiment,
 }

@@ -91,10 +91,11 @@ fn one_cause(cause: &Shown) -> String {
     );
     if !cause.evidence.is_empty() {
         let command = escape(&cause.command());
-        push(
-            &mut text,
-            format_args!("<details><summary>The run</summary>\n<p><code>{command}</code></p>\n"),
-        );
+        text += "<details><summary>The run</summary>\n";
+        if !explanation.more.is_empty() {
+            push(&mut text, format_args!("<p>{}</p>\n", escape(explanation.more)));
+        }
+        push(&mut text, format_args!("<p><code>{command}</code></p>\n"));
         for (title, table) in &cause.evidence {
             push(&mut text, format_args!("<h4>{}</h4>\n{}", escape(title), grid(title, table)));
         }

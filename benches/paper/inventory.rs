@@ -8,10 +8,11 @@
 //! ```
 //!
 //! `place` is a section, a table or a figure as the paper numbers them. `quotation` has the paper's
-//! words in quotation marks, a cell of a table with its heads, or `= a / b`, a calculation from
-//! printed numbers; a test checks that each printed value is in its own. A run fails if a line has
-//! no finding, if a finding has no line, if the two state different numbers, or if a finding claims
-//! to agree with something that is not printed.
+//! words in quotation marks, a cell of a table with its heads, its text in other words with the
+//! section or figure before a colon, or `= a / b`, a calculation from printed numbers; a test
+//! checks that each printed value is in its own. A run fails if a line has no finding, if a finding
+//! has no line, if the two state different numbers, or if a finding claims to agree with something
+//! that is not printed.
 
 use std::error::Error;
 

@@ -90,8 +90,8 @@ fn explain(name: &str, quick: bool) -> Outcome {
         let names: Vec<&str> = EXPLANATIONS.iter().map(|explanation| explanation.name).collect();
         return Err(format!("no cause {name}; there are: {}", names.join(", ")).into());
     };
-    let Explanation { title, status, text, run, .. } = &EXPLANATIONS[at];
-    println!("{}. {title} ({})\n\n{text}", at + 1, status.name());
+    let Explanation { title, status, text, more, run, .. } = &EXPLANATIONS[at];
+    println!("{}. {title} ({})\n\n{text} {more}", at + 1, status.name());
     for (title, table) in run(quick)? {
         println!("\n{title}\n");
         table.print();

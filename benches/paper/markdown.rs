@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf, absolute};
 
+use crate::causes::Explanation;
 use crate::finding::{Finding, Verdict};
 use crate::html::LONG;
 use crate::page::{
@@ -114,8 +115,13 @@ pub(crate) fn details(report: &Report, causes: &[Shown]) -> String {
     report.items.iter().for_each(|item| text += &show(item, about.name));
     let of_this = |cause: &&Shown| cause.paper == Some(about.title);
     for cause in causes.iter().filter(of_this).filter(|cause| !cause.evidence.is_empty()) {
-        let (number, title, command) = (cause.number, cause.explanation.title, cause.command());
-        text += &format!("\n## Cause {number}: {title}\n\n`{command}`\n");
+        let (number, command) = (cause.number, cause.command());
+        let Explanation { title, more, .. } = cause.explanation;
+        text += &format!("\n## Cause {number}: {title}\n");
+        if !more.is_empty() {
+            text += &format!("\n{more}\n");
+        }
+        text += &format!("\n`{command}`\n");
         for (title, table) in &cause.evidence {
             text += &format!("\n{title}:\n\n{}", grid(table));
         }

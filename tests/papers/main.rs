@@ -5,6 +5,7 @@ mod dml;
 mod esp;
 mod hash;
 mod inventory;
+mod page;
 mod schedule;
 mod threaded;
 

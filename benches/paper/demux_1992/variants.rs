@@ -105,7 +105,7 @@ pub(crate) fn moving_to_front_or_more_chains(report: &mut Report, quick: bool) -
             run_all(&mut hundred, USERS, traffic, WARM_UP, end);
             let costs = [cost(&hundred[0]), cost(moving)];
             let ours = format!("{} beside {}", two(costs[0]), two(costs[1]));
-            let (paper, rule) = ("100 plain chains are cheaper", "fewer");
+            let (paper, rule) = ("more chains are cheaper", "fewer");
             let finding =
                 Finding::check("section 3.4", what, paper, ours, rule, costs[0] < costs[1]);
             report.record(finding.at_full_scale());

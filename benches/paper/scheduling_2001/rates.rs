@@ -237,7 +237,7 @@ fn judge_overload(report: &mut Report, reserved: f64, lost: f64, best_effort: f6
     let ours = format!("{} below", two(lost));
     let what = "an input process that cannot tell flows apart";
     let rule = "QoS is below what it reserved";
-    let paper = "breaks the reservation";
+    let paper = "QoS falls below its reservation";
     let finding = Finding::check("figure 5", what, paper, ours, rule, lost > 1.0);
     // It follows from the number.
     report.record(finding.calculated());

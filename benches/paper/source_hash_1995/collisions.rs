@@ -88,7 +88,7 @@ fn judge(report: &mut Report, names: usize, counted: [usize; Kind::ALL.len()]) {
     let (by_chance, sigma) = (expected(names), three_sigma(expected(names)));
     let of = |kind| of(counted, kind);
     for (kind, paper) in
-        [(Kind::Source, "as few as any"), (Kind::CrcPair, "as few as the source index")]
+        [(Kind::Source, "as few as CRC"), (Kind::CrcPair, "as few as the source index")]
     {
         let what = format!("names of 16 subnets, {}: collisions", kind.name());
         let ours = format!("{} of {names}, by chance {by_chance:.0}", of(kind));

@@ -250,7 +250,7 @@ fn judge_hashes(report: &mut Report, times: &Times) {
         two(source),
         two(times.of(LONG))
     );
-    let (paper, rule) = ("no difference that its timer shows", "apart by 25 % at most");
+    let (paper, rule) = ("no difference above the timer's resolution", "apart by 25 % at most");
     let holds = most <= 1.25 * least;
     let finding = Finding::check("figure 4", what, paper, ours, rule, holds);
     report.record(finding.because(Cause::OtherWork).on_this_machine().at_full_scale());

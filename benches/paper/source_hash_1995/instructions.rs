@@ -330,12 +330,13 @@ fn regions(report: &mut Report, counted: impl Fn(&str) -> Option<f64>) {
         }
         _ => Finding::not_measured("section 5.1", what, NOT_COUNTED),
     };
-    report.record(finding.because(Cause::Unknown));
+    let why = "The parser checks each length against the packet.";
+    report.record(finding.because(Cause::Instructions).noting(why));
     let what = "instructions for four headers by the DML header, beside by hand";
     let finding = match counts {
         [Some(by_hand), Some(by_header)] => {
             let ours = format!("{by_header:.0} beside {by_hand:.0}");
-            let (paper, holds) = ("a significant saving", by_header < by_hand);
+            let (paper, holds) = ("saves a significant amount of processing", by_header < by_hand);
             Finding::check("section 5.1", what, paper, ours, "fewer", holds).at_full_scale()
         }
         _ => Finding::not_measured("section 5.1", what, NOT_COUNTED),
@@ -387,7 +388,8 @@ fn judge(report: &mut Report, kind: Kind, index: Option<f64>, look_up: Option<f6
     if kind != Kind::CrcPair {
         let what = format!("{}: instructions with the lookup", kind.name());
         let finding = counted_or_missing("table 5", what, of_look_up.into(), look_up);
-        report.record(finding.because(Cause::Instructions));
+        // It is the sum of the two that are judged: the index, and the rest of section 3.4.
+        report.record(if look_up.is_some() { finding.calculated() } else { finding });
     }
     if kind == Kind::Source {
         let what = "instructions to compare 12 bytes and go to the record";

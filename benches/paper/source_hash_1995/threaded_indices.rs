@@ -179,7 +179,7 @@ fn judge_messages(report: &mut Report, protocol: Protocol, with: u64, without: &
         Protocol::DistanceVector => (
             "messages of distance vectors that carry indices, and without, until networks are \
              silent",
-            "indices ride in the same messages",
+            "a neighbour advertises its index of D",
             "as many",
             with == without,
         ),

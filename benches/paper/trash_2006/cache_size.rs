@@ -94,7 +94,7 @@ fn judge(report: &mut Report, points: &[Point], flows: usize) {
     let (least, most) = (depths().min().unwrap_or(0), depths().max().unwrap_or(0));
     let what = "maximum depth, by the size of the cache";
     let ours = format!("{least} to {most}");
-    let (paper, rule, holds) = ("nearly constant", "changes by one at most", most - least <= 1);
+    let (paper, rule, holds) = ("flat", "changes by one at most", most - least <= 1);
     let finding = Finding::check(PLACE, what, paper, ours, rule, holds);
     report.record(finding.because(Cause::MaxDepth).at_full_scale());
     let below = |point: &&Point| point.shape.root_bits < 19;

@@ -22,8 +22,6 @@ use flowtable::trie::Tuning;
 use model::papers::trash_2006::traffic::{Flow, Packet, PaperKey, Rings, src_dst, trash};
 
 use super::cache::{BUCKETS, Tick};
-use super::speeds::cause_of_speed;
-use crate::causes::Cause;
 use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table, median, two};
 
@@ -321,20 +319,6 @@ pub(super) fn run(report: &mut Report, quick: bool) -> Outcome {
             row.with_two_threads(&both);
         }
     }
-    for row in &rows[1..] {
-        let what = format!("{}: speed, as a multiple of the chained hash's", row.name);
-        let paper = (100.0 * row.kpps / rows[0].kpps).round() / 100.0;
-        let ours = Row::ratio(&rows[0].ns[1], &row.ns[1]);
-        let finding = Finding::number(PLACE, what, paper, ours).timed();
-        report.record(finding.because(cause_of_speed(paper, ours)).at_full_scale());
-    }
-    let causes = [Cause::UnevenLeaves, Cause::LeastDepth];
-    for ((row, paper), cause) in rows[1..3].iter().zip([2.78, 1.3]).zip(causes) {
-        let what = format!("{}: average depth", row.name);
-        let ours = row.cache.depth().unwrap_or(f64::NAN);
-        let finding = Finding::number(PLACE, what, paper, ours).counted();
-        report.record(finding.because(cause).at_full_scale());
-    }
     judge_hits(report, gc, rounds, round);
     table(report, &rows)
 }
@@ -387,6 +371,7 @@ fn table(report: &mut Report, rows: &[Row]) -> Outcome {
             &two(row.kpps / rows[0].kpps),
         ]);
     }
-    let title = "Denial of service on two processors that share the cache";
+    let title = "Denial of service on two processors that share the cache, whose speeds and depths \
+        are judged on one";
     report.table("two_processors", title, table)
 }
