@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the concurrent structures in many interleavings: small protocols in all of them with at most
-# two preemptions (loom: the models in src/concurrent), operations of maps in random ones (shuttle).
+# two preemptions, or one or three where a model sets another limit (loom: the models in
+# src/concurrent), operations of maps in random ones (shuttle).
 #
 # interleavings.sh [SECONDS] stops each part after a number of seconds, 600 by default.
 set -euo pipefail

@@ -62,11 +62,79 @@ fn read(path: &str) -> String {
     fs::read_to_string(root.join(path)).unwrap()
 }
 
+fn measured() -> Vec<Value> {
+    let figures = read("docs/peers/figures.jsonl");
+    figures.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// A ratio in README's list of limits: the words before and after it, and the benchmarks of which
+/// it is the largest quotient of our time and a peer's.
+type Limit = (&'static str, &'static str, fn(&Value) -> bool);
+
+const LIMITS: [Limit; 6] = [
+    ("A single lookup in a `TrashMap` takes up to ", " times as long as in a Swiss table", |of| {
+        of["ours_name"] == "TrashMap" && of["peer_name"] == "hashbrown + our hash" && is_lookup(of)
+    }),
+    ("take a `FlowCache` up to ", " times as long as a hash table with an LRU list", |of| {
+        is_beside_lru(of) && is_of_packets(of) && of["n"] == 16_384
+    }),
+    ("single packets take ", " longer, and bursts", |of| {
+        is_beside_lru(of) && is_of_packets(of) && of["n"] != 16_384 && !is_burst(of)
+    }),
+    ("bursts take up to ", " times as long, as their cache misses", |of| {
+        is_beside_lru(of) && is_of_packets(of) && of["n"] != 16_384 && is_burst(of)
+    }),
+    ("A new flow takes up to ", " times as long while the table fills", |of| {
+        is_beside_lru(of) && has(of, "board", "while a table fills") && of["bench"] == "p50"
+    }),
+    ("**A `RouteTable` takes up to ", " times as long as a flat array**", |of| {
+        of["ours_name"] == "RouteTable"
+            && of["peer_name"] == "DIR-24-8 array"
+            && has(of, "board", "lookups, ns each")
+    }),
+];
+
+fn has(of: &Value, name: &str, part: &str) -> bool {
+    of[name].as_str().is_some_and(|text| text.contains(part))
+}
+
+fn is_lookup(of: &Value) -> bool {
+    ["hit", "miss", "zipf", "dependent hit"].iter().any(|bench| of["bench"] == **bench)
+}
+
+fn is_burst(of: &Value) -> bool {
+    has(of, "bench", "burst")
+}
+
+fn is_of_packets(of: &Value) -> bool {
+    has(of, "board", "ns for a packet; bursts of 32")
+}
+
+fn is_beside_lru(of: &Value) -> bool {
+    let is_list = has(of, "peer_name", "hashlink") || has(of, "peer_name", "list by hand");
+    of["ours_name"] == "FlowCache" && is_list
+}
+
+#[test]
+fn the_limits_of_the_readme_are_the_largest_ratios() {
+    let figures = measured();
+    let readme = read("README.md").split_whitespace().collect::<Vec<_>>().join(" ");
+    for (before, after, is_of) in LIMITS {
+        let (_, rest) = readme.split_once(before).expect(before);
+        let (printed, _) = rest.split_once(after).expect(after);
+        let ratios = figures.iter().filter(|of| is_of(of)).filter_map(|of| of["ratio"].as_f64());
+        let most = ratios.map(f64::recip).fold(0.0, f64::max);
+        let holds = match printed {
+            "no" => (0.5..=1.0).contains(&most),
+            _ => Figure::parse(printed).expect(printed).is(&most.into()),
+        };
+        assert!(holds, "{before}{printed}{after}: {most:.3} is measured");
+    }
+}
+
 #[test]
 fn the_figures_of_the_readme_are_measured_ones() {
-    let figures = read("docs/peers/figures.jsonl");
-    let figures: Vec<Value> =
-        figures.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let figures = measured();
     let readme = read("README.md");
     let rows: Vec<Row<'_>> = readme.lines().filter_map(parse).collect();
     assert!(rows.len() >= 10, "README has {} rows with a peer", rows.len());

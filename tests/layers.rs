@@ -69,6 +69,28 @@ fn every_module_has_a_layer_and_every_layer_exists() {
     assert_eq!(found, listed);
 }
 
+#[test]
+fn the_design_lists_the_same_layers() {
+    let design = include_str!("../docs/DESIGN.md");
+    let mut listed = vec![BTreeSet::new(); LAYERS.len()];
+    let mut layer = None;
+    for line in design.lines().skip_while(|line| *line != "## Layers") {
+        // `    layer 6   serde.rs      …`, then lines of modules of the same layer.
+        let line = match line.strip_prefix("    layer ").and_then(|rest| rest.split_once(' ')) {
+            Some((number, rest)) => {
+                layer = number.parse::<usize>().ok();
+                rest.trim_start()
+            }
+            None => line.strip_prefix("              ").unwrap_or(""),
+        };
+        let name = line.split(' ').next().unwrap_or("");
+        if let Some(name) = name.strip_suffix('/').or(name.strip_suffix(".rs")) {
+            listed[layer.expect("a module has a layer")].insert(name);
+        }
+    }
+    assert_eq!(listed, LAYERS.map(|layer| layer.iter().copied().collect()));
+}
+
 /// All sources in a folder of the repository, by module.
 fn sources(folder: &str) -> BTreeMap<Module, String> {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join(folder);

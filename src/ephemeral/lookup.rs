@@ -14,8 +14,9 @@ use crate::table::lines::fold;
 use crate::table::records::{Bursts, Hashed};
 use crate::timestamp::Timestamp;
 
-/// Words of 32 bits that are accessed to examine or to create a binding, as the paper counts them:
-/// the tag, the expiry time, the link of the chain, and the word that leads to the entry.
+/// Words of 32 bits that are accessed to examine or to create a binding. The paper prints their
+/// number, 5. Which words these are is derived: the tag, the expiry time, the link of the chain,
+/// and the word that leads to the entry.
 const fn words<T>() -> u32 {
     3 + size_of::<T>().div_ceil(4) as u32
 }

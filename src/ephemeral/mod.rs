@@ -41,7 +41,7 @@
 //! in their home line, and another binding has the same eight bits in two or three of a hundred
 //! lookups. A creation writes its binding in place of the one that has just expired, which is next
 //! to the newest one in the list. In a hash table with a queue a creation has four cache misses,
-//! and takes 1.5 to 3 times as long; a single lookup in a large one takes less time. A removal
+//! and takes 1.4 to 2.8 times as long; a single lookup in a large one takes less time. A removal
 //! costs as much as a lookup, and writes the two neighbours in the list.
 //!
 //! Tags whose hashes are equal fill lines one after the other: a lookup compares all of them. If a

@@ -1,4 +1,4 @@
-//! Building blocks without policy: storage, linked lists, tags and CPU hints.
+//! Building blocks without policy: storage, linked lists and CPU hints.
 //!
 //! | module | contents |
 //! |---|---|

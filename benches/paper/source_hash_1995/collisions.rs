@@ -130,7 +130,8 @@ fn judge_half_full(report: &mut Report, flows: &[Flow]) {
     report.record(finding.because(Cause::HalfFull).at_full_scale());
 }
 
-/// Draws set A, as in the paper, and set B, in which two halves of the name are correlated.
+/// Draws set A, with 16 subnets as the paper has interfaces, and set B, in which two halves of the
+/// name are correlated.
 fn draw(report: &mut Report, most: usize) -> Outcome {
     let steps: Vec<usize> = (1..=32).map(|step| step * SLOTS / 32).filter(|&n| n <= most).collect();
     let kinds = [Kind::Xor16, Kind::CrcPair, Kind::Source];
