@@ -8,7 +8,7 @@ use flowtable::Timestamp;
 use flowtable::cache::{Chains, Replacement};
 use flowtable::eviction::{ByClass, Eviction, Passive, PassiveGc, Random, SecondChance};
 use libfuzzer_sys::fuzz_target;
-use model::caches::bounded::{CheckedChains, CheckedLru};
+use model::caches::bounded::{CheckedBounded, CheckedLru};
 use model::caches::chains::CheckedChainedCache;
 use model::caches::filter::CheckedFilter;
 use model::caches::sets::CheckedSets;
@@ -232,7 +232,7 @@ fn sets<K: Make, V: Make>(ways: u8, capacity: usize, replacement: Replacement, s
 }
 
 fn chains<P: Eviction + Clone>(capacity: usize, policy: P, hasher: Weak, steps: &[Step]) {
-    run(CheckedChains::<Box<u32>, Box<u32>, P, Weak>::new(capacity, policy, hasher), steps);
+    run(CheckedBounded::<Box<u32>, Box<u32>, P, Weak>::new(capacity, policy, hasher), steps);
 }
 
 fn filter(mut pair: CheckedFilter<Weak>, packets: &[Packet]) {

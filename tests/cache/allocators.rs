@@ -3,7 +3,7 @@
 use flowtable::cache::{CacheError, Replacement};
 use flowtable::eviction::SecondChance;
 use flowtable::{BoundedCache, SourceHashCache};
-use model::caches::bounded::CheckedChains;
+use model::caches::bounded::CheckedBounded;
 use model::caches::sets::CheckedSets;
 use model::caches::{Lockstep, Name, Step, run};
 use model::hashers::{Weak, mix};
@@ -56,19 +56,19 @@ fn script(seed: u64) -> Vec<Step> {
 #[test]
 fn caches_whose_requests_fail_are_caches() {
     for period in 0..if cfg!(miri) { 1 } else { 7 } {
-        let (mut chains, mut sets) = (0, 0);
+        let (mut bounded, mut sets) = (0, 0);
         let most = if cfg!(miri) { 20 } else { 100 };
         let cases = [(1, Weak::Mixed), (30, Weak::Mixed), (most, Weak::Constant)];
         for (capacity, hasher) in cases.into_iter().skip(if cfg!(miri) { 2 } else { 0 }) {
             let memory = Limited::failing_each(period);
             let policy = SecondChance::new();
-            let chained = CheckedChains::new_in(capacity, policy, hasher, &memory);
-            match chained {
+            let cache = CheckedBounded::new_in(capacity, policy, hasher, &memory);
+            match cache {
                 Ok(inner) => {
                     memory.fail_each(0);
-                    let inner: CheckedChains<u32, Box<u32>, _, _, _> = inner;
+                    let inner: CheckedBounded<u32, Box<u32>, _, _, _> = inner;
                     run(Starved { inner, memory: &memory }, &script(capacity as u64));
-                    chains += 1;
+                    bounded += 1;
                 }
                 Err(error) => assert_eq!(error, CacheError::NoMemory),
             }
@@ -86,7 +86,7 @@ fn caches_whose_requests_fail_are_caches() {
         }
         // Three requests, and one.
         let all = if cfg!(miri) { 1 } else { 3 };
-        assert_eq!(chains, if (1..=3).contains(&period) { 0 } else { all });
+        assert_eq!(bounded, if (1..=3).contains(&period) { 0 } else { all });
         assert!(sets == if period == 1 { 0 } else { all } || period > 2);
     }
 }

@@ -92,10 +92,10 @@ fn impossible_sizes_are_errors() {
     let sets = SourceHashCache::<u32, [u64; 400]>::new((1 << 30) - 1);
     assert_eq!(sets.err(), Some(CacheError::NoMemory));
 
-    let chains = |capacity| BoundedCache::<u64, [u64; 400]>::new(capacity).err();
-    assert_eq!((chains(0), chains(1)), (Some(CacheError::NoCapacity), None));
-    assert_eq!([1 << 30, usize::MAX].map(chains), [Some(CacheError::TooLarge); 2]);
-    assert_eq!(chains((1 << 30) - 1), Some(CacheError::NoMemory));
+    let bounded = |capacity| BoundedCache::<u64, [u64; 400]>::new(capacity).err();
+    assert_eq!((bounded(0), bounded(1)), (Some(CacheError::NoCapacity), None));
+    assert_eq!([1 << 30, usize::MAX].map(bounded), [Some(CacheError::TooLarge); 2]);
+    assert_eq!(bounded((1 << 30) - 1), Some(CacheError::NoMemory));
     let filter = |capacity| DuplicateFilter::<u32>::new(capacity, Duration::ZERO).err();
     assert_eq!(filter(0), Some(CacheError::NoCapacity));
     assert_eq!(filter(1 << 30), Some(CacheError::TooLarge));
@@ -386,9 +386,9 @@ fn sets_allocate_once() {
     }
 }
 
-/// Runs a mixed load on a cache of chains: allocations after construction are those of the policy,
+/// Runs a mixed load on a `BoundedCache`: allocations after construction are those of the policy,
 /// and they end when the cache has been full once.
-fn check_chains_allocate_for_policy<P: Eviction>(policy: P) {
+fn check_bounded_allocates_for_policy<P: Eviction>(policy: P) {
     let entries = 3000;
     let of_policy = policy.allocation_size();
     let (cache, allocations, bytes) =
@@ -420,13 +420,13 @@ fn check_chains_allocate_for_policy<P: Eviction>(policy: P) {
 
 #[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
-fn chains_allocate_for_their_policy_only() {
-    check_chains_allocate_for_policy(NoVictim);
-    check_chains_allocate_for_policy(Lru::new());
-    check_chains_allocate_for_policy(SecondChance::new());
-    check_chains_allocate_for_policy(ByClass::new());
-    check_chains_allocate_for_policy(Random::with_seed(1));
-    check_chains_allocate_for_policy(Passive::new(PassiveGc::new(3000, 10).unwrap()));
+fn bounded_caches_allocate_for_their_policy_only() {
+    check_bounded_allocates_for_policy(NoVictim);
+    check_bounded_allocates_for_policy(Lru::new());
+    check_bounded_allocates_for_policy(SecondChance::new());
+    check_bounded_allocates_for_policy(ByClass::new());
+    check_bounded_allocates_for_policy(Random::with_seed(1));
+    check_bounded_allocates_for_policy(Passive::new(PassiveGc::new(3000, 10).unwrap()));
 }
 
 /// Recorded uses under one replacement rule are ignored by the next rule.
@@ -463,18 +463,18 @@ fn cleared_entries_are_not_cloned() {
 #[test]
 fn an_extraction_that_is_dropped_leaves_what_it_has_not_visited() {
     let mut sets: SourceHashCache<u32, u32, 4> = SourceHashCache::new(64).unwrap();
-    let mut chains: BoundedCache<u32, u32> = BoundedCache::new(64).unwrap();
+    let mut bounded: BoundedCache<u32, u32> = BoundedCache::new(64).unwrap();
     for key in 0..40 {
         _ = sets.insert(SourceIndex::new(key / 4), key, key);
-        _ = chains.insert(key, key);
+        _ = bounded.insert(key, key);
     }
     let is_even = |_: &u32, value: &mut u32| *value % 2 == 0;
     assert_eq!(sets.extract_if(is_even).take(7).count(), 7);
-    assert_eq!(chains.extract_if(is_even).take(7).count(), 7);
-    assert_eq!((sets.len(), chains.len()), (33, 33));
-    assert_eq!((sets.validate(), chains.validate()), (Ok(()), Ok(())));
-    assert_eq!((sets.extract_if(is_even).count(), chains.extract_if(is_even).count()), (13, 13));
-    assert!(sets.iter().chain(&chains).all(|(key, value)| key == value && key % 2 == 1));
+    assert_eq!(bounded.extract_if(is_even).take(7).count(), 7);
+    assert_eq!((sets.len(), bounded.len()), (33, 33));
+    assert_eq!((sets.validate(), bounded.validate()), (Ok(()), Ok(())));
+    assert_eq!((sets.extract_if(is_even).count(), bounded.extract_if(is_even).count()), (13, 13));
+    assert!(sets.iter().chain(&bounded).all(|(key, value)| key == value && key % 2 == 1));
     sets.clear();
     assert_eq!(sets.extract_if(|_, _| true).next(), None);
     assert_eq!(sets.iter().next(), None);

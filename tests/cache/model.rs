@@ -9,7 +9,7 @@ use flowtable::eviction::{
     ByClass, EntryStats, Eviction, Passive, PassiveGc, Random, SecondChance,
 };
 use flowtable::{DefaultHashBuilder, Timestamp};
-use model::caches::bounded::{CheckedChains, CheckedLru};
+use model::caches::bounded::{CheckedBounded, CheckedLru};
 use model::caches::chains::CheckedChainedCache;
 use model::caches::filter::CheckedFilter;
 use model::caches::sets::CheckedSets;
@@ -180,8 +180,8 @@ fn long_scripts_match_the_model() {
         run(CheckedSets::<u32, Box<u32>, 3>::new(12, oldest), &script);
         run(CheckedSets::<Wide, [u64; 12], 4>::new(8, lru), &script);
         run(CheckedSets::<Box<u32>, (), 8>::new(16, second_chance), &script);
-        let pair = CheckedChains::new(12, SecondChance::new(), Weak::Mixed);
-        run::<CheckedChains<Box<u32>, Box<u32>, _, _>>(pair, &script);
+        let pair = CheckedBounded::new(12, SecondChance::new(), Weak::Mixed);
+        run::<CheckedBounded<Box<u32>, Box<u32>, _, _>>(pair, &script);
     }
 }
 
@@ -219,25 +219,25 @@ proptest! {
 
     #[test]
     #[cfg_attr(miri, ignore = "it takes minutes")]
-    fn chains_match_the_model_with_each_policy(
+    fn bounded_caches_match_the_model_with_each_policy(
         capacity in 1..30_usize, hasher in select(&Weak::ALL), steps in steps(),
     ) {
-        type Chains<P> = CheckedChains<u32, u32, P, Weak>;
+        type Bounded<P> = CheckedBounded<u32, u32, P, Weak>;
         run(CheckedLru::<u32, u32, _>::new(capacity, hasher), &steps);
-        run(Chains::new(capacity, SecondChance::new(), hasher), &steps);
-        run(Chains::new(capacity, ByClass::new(), hasher), &steps);
-        run(Chains::new(capacity, Random::with_seed(5), hasher), &steps);
+        run(Bounded::new(capacity, SecondChance::new(), hasher), &steps);
+        run(Bounded::new(capacity, ByClass::new(), hasher), &steps);
+        run(Bounded::new(capacity, Random::with_seed(5), hasher), &steps);
         let passive = Passive::new(PassiveGc::new(6, 3).expect("neither is zero"));
-        run(Chains::new(capacity, passive, hasher), &steps);
+        run(Bounded::new(capacity, passive, hasher), &steps);
     }
 
     #[test]
     #[cfg_attr(miri, ignore = "it takes minutes")]
-    fn chains_match_the_model_with_foreign_policies(
+    fn bounded_caches_match_the_model_with_foreign_policies(
         capacity in 1..30_usize, has_victims: bool, steps in steps(),
     ) {
         let (policy, hasher) = (Reluctant::new(has_victims), DefaultHashBuilder::with_seed(1));
-        let pair = CheckedChains::<Box<u32>, Box<u32>, _, _>::new(capacity, policy, hasher);
+        let pair = CheckedBounded::<Box<u32>, Box<u32>, _, _>::new(capacity, policy, hasher);
         run(pair.with_refusals(), &steps);
     }
 

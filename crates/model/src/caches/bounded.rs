@@ -28,7 +28,7 @@ struct Entry<K, V> {
 
 /// All entries in one list, and a policy.
 #[derive(Clone, Debug)]
-struct ChainsModel<K, V, P> {
+struct BoundedModel<K, V, P> {
     entries: Vec<Entry<K, V>>,
     policy: P,
     capacity: usize,
@@ -39,7 +39,7 @@ struct ChainsModel<K, V, P> {
     statistics: Statistics,
 }
 
-impl<K: Clone + PartialEq, V: Clone, P: Eviction> ChainsModel<K, V, P> {
+impl<K: Clone + PartialEq, V: Clone, P: Eviction> BoundedModel<K, V, P> {
     fn new(capacity: usize, policy: P) -> Self {
         let statistics = Statistics::default();
         Self { entries: Vec::new(), policy, capacity, slots: 0, free: vec![], uses: 0, statistics }
@@ -165,16 +165,16 @@ impl<K: Clone + PartialEq, V: Clone, P: Eviction> ChainsModel<K, V, P> {
 
 /// A cache and its reference model.
 #[derive(Clone, Debug)]
-pub struct CheckedChains<K, V, P, S, A: Allocator + Clone = Global> {
+pub struct CheckedBounded<K, V, P, S, A: Allocator + Clone = Global> {
     ours: BoundedCache<K, V, P, S, A>,
-    model: ChainsModel<K, V, P>,
+    model: BoundedModel<K, V, P>,
     /// Whether the next access is with a hash.
     is_hashed: bool,
     /// Whether the policy always has an entry to evict.
     always_one: bool,
 }
 
-impl<K, V, P, S> CheckedChains<K, V, P, S>
+impl<K, V, P, S> CheckedBounded<K, V, P, S>
 where
     K: Make + Hash,
     V: Make,
@@ -186,7 +186,7 @@ where
     }
 }
 
-impl<K, V, P, S, A> CheckedChains<K, V, P, S, A>
+impl<K, V, P, S, A> CheckedBounded<K, V, P, S, A>
 where
     K: Make + Hash,
     V: Make,
@@ -196,7 +196,7 @@ where
 {
     /// A cache in this memory, if there is enough.
     pub fn new_in(capacity: usize, policy: P, hasher: S, memory: A) -> Result<Self, CacheError> {
-        let model = ChainsModel::new(capacity, policy.clone());
+        let model = BoundedModel::new(capacity, policy.clone());
         let ours = BoundedCache::with_parts_in(capacity, policy, hasher, memory)?;
         Ok(Self { ours, model, is_hashed: false, always_one: true })
     }
@@ -325,7 +325,7 @@ where
     }
 }
 
-impl<K, V, P, S, A> Lockstep for CheckedChains<K, V, P, S, A>
+impl<K, V, P, S, A> Lockstep for CheckedBounded<K, V, P, S, A>
 where
     K: Make + Hash,
     V: Make,
@@ -392,15 +392,15 @@ where
 
 /// A cache with the policy LRU and its reference model, which also compare the order of recency.
 #[derive(Clone, Debug)]
-pub struct CheckedLru<K, V, S>(CheckedChains<K, V, Lru, S>);
+pub struct CheckedLru<K, V, S>(CheckedBounded<K, V, Lru, S>);
 
 impl<K: Make + Hash, V: Make, S: BuildHasher> CheckedLru<K, V, S> {
     pub fn new(capacity: usize, hasher: S) -> Self {
-        Self(CheckedChains::new(capacity, Lru::new(), hasher))
+        Self(CheckedBounded::new(capacity, Lru::new(), hasher))
     }
 
     fn pop_lru(&mut self) {
-        let CheckedChains { ours, model, .. } = &mut self.0;
+        let CheckedBounded { ours, model, .. } = &mut self.0;
         let oldest = (0..model.entries.len()).min_by_key(|&at| model.entries[at].last_use);
         assert_eq!(ours.pop_lru(), oldest.map(|position| model.take(position)));
     }
@@ -416,7 +416,7 @@ impl<K: Make + Hash, V: Make, S: BuildHasher + Clone> Lockstep for CheckedLru<K,
 
     fn check(&self) {
         self.0.check();
-        let CheckedChains { ours, model, .. } = &self.0;
+        let CheckedBounded { ours, model, .. } = &self.0;
         let mut theirs: Vec<_> = model.entries.iter().collect();
         theirs.sort_by_key(|entry| core::cmp::Reverse(entry.last_use));
         let theirs = theirs.into_iter().map(|entry| (&entry.key, &entry.value));
