@@ -55,11 +55,12 @@ pub(crate) const SMALL_SCALE: &str =
 pub(crate) const INTRODUCTION: &str = "Each line sets what a paper prints beside what is \
     measured or counted here; the run computes the verdict. \"Calculated\" is a formula beside a \
     formula, or a setting: it is not counted. A line that differs points to its cause by number. \
-    An inventory (benches/paper/inventory.csv) has all lines, with the words or the cell of the \
-    paper that each printed value is from: a line without a finding fails the run. \
-    Tolerances: 1 % for counts and simulations, 5 % where two digits are printed, 10 % for \
-    \"about\", 25 % for ratios of times; findings.csv has the rule of each line. ◷ marks lines \
-    that another machine may change, with the values of other runs in brackets.";
+    An inventory (benches/paper/inventory.csv) has all lines, with the words, the cell or the \
+    statement of the paper that each printed value is from: a line without a finding fails the \
+    run. Tolerances: 1 % for counts and simulations, 5 % where two digits are printed, 10 % for \
+    \"about\" and for times that are nearly equal in print, 25 % for other ratios of times; \
+    findings.csv has the rule of each line. ◷ marks lines that another machine may change, with \
+    the values of other runs in brackets.";
 
 impl Page {
     /// Runs the experiments of the causes, and collects the page.
