@@ -8,10 +8,7 @@
 use core::hash::{BuildHasher, Hash};
 
 use rayon::iter::plumbing::{Folder, UnindexedConsumer, UnindexedProducer, bridge_unindexed};
-use rayon::iter::{
-    FromParallelIterator, IntoParallelIterator, IntoParallelRefIterator, ParallelExtend,
-    ParallelIterator,
-};
+use rayon::iter::{FromParallelIterator, IntoParallelIterator, ParallelExtend, ParallelIterator};
 
 use super::iter::Both;
 use super::{IntoIter, IntoKeys, Iter, IterMut, Keys, TrashMap, TrashSet, TrashTable, table};
@@ -33,9 +30,12 @@ use crate::table::Split;
 /// assert_eq!(bytes.par_values().sum::<u64>(), 10_000 * 64 + 5000 + 1000);
 /// assert_eq!(bytes.par_keys().max(), Some(&10_000));
 /// bytes.par_values_mut().for_each(|bytes| *bytes -= 64);
-/// assert!(bytes.par_eq(&bytes.clone()));
 /// let some: TrashMap<u32, u64> = bytes.par_drain().filter(|entry| entry.1 > 0).collect();
 /// assert_eq!((some.len(), bytes.len()), (5001, 0));
+///
+/// let mut ports: flowtable::TrashSet<u16> = (1..1024).into_par_iter().collect();
+/// let odd = ports.par_iter().filter(|port| **port % 2 == 1).count();
+/// assert_eq!((odd, ports.par_drain().count()), (512, 1023));
 ///
 /// let mut table = flowtable::TrashTable::new();
 /// table.insert_unique(7, "an entry", |_| 7);
@@ -253,83 +253,6 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
     /// [`drain`](TrashMap::drain).
     pub fn par_drain(&mut self) -> Parallel<IntoIter<K, V, A>> {
         Parallel(self.drain())
-    }
-
-    /// Whether both maps have equal keys with equal values, which threads compare.
-    pub fn par_eq(&self, other: &Self) -> bool
-    where
-        Self: Sync,
-        K: Sync,
-        V: PartialEq + Sync,
-    {
-        let same = |(key, value): (&K, &V)| other.get(key).is_some_and(|other| value == other);
-        self.len() == other.len() && self.par_iter().all(same)
-    }
-}
-
-impl<T, S, A> TrashSet<T, S, A>
-where
-    T: Eq + Hash + Sync,
-    S: BuildHasher,
-    A: Allocator + Clone,
-    Self: Sync,
-{
-    /// Returns a parallel iterator over the values that are in this set and not in `other`.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::TrashSet;
-    /// use rayon::prelude::*;
-    ///
-    /// let a: TrashSet<u32> = (0..3000).into_par_iter().collect();
-    /// let b: TrashSet<u32> = (2000..4000).into_par_iter().collect();
-    /// assert_eq!((a.par_difference(&b).count(), a.par_intersection(&b).count()), (2000, 1000));
-    /// assert_eq!((a.par_union(&b).count(), a.par_symmetric_difference(&b).count()), (4000, 3000));
-    /// assert!(!a.par_is_disjoint(&b) && !a.par_is_subset(&b) && !a.par_is_superset(&b));
-    /// let mut copy = a.clone();
-    /// assert!(copy.par_eq(&a) && copy.par_drain().count() == 3000);
-    /// ```
-    pub fn par_difference<'a>(&'a self, other: &'a Self) -> impl ParallelIterator<Item = &'a T> {
-        self.par_iter().filter(|value| !other.contains(*value))
-    }
-
-    /// Returns a parallel iterator over the values that are in both sets.
-    pub fn par_intersection<'a>(&'a self, other: &'a Self) -> impl ParallelIterator<Item = &'a T> {
-        self.par_iter().filter(|value| other.contains(*value))
-    }
-
-    /// Returns a parallel iterator over the values that are in one of both sets at least.
-    pub fn par_union<'a>(&'a self, other: &'a Self) -> impl ParallelIterator<Item = &'a T> {
-        self.par_iter().chain(other.par_difference(self))
-    }
-
-    /// Returns a parallel iterator over the values that are in one of both sets only.
-    pub fn par_symmetric_difference<'a>(
-        &'a self,
-        other: &'a Self,
-    ) -> impl ParallelIterator<Item = &'a T> {
-        self.par_difference(other).chain(other.par_difference(self))
-    }
-
-    /// Whether no value is in both sets, by threads.
-    pub fn par_is_disjoint(&self, other: &Self) -> bool {
-        self.par_intersection(other).find_any(|_| true).is_none()
-    }
-
-    /// Whether `other` has all values of this set, by threads.
-    pub fn par_is_subset(&self, other: &Self) -> bool {
-        self.len() <= other.len() && self.par_iter().all(|value| other.contains(value))
-    }
-
-    /// Whether this set has all values of `other`, by threads.
-    pub fn par_is_superset(&self, other: &Self) -> bool {
-        other.par_is_subset(self)
-    }
-
-    /// Whether both sets have equal values, which threads compare.
-    pub fn par_eq(&self, other: &Self) -> bool {
-        self.len() == other.len() && self.par_is_subset(other)
     }
 }
 

@@ -32,7 +32,6 @@ fn maps() {
         assert_eq!(map.par_keys().copied().collect::<BTreeSet<_>>(), (0..entries).collect());
         let bytes: usize = map.par_values().map(String::len).sum();
         assert_eq!(bytes, map.values().map(String::len).sum());
-        assert!(map.par_eq(&map.clone()));
 
         map.par_iter_mut().for_each(|(key, value)| value.push_str(&format!(" of {key}")));
         map.par_values_mut().for_each(|value| value.push('.'));
@@ -40,7 +39,6 @@ fn maps() {
         assert!(map.iter().all(|(key, value)| *value == format!("{key} of {key}.")));
         let owned: BTreeMap<u32, String> = map.clone().into_par_iter().collect();
         assert_eq!(owned, map.iter().map(|(key, value)| (*key, value.clone())).collect());
-        assert!(entries == 0 || !map.par_eq(&map_of(entries, hasher)));
 
         let drained: BTreeSet<u32> = map.par_drain().map(|(key, _)| key).collect();
         assert_eq!((drained, map.len()), ((0..entries).collect(), 0));
@@ -54,15 +52,9 @@ fn maps() {
 fn sets_and_tables() {
     for &count in SIZES {
         let a: TrashSet<u32> = (0..2 * count).into_par_iter().collect();
-        let b: TrashSet<u32> = (count..3 * count).collect();
         let sorted = |values: Vec<&u32>| values.into_iter().copied().collect::<BTreeSet<_>>();
         assert_eq!(sorted(a.par_iter().collect()), (0..2 * count).collect());
-        assert_eq!(sorted(a.par_difference(&b).collect()), (0..count).collect());
-        assert_eq!(sorted(a.par_intersection(&b).collect()), (count..2 * count).collect());
-        assert_eq!(a.par_union(&b).count() as u32, 3 * count);
-        assert_eq!(a.par_symmetric_difference(&b).count() as u32, 2 * count);
-        assert_eq!((a.par_is_disjoint(&b), a.par_is_subset(&b)), (count == 0, count == 0));
-        assert!(a.par_is_superset(&(0..count).collect()) && a.par_eq(&a.clone()));
+        assert_eq!(a.clone().par_drain().count() as u32, 2 * count);
 
         let hash = |&number: &u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut table = TrashTable::new();

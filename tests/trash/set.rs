@@ -4,7 +4,6 @@ use core::hash::{Hash, Hasher};
 use model::cases;
 use std::collections::HashSet;
 
-use flowtable::trash::set::{Difference, Intersection};
 use flowtable::{DefaultHashBuilder, Prehashed, TrashSet};
 use model::hashers::{Weak, mix};
 use proptest::collection::vec;
@@ -184,8 +183,7 @@ fn compare_two(a: &Sets, b: &Sets) {
     assert_eq!(a.ours.is_disjoint(&b.ours), a.model.is_disjoint(&b.model));
     assert_eq!(a.ours == b.ours, a.model == b.model);
     // Hints are bounds, and iterators can be cloned on their way.
-    let (difference, intersection): (Difference<'_, _, _>, Intersection<'_, _, _>) =
-        (a.ours.difference(&b.ours), a.ours.intersection(&b.ours));
+    let (difference, intersection) = (a.ours.difference(&b.ours), a.ours.intersection(&b.ours));
     for (hint, count) in [
         (difference.size_hint(), difference.clone().count()),
         (intersection.size_hint(), intersection.clone().count()),
@@ -197,7 +195,6 @@ fn compare_two(a: &Sets, b: &Sets) {
     ] {
         assert!(hint.0 <= count && count <= hint.1.unwrap(), "{hint:?} {count}");
     }
-    assert_eq!(format!("{difference:?}").matches(',').count() + 1, difference.count().max(1));
 }
 
 proptest! {

@@ -22,7 +22,6 @@ use crate::hash::DefaultHashBuilder;
 use crate::memory::{Allocator, Global};
 
 pub use entry::{Entry, OccupiedEntry, VacantEntry};
-pub use operations::{Difference, Intersection, SymmetricDifference, Union};
 
 /// A set of values without pauses: a [`TrashMap`] without values.
 ///

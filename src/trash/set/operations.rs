@@ -1,13 +1,12 @@
 //! Operations on two sets: iterators, and operators.
 
-use core::fmt;
 use core::hash::{BuildHasher, Hash};
-use core::iter::{Chain, FusedIterator};
+use core::iter::FusedIterator;
 use core::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, BitXor, BitXorAssign, Sub, SubAssign};
 
 use super::TrashSet;
-use crate::memory::{Allocator, Global};
-use crate::trash::{EntryRef, Keys};
+use crate::memory::Allocator;
+use crate::trash::EntryRef;
 
 impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> TrashSet<T, S, A> {
     /// Returns an iterator over the values that are in this set and not in `other`.
@@ -32,27 +31,33 @@ impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> TrashSet<T, S, A> {
     /// let one = TrashSet::from([1]);
     /// assert!(one.is_subset(&a) && a.is_superset(&one) && one.is_disjoint(&b));
     /// ```
-    pub fn difference<'a>(&'a self, other: &'a Self) -> Difference<'a, T, S, A> {
-        Difference { values: self.iter(), other }
+    pub fn difference<'a>(&'a self, other: &'a Self) -> impl FusedIterator<Item = &'a T> + Clone {
+        self.iter().filter(|value| !other.contains(*value))
     }
 
     /// Returns an iterator over the values that are in both sets. It goes through the smaller one.
-    pub fn intersection<'a>(&'a self, other: &'a Self) -> Intersection<'a, T, S, A> {
-        let (smaller, larger) =
-            if self.len() <= other.len() { (self, other) } else { (other, self) };
-        Intersection { values: smaller.iter(), other: larger }
+    pub fn intersection<'a>(&'a self, other: &'a Self) -> impl FusedIterator<Item = &'a T> + Clone {
+        let (smaller, larger) = self.by_size(other);
+        smaller.iter().filter(|value| larger.contains(*value))
     }
 
     /// Returns an iterator over the values that are in one of both sets at least.
-    pub fn union<'a>(&'a self, other: &'a Self) -> Union<'a, T, S, A> {
-        let (smaller, larger) =
-            if self.len() <= other.len() { (self, other) } else { (other, self) };
-        Union { values: larger.iter().chain(smaller.difference(larger)) }
+    pub fn union<'a>(&'a self, other: &'a Self) -> impl FusedIterator<Item = &'a T> + Clone {
+        let (smaller, larger) = self.by_size(other);
+        larger.iter().chain(smaller.difference(larger))
     }
 
     /// Returns an iterator over the values that are in one of both sets only.
-    pub fn symmetric_difference<'a>(&'a self, other: &'a Self) -> SymmetricDifference<'a, T, S, A> {
-        SymmetricDifference { values: self.difference(other).chain(other.difference(self)) }
+    pub fn symmetric_difference<'a>(
+        &'a self,
+        other: &'a Self,
+    ) -> impl FusedIterator<Item = &'a T> + Clone {
+        self.difference(other).chain(other.difference(self))
+    }
+
+    /// Both sets, the smaller one first.
+    fn by_size<'a>(&'a self, other: &'a Self) -> (&'a Self, &'a Self) {
+        if self.len() <= other.len() { (self, other) } else { (other, self) }
     }
 
     /// Whether no value is in both sets.
@@ -71,154 +76,6 @@ impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> TrashSet<T, S, A> {
     #[must_use]
     pub fn is_superset(&self, other: &Self) -> bool {
         other.is_subset(self)
-    }
-}
-
-/// An iterator over the values of a set that are not in another. See [`TrashSet::difference`].
-pub struct Difference<'a, T, S, A: Allocator + Clone = Global> {
-    values: Keys<'a, T, ()>,
-    other: &'a TrashSet<T, S, A>,
-}
-
-/// An iterator over the values that are in two sets. See [`TrashSet::intersection`].
-pub struct Intersection<'a, T, S, A: Allocator + Clone = Global> {
-    values: Keys<'a, T, ()>,
-    other: &'a TrashSet<T, S, A>,
-}
-
-/// An iterator over the values that are in one of two sets at least. See [`TrashSet::union`].
-pub struct Union<'a, T, S, A: Allocator + Clone = Global> {
-    values: Chain<Keys<'a, T, ()>, Difference<'a, T, S, A>>,
-}
-
-/// An iterator over the values that are in one of two sets only. See
-/// [`TrashSet::symmetric_difference`].
-pub struct SymmetricDifference<'a, T, S, A: Allocator + Clone = Global> {
-    values: Chain<Difference<'a, T, S, A>, Difference<'a, T, S, A>>,
-}
-
-impl<'a, T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> Iterator for Difference<'a, T, S, A> {
-    type Item = &'a T;
-
-    fn next(&mut self) -> Option<&'a T> {
-        self.values.find(|value| !self.other.contains(*value))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.values.len().saturating_sub(self.other.len()), Some(self.values.len()))
-    }
-}
-
-impl<'a, T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> Iterator
-    for Intersection<'a, T, S, A>
-{
-    type Item = &'a T;
-
-    fn next(&mut self) -> Option<&'a T> {
-        self.values.find(|value| self.other.contains(*value))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (0, Some(self.values.len()))
-    }
-}
-
-impl<'a, T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> Iterator for Union<'a, T, S, A> {
-    type Item = &'a T;
-
-    fn next(&mut self) -> Option<&'a T> {
-        self.values.next()
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.values.size_hint()
-    }
-}
-
-impl<'a, T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> Iterator
-    for SymmetricDifference<'a, T, S, A>
-{
-    type Item = &'a T;
-
-    fn next(&mut self) -> Option<&'a T> {
-        self.values.next()
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.values.size_hint()
-    }
-}
-
-impl<T, S, A> FusedIterator for Difference<'_, T, S, A>
-where
-    T: Eq + Hash,
-    S: BuildHasher,
-    A: Allocator + Clone,
-{
-}
-impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> FusedIterator
-    for Intersection<'_, T, S, A>
-{
-}
-impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> FusedIterator for Union<'_, T, S, A> {}
-impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> FusedIterator
-    for SymmetricDifference<'_, T, S, A>
-{
-}
-
-impl<T, S, A: Allocator + Clone> Clone for Difference<'_, T, S, A> {
-    fn clone(&self) -> Self {
-        Self { values: self.values.clone(), other: self.other }
-    }
-}
-
-impl<T, S, A: Allocator + Clone> Clone for Intersection<'_, T, S, A> {
-    fn clone(&self) -> Self {
-        Self { values: self.values.clone(), other: self.other }
-    }
-}
-
-impl<T, S, A: Allocator + Clone> Clone for Union<'_, T, S, A> {
-    fn clone(&self) -> Self {
-        Self { values: self.values.clone() }
-    }
-}
-
-impl<T, S, A: Allocator + Clone> Clone for SymmetricDifference<'_, T, S, A> {
-    fn clone(&self) -> Self {
-        Self { values: self.values.clone() }
-    }
-}
-
-impl<T: fmt::Debug + Eq + Hash, S: BuildHasher, A: Allocator + Clone> fmt::Debug
-    for Difference<'_, T, S, A>
-{
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.clone()).finish()
-    }
-}
-
-impl<T: fmt::Debug + Eq + Hash, S: BuildHasher, A: Allocator + Clone> fmt::Debug
-    for Intersection<'_, T, S, A>
-{
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.clone()).finish()
-    }
-}
-
-impl<T: fmt::Debug + Eq + Hash, S: BuildHasher, A: Allocator + Clone> fmt::Debug
-    for Union<'_, T, S, A>
-{
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.clone()).finish()
-    }
-}
-
-impl<T: fmt::Debug + Eq + Hash, S: BuildHasher, A: Allocator + Clone> fmt::Debug
-    for SymmetricDifference<'_, T, S, A>
-{
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.clone()).finish()
     }
 }
 
