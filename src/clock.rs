@@ -4,15 +4,18 @@
 //!     times of the caller    10  11  12  900 │ 13  14  15             900: one wrong time
 //!     time of the structure  10  11  12   32 │ 32  33  34             a lifetime is 10
 //!                                       ▲      ▲   ▲
-//!                   a bounded step: all expires    the second time confirms that the clock
+//!                   a bounded step: all expires    a later time confirms that the clock
 //!                                              │   was set back: time goes on from there
 //!                                              └── counts as the latest time
 //! ```
 //!
 //! - A step is at most two lifetimes: all state has expired then, whatever comes after it.
 //! - A time that is late by a lifetime or less counts as the latest one: packets out of order.
-//! - A time that is later than that is suspect, and counts as the latest one, too. If the next time
-//!   is within a lifetime after it, the clock of the caller was set back.
+//! - A time that is late by more is suspect, and counts as the latest one, too. If the next time is
+//!   later than the suspect one, and still late, the clock of the caller was set back. Equal times
+//!   do not confirm each other: two calls for one packet have the same time.
+//! - The clock that was left by a set-back goes on in the background. A time that meets it, in a
+//!   capture with two clocks, is a return to that clock, and no step.
 //! - The time of the structure has an end, after 292 years or after as much by wrong times: there
 //!   the structure [restarts](Clock::restart) the clock, so no time wraps around.
 
@@ -36,12 +39,14 @@ pub(crate) struct Clock {
     /// A time of the caller that is late by more than a lifetime, and the time of the clock when it
     /// came.
     suspect: Option<(u64, u64)>,
+    /// The offset to the clock of the caller that was left when another one was followed.
+    left: Option<u64>,
 }
 
 impl Clock {
     /// Creates a clock for state with this lifetime in ticks, up to [`MAX_LIFETIME`].
     pub(crate) const fn new(lifetime: u64) -> Self {
-        Self { now: 1, offset: 1, lifetime, suspect: None }
+        Self { now: 1, offset: 1, lifetime, suspect: None, left: None }
     }
 
     /// Returns the time of the clock.
@@ -68,14 +73,20 @@ impl Clock {
     /// Returns the ticks from the time of the clock to a time of the caller; 0 if that is earlier.
     #[inline]
     pub(crate) const fn elapsed(&self, time: u64) -> u64 {
-        time.saturating_sub(self.now.wrapping_sub(self.offset))
+        time.saturating_sub(self.latest())
+    }
+
+    /// Returns the latest time of the caller.
+    #[inline]
+    const fn latest(&self) -> u64 {
+        self.now.wrapping_sub(self.offset)
     }
 
     /// Returns the ticks by which the clock is to [advance](Self::advance) for a time of the
     /// caller, and follows a change of the caller's clock.
     #[inline]
     pub(crate) fn follow(&mut self, time: u64) -> u64 {
-        match time.checked_sub(self.now.wrapping_sub(self.offset)) {
+        match time.checked_sub(self.latest()) {
             Some(elapsed) if elapsed < 2 * self.lifetime => elapsed,
             _ => self.follow_far(time),
         }
@@ -84,23 +95,47 @@ impl Clock {
     #[cold]
     #[inline(never)]
     fn follow_far(&mut self, time: u64) -> u64 {
-        let latest = self.now.wrapping_sub(self.offset);
-        if time >= latest {
-            let step = (time - latest).min(2 * self.lifetime);
-            self.offset = self.now.wrapping_add(step).wrapping_sub(time);
+        let (latest, most) = (self.latest(), 2 * self.lifetime);
+        if time < latest && latest - time <= self.lifetime {
+            return 0;
+        }
+        let suspect = self.suspect.take();
+        if let Some(step) = self.return_to_left(time) {
             return step;
         }
-        if latest - time > self.lifetime {
-            let is_near = |(suspect, now): (u64, u64)| {
-                now == self.now && time >= suspect && time - suspect <= self.lifetime
-            };
-            if self.suspect.take().is_some_and(is_near) {
-                self.set(time);
-            } else {
+        if time >= latest {
+            return self.set_after((time - latest).min(most), time);
+        }
+        match suspect {
+            Some((suspect, now)) if now == self.now && time > suspect => {
+                self.left = Some(self.offset);
+                self.set_after((time - suspect).min(most), time)
+            }
+            _ => {
                 self.suspect = Some((time, self.now));
+                0
             }
         }
-        0
+    }
+
+    /// Returns to the clock that was left if `time` is near its time, and returns the step.
+    fn return_to_left(&mut self, time: u64) -> Option<u64> {
+        let left = self.left?;
+        let latest = self.now.wrapping_sub(left);
+        let step = match time.checked_sub(latest) {
+            Some(step) if step < 2 * self.lifetime => step,
+            None if latest - time <= self.lifetime => 0,
+            _ => return None,
+        };
+        self.left = Some(self.offset);
+        self.offset = left;
+        Some(step)
+    }
+
+    /// Sets the caller's time to `time` at `step` from now, and returns the step.
+    const fn set_after(&mut self, step: u64, time: u64) -> u64 {
+        self.offset = self.now.wrapping_add(step).wrapping_sub(time);
+        step
     }
 
     /// Advances, after [`follow`](Self::follow). Returns whether the clock is at its end: then it
@@ -117,13 +152,17 @@ impl Clock {
         self.now = 1;
         self.offset = self.offset.wrapping_sub(before);
         self.suspect = None;
+        if let Some(left) = self.left {
+            self.left = Some(left.wrapping_sub(before));
+        }
         before
     }
 
     /// Follows a change of the caller's clock: `time` is the present time.
     pub(crate) const fn set(&mut self, time: u64) {
-        self.offset = self.now.wrapping_sub(time);
+        self.set_after(0, time);
         self.suspect = None;
+        self.left = None;
     }
 }
 
@@ -141,15 +180,35 @@ mod tests {
     fn one_wrong_time_does_not_stop_the_clock() {
         let mut clock = Clock::new(10);
         let times = [10, 11, 12, 900, 13, 14, 15].map(|time| at(&mut clock, time));
-        assert_eq!(times, [10, 11, 12, 32, 32, 32, 33]);
-        // One early time has no effect, nor have several that are out of order by a lifetime.
+        assert_eq!(times, [10, 11, 12, 32, 32, 33, 34]);
+        // One early time has no effect, though two calls have it, nor have several that are out of
+        // order by a lifetime.
         assert_eq!(
-            [3, 16, 2, 17, 8, 8, 18].map(|time| at(&mut clock, time)),
-            [33, 34, 34, 35, 35, 35, 36]
+            [3, 3, 16, 2, 2, 17, 8, 8, 18].map(|time| at(&mut clock, time)),
+            [34, 34, 35, 35, 35, 36, 36, 36, 37]
         );
         clock.set(7);
-        assert_eq!([7, 8].map(|time| at(&mut clock, time)), [36, 37]);
+        assert_eq!([7, 8].map(|time| at(&mut clock, time)), [37, 38]);
         assert_eq!((clock.elapsed(18), clock.elapsed(1)), (10, 0));
+    }
+
+    #[test]
+    fn a_wrong_time_is_left_however_rare_the_times_are() {
+        let mut clock = Clock::new(10);
+        // Each time expires what was before it, as it would have without the wrong one.
+        assert_eq!([5, 900].map(|time| at(&mut clock, time)), [5, 25]);
+        assert_eq!([72, 144, 216, 221].map(|time| at(&mut clock, time)), [25, 45, 65, 70]);
+    }
+
+    #[test]
+    fn two_clocks_in_turns_are_followed() {
+        let mut clock = Clock::new(10);
+        assert_eq!([500, 501].map(|time| at(&mut clock, time)), [20, 21]);
+        assert_eq!([100, 101, 102].map(|time| at(&mut clock, time)), [21, 22, 23]);
+        assert_eq!([503, 504].map(|time| at(&mut clock, time)), [23, 24]);
+        assert_eq!([103, 104, 498, 510].map(|time| at(&mut clock, time)), [24, 25, 25, 30]);
+        // A third clock is a jump.
+        assert_eq!([900, 901].map(|time| at(&mut clock, time)), [50, 51]);
     }
 
     #[test]

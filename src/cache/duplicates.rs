@@ -214,8 +214,9 @@ impl<K: Eq + Hash, S: BuildHasher> DuplicateFilter<K, S> {
     /// Returns the verdict on a packet with this sequence number, and records it if it is accepted.
     ///
     /// The sequence numbers of a sender increase and do not wrap around. A `now` before the time of
-    /// an earlier call counts as the latest time so far; but the second `now` that is earlier by
-    /// more than a lifetime sets the clock back, as does [`set_clock`](Self::set_clock).
+    /// an earlier call counts as the latest time so far. A time that is earlier by more than a
+    /// lifetime is suspect; the next one, if it is later than the suspect one, sets the clock back,
+    /// as does [`set_clock`](Self::set_clock).
     pub fn accept<Q>(&mut self, sender: Q, sequence: u64, now: Timestamp) -> CallVerdict
     where
         Q: Query<K, Key: ToOwned<Owned = K>>,

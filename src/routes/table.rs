@@ -404,6 +404,26 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         let found = self.store.nodes.longest_of_prefix(prefix).exists()?;
         Some(self.route(&prefix.address(), found))
     }
+
+    /// Like [`lookup_prefix`](Self::lookup_prefix), with a mutable reference.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let mut routes = RouteTable::from([(Prefix::new(0x40_u8, 2)?, 0)]);
+    /// let (route, count) = routes.lookup_prefix_mut(&Prefix::new(0x48, 5)?).expect("it covers");
+    /// *count += 1;
+    /// assert_eq!((route.len(), routes[&route]), (2, 1));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[doc(alias("get_lpm_mut"))]
+    #[must_use]
+    pub fn lookup_prefix_mut(&mut self, prefix: &Prefix<A>) -> Option<(Prefix<A>, &mut V)> {
+        let found = self.store.nodes.longest_of_prefix(prefix).exists()?;
+        Some(self.route_mut(&prefix.address(), found))
+    }
 }
 
 impl<A: Address, V> Default for RouteTable<A, V> {

@@ -227,6 +227,51 @@ fn one_wrong_time_does_not_fill_the_store() {
     assert_eq!(store.live(now + LIFETIME), 0);
 }
 
+/// The times of a day are too far apart to be near each other by the store's lifetime.
+#[test]
+fn one_wrong_time_does_not_fill_a_store_that_is_rarely_used() {
+    let mut store: EphemeralStore = store(4, LIFETIME);
+    assert_eq!(create(&mut store, 999_999, Timestamp::from_secs(4_294_967_295)), Ok(true));
+    for tag in 0..1200 {
+        let now = Timestamp::from_secs(1_700_000_000 + 72 * tag);
+        assert_eq!(create(&mut store, tag, now), Ok(true), "{tag}");
+        store.validate().unwrap();
+    }
+    assert_eq!(store.live(Timestamp::from_secs(1_700_000_000 + 72 * 1199)), 1);
+}
+
+/// A packet with an early time, for which the store is called twice.
+#[test]
+fn two_calls_with_one_wrong_time_do_not_set_the_clock_back() {
+    let mut store: EphemeralStore = store(4, LIFETIME);
+    let [right, wrong] = [1_700_000_000, 5].map(Timestamp::from_secs);
+    assert_eq!(create(&mut store, 1, right), Ok(true));
+    store.clean(wrong, 2);
+    assert_eq!(create(&mut store, 2, wrong), Ok(true));
+    assert_eq!(create(&mut store, 3, right + LIFETIME / 2), Ok(true));
+    assert_eq!(store.live(right + LIFETIME / 2), 3);
+}
+
+/// Captures of two hosts whose clocks differ by an hour: each second, packets of one and the other.
+#[test]
+fn two_clocks_in_turns_are_followed() {
+    let mut store: EphemeralStore = store(64, LIFETIME);
+    let mut tag = 0;
+    for second in 0..50 {
+        for clock in [1_700_003_600, 1_700_000_000] {
+            let now = Timestamp::from_secs(clock + second);
+            for now in [now, now + Duration::from_nanos(1)] {
+                assert_eq!(create(&mut store, tag, now), Ok(true), "{tag}");
+                tag += 1;
+            }
+            store.validate().unwrap();
+            // The tags of the last ten seconds.
+            let live = store.live(now + Duration::from_nanos(1));
+            assert!(second < 10 || (38..=42).contains(&live), "{live} after {second} s");
+        }
+    }
+}
+
 #[test]
 fn a_clock_that_is_set_back_is_followed() {
     let mut store: EphemeralStore = store(4, LIFETIME);

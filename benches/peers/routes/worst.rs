@@ -5,6 +5,7 @@
 //!     replay          a route is withdrawn, and announced again a thousand withdrawals later
 //!     default         the default route is announced, changed and withdrawn, over and over
 //!     /1../12         short prefixes likewise; a present one is changed twice and restored
+//!     withdrawal      all routes are withdrawn, in random order; they are announced again untimed
 //! ```
 //!
 //! Page faults and interruptions are excluded as for maps, see [`crate::maps::pauses`]: memory is
@@ -42,6 +43,9 @@ const CHANGES: usize = 1000;
 
 /// The greatest length of a short prefix.
 const SHORT: u32 = 12;
+
+/// The timed parts of the updates, as in the module's documentation.
+const PARTS: usize = 5;
 
 /// Times the updates of all updatable subjects, [`RUNS`] times.
 pub(crate) fn worst<A: Family>(
@@ -90,13 +94,13 @@ pub(crate) fn worst<A: Family>(
 /// All updates; the table after them is equal to the table after the build.
 struct Replay<A> {
     updates: Vec<Update<A>>,
-    parts: [Range<usize>; 4],
+    parts: [Range<usize>; PARTS],
 }
 
 impl<A: Family> Replay<A> {
     fn new(routes: &[Route<A>], count: usize) -> Self {
         let mut rng = StdRng::seed_from_u64(7);
-        let mut replay = Self { updates: Vec::new(), parts: [const { 0..0 }; 4] };
+        let mut replay = Self { updates: Vec::new(), parts: [const { 0..0 }; PARTS] };
         replay.add(0, routes.iter().map(Update::announce));
         replay.add(1, withdrawn_and_announced(routes, count / 2, &mut rng));
         let present: HashMap<_, _> =
@@ -105,6 +109,10 @@ impl<A: Family> Replay<A> {
         replay.add(2, default.flat_map(|prefix| changes(&present, prefix)));
         let short = (0..CHANGES).map(|_| short(&mut rng));
         replay.add(3, short.flat_map(|prefix| changes(&present, prefix)));
+        let mut shuffled = routes.to_vec();
+        shuffled.shuffle(&mut rng);
+        replay.add(4, shuffled.iter().map(Update::withdraw));
+        replay.updates.extend(routes.iter().map(Update::announce));
         replay
     }
 

@@ -20,8 +20,8 @@
 //!   of one flow): then time has passed, in silence.
 //! - A **late** packet is processed at the present time. If late packets of several flows follow
 //!   each other, without a near one between them, the clock was set back: the time is *reset* to
-//!   theirs. Ages must be kept: [`FlowCache::set_clock`](flowtable::FlowCache::set_clock) does
-//!   that.
+//!   theirs, and the time between them has passed. Ages must be kept:
+//!   [`FlowCache::set_clock`](flowtable::FlowCache::set_clock) does that.
 //! - The clock that a reset has left is remembered, relative to the new one: all clocks run at one
 //!   rate. A jump or late packets that meet a clock of these are a reset to it: the clock was
 //!   corrected, or packets of several clocks are mixed in bursts. The elapsed time is
@@ -133,7 +133,8 @@ struct Held<T> {
 /// Late packets in a row.
 #[derive(Clone, Debug, Default)]
 struct LateRun {
-    /// Their time.
+    /// The time of the first one, and the latest of their times.
+    first: Timestamp,
     time: Timestamp,
     witnesses: Witnesses,
 }
@@ -207,6 +208,7 @@ impl<T> PacketClock<T> {
     #[must_use]
     pub const fn new(rule: ClockRule) -> Self {
         let late = LateRun {
+            first: Timestamp::ZERO,
             time: Timestamp::ZERO,
             witnesses: Witnesses { flows: Vec::new(), packets: 0 },
         };
@@ -303,13 +305,13 @@ impl<T> PacketClock<T> {
         }
     }
 
-    /// Processes a late packet.
+    /// Processes a late packet. It agrees with those before it if it is not earlier, however much
+    /// time has passed between them.
     fn on_late(&mut self, time: Timestamp, flow: u64) -> Step {
-        let ClockRule { ahead, behind, .. } = self.rule;
         let run = &mut self.late;
-        let agrees = time <= run.time + ahead && run.time <= time + behind;
+        let agrees = run.time <= time + self.rule.behind;
         if run.witnesses.packets == 0 || !agrees {
-            *run = LateRun { time, witnesses: Witnesses::default() };
+            *run = LateRun { first: time, time, witnesses: Witnesses::default() };
         }
         run.time = run.time.max(time);
         run.witnesses.add(flow, &self.rule);
@@ -317,7 +319,7 @@ impl<T> PacketClock<T> {
             return Step::Late;
         }
         let run = core::mem::take(run);
-        let elapsed = self.take_other(run.time).unwrap_or_default();
+        let elapsed = self.take_other(run.time).unwrap_or(run.time.since(run.first));
         self.reset(run.time, elapsed)
     }
 

@@ -80,10 +80,10 @@ impl<S: BuildHasher> CheckedFilter<S> {
     fn clean_some(&mut self, now: Timestamp, budget: usize) -> usize {
         let [time, latest] = [now, self.now].map(Timestamp::as_nanos);
         let lifetime = self.lifetime.as_nanos() as u64;
-        if self.set_back.is_confirmed(time, latest, lifetime) {
-            let by = i128::from(latest - time);
-            self.accepted.iter_mut().for_each(|accepted| accepted.at -= by);
-            self.now = now;
+        if let Some(other) = self.set_back.follow(time, latest, lifetime) {
+            let by = i128::from(other) - i128::from(latest);
+            self.accepted.iter_mut().for_each(|accepted| accepted.at += by);
+            self.now = Timestamp::from_nanos(other);
         }
         self.now = self.now.max(now);
         let is_old = |&sender: &u32| !self.young().any(|accepted| accepted.sender == sender);

@@ -49,10 +49,10 @@ impl Interpreter {
     fn follow(&mut self, now: u64) {
         self.followed += 1;
         let latest = self.latest;
-        if self.set_back.is_confirmed(now, latest, self.lifetime) {
+        if let Some(other) = self.set_back.follow(now, latest, self.lifetime) {
             self.bindings.retain(|_, (_, expiry)| *expiry > latest);
-            self.bindings.values_mut().for_each(|(_, expiry)| *expiry = *expiry - latest + now);
-            (self.latest, self.set_back) = (now, SetBack::default());
+            self.bindings.values_mut().for_each(|(_, expiry)| *expiry = *expiry - latest + other);
+            self.latest = other;
         }
         self.latest = self.latest.max(now);
     }

@@ -59,14 +59,14 @@ fn model(packets: &[(u64, u64)]) -> Vec<(u64, Step)> {
             Step::Forward
         } else if time < now {
             let newest = late.iter().map(|witness: &(u64, u64)| witness.0).max();
-            if !is_near(newest.unwrap_or(time), time) {
+            if newest.is_some_and(|newest| newest > time + BOUND) {
                 late.clear();
             }
             late.push((time, flow));
             if suffice(&late) {
                 let newest = late.iter().map(|witness| witness.0).max().unwrap_or(time);
+                let elapsed = clocks.find(now, newest).unwrap_or(newest - late[0].0);
                 late.clear();
-                let elapsed = clocks.find(now, newest).unwrap_or(0);
                 clocks.leave(now, elapsed, newest);
                 now = newest;
                 reset(elapsed)
@@ -181,6 +181,22 @@ fn sparse_packets_keep_their_times() {
     let steps = steps(&packets);
     assert_eq!(steps, model(&packets));
     assert!(steps.iter().zip(&packets).all(|(step, packet)| step.0 == packet.0), "{steps:?}");
+}
+
+/// After a packet of the year 2106, and after the clock was set back by an hour: the packets agree
+/// however much time passes between them, and that time has passed.
+#[test]
+fn sparse_packets_set_the_clock_back() {
+    for before in [vec![(4_294_967_295, 9)], steady(1_700_000_000, 10)] {
+        let sparse = (0..300).map(|number| (1_699_990_000 + 12 * number, number % 5));
+        let packets: Vec<_> = before.iter().copied().chain(sparse).collect();
+        let steps = steps(&packets);
+        assert_eq!(steps, model(&packets));
+        let third = before.len() + 2;
+        assert_eq!(steps[third], (1_699_990_024, reset(24)));
+        let has_own_time = |(step, packet): (&(u64, Step), &(u64, u64))| step.0 == packet.0;
+        assert!(steps.iter().zip(&packets).skip(third).all(has_own_time), "{steps:?}");
+    }
 }
 
 /// Packets of two clocks, two minutes apart: time passes once, not with each change.
