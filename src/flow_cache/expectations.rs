@@ -107,7 +107,7 @@ pub struct Related {
 /// | `expect`, `end` | O(flows that the parent expects, and that end with it) |
 ///
 /// Expected flows whose time has passed are not found, and are removed when their parent ends or
-/// the limit is reached.
+/// the limit is reached. A flow that was expected at a wrong time is not found at right ones.
 ///
 /// # Example
 ///
@@ -164,8 +164,17 @@ pub struct Expectations<K> {
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     related: Related,
-    /// The time from which on it is not expected any more.
-    deadline: Timestamp,
+    /// When it was expected, and for how long.
+    at: Timestamp,
+    within: Duration,
+}
+
+impl Pending {
+    /// Whether the flow is expected. It is not if it was expected at a time that is as far ahead:
+    /// that was a wrong time, or the clock was set back since.
+    fn is_live(&self, now: Timestamp) -> bool {
+        now.since(self.at) < self.within && self.at.since(now) <= self.within
+    }
 }
 
 /// Expectations and flows that end with a flow.
@@ -219,9 +228,9 @@ impl<K: FlowName> Expectations<K> {
         let Expected { key, source, ends_with_parent, within } = expected;
         let pattern = source.pattern(&key);
         let related = Related { parent, ends_with_parent };
-        let pending = Pending { related, deadline: now + within };
+        let pending = Pending { related, at: now, within };
         let before = self.pending.get(&pattern).copied();
-        match before.filter(|before| now < before.deadline).map(|before| before.related.parent) {
+        match before.filter(|before| before.is_live(now)).map(|before| before.related.parent) {
             Some(other) if other != parent => return Err(ExpectError::Taken(other)),
             Some(_) => {
                 self.pending.insert(pattern, pending);
@@ -230,7 +239,7 @@ impl<K: FlowName> Expectations<K> {
             None => {}
         }
         if before.is_none() && self.len() >= self.most {
-            self.pending.retain(|_, pending| now < pending.deadline);
+            self.pending.retain(|_, pending| pending.is_live(now));
             if self.len() >= self.most {
                 return Err(ExpectError::Full);
             }
@@ -286,7 +295,7 @@ impl<K: FlowName> Expectations<K> {
     fn pattern_of(&self, key: &K, now: Timestamp) -> Option<((Source, K), Pending)> {
         Source::ALL.into_iter().find_map(|source| {
             let pattern = source.pattern(key);
-            let pending = *self.pending.get(&pattern).filter(|pending| now < pending.deadline)?;
+            let pending = *self.pending.get(&pattern).filter(|pending| pending.is_live(now))?;
             Some((pattern, pending))
         })
     }

@@ -62,9 +62,10 @@
 //! - allocators, which must be `Clone`; `Default`, `FromIterator` and `From` are for the global
 //!   one.
 //!
-//! The iterators over two sets (`union`, `difference`) have no names, and no `Debug`: a program that
-//! stores one in a struct needs a type parameter. In parallel, sets have `par_iter` and `par_drain`:
-//! `a.par_iter().filter(|value| !b.contains(*value))` is the difference. For tables see [`table`].
+//! The iterators over two sets (`union`, `difference`) have no names, and no `Debug`: a program
+//! that stores one in a struct needs a type parameter. In parallel, sets have `par_iter` and
+//! `par_drain`: `a.par_iter().filter(|value| !b.contains(*value))` is the difference. For tables
+//! see [`table`].
 //!
 //! # Costs
 //!

@@ -103,6 +103,17 @@ fn an_expectation_ends_with_its_time_or_its_parent() {
 }
 
 #[test]
+fn a_flow_that_was_expected_at_a_wrong_time_is_not_found_and_makes_room() {
+    let parent = observe(&mut cache(10), key(1, 21));
+    let mut table = Expectations::new(1);
+    table.expect(parent, Expected::new(key(1, 20)), at(4_294_967_295)).expect("it is new");
+    assert_eq!(table.find(&key(1, 20), at(1000)), None);
+    table.expect(parent, Expected::new(key(1, 22)), at(1000)).expect("there is room");
+    // The clock is set back by a minute.
+    assert!(table.find(&key(1, 22), at(940)).is_some());
+}
+
+#[test]
 fn children_end_with_their_parent() {
     let mut cache = cache(1000);
     let parents = [1, 2].map(|src| observe(&mut cache, key(src, 21)));

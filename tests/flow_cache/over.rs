@@ -69,14 +69,14 @@ fn a_packet_ends_an_expired_flow_and_begins_another_one() {
         let first = cache.observe(&key(1), ACK, at(0)).expect("there is room").handle();
         *cache.get_mut(first).expect("it is live") = 7;
         cache.set_class(first, class);
-        let mut seen = cache.observe(&key(1).reversed(), ACK, at(61)).expect("there is room");
+        let mut seen = cache.observe(&key(1).reversed(), ACK, at(65)).expect("there is room");
         assert!(seen.fresh && *seen.flow == 0);
         let removed = seen.take_removed().expect("the flow was over");
         let reason = if class == Class::Closing { EndReason::Ended } else { EndReason::Idle };
         assert_eq!((removed.handle, removed.value, removed.reason), (first, 7, reason));
         assert_eq!((removed.class, removed.last_seen), (class, at(0)));
         // In a burst, too; and the flow is not ended twice.
-        let burst = [(&key(1), ACK, at(62)), (&key(1), ACK, at(200)), (&key(1), ACK, at(200))];
+        let burst = [(&key(1), ACK, at(66)), (&key(1), ACK, at(200)), (&key(1), ACK, at(200))];
         let mut fresh = vec![];
         cache.observe_batch(burst, |_, seen| {
             let seen = seen.expect("there is room");

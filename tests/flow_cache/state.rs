@@ -18,7 +18,7 @@ const RST_ACK: TcpFlags = TcpFlags(0x14);
 const PSH_ACK: TcpFlags = TcpFlags(0x18);
 
 /// Seconds for which a closed connection lingers.
-const LINGER: u64 = 32;
+const LINGER: u64 = 64;
 
 fn cache_with(timeouts: Timeouts, rule: CloseRule) -> FlowCache<Key, u64> {
     let config = Config::new(100).expect("some").with_timeouts(timeouts);

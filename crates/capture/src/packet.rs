@@ -6,6 +6,8 @@
 //!               └───────┘ the content of a tunnel, if it is wanted
 //! ```
 
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
 use etherparse::IpNumber;
 use flowtable::{FiveTuple, FlowKey, TcpFlags};
 
@@ -259,7 +261,10 @@ impl Transport {
             Addresses::V6(..) => ip.protocol == IpNumber::IPV6_ICMP,
         };
         if is_icmp {
-            return Self { icmp: Icmp::parse(ip.payload), ..without(Ports::None) };
+            let icmp = Icmp::parse(ip.payload);
+            let is_whole = ip.payload.u16(Icmp::IDENTIFIER).is_ok();
+            let ports = if is_whole { Ports::None } else { Icmp::ports_of_cut(icmp, ip.addresses) };
+            return Self { icmp, ..without(ports) };
         }
         if !HAVE_PORTS.contains(&ip.protocol) {
             return without(Ports::None);
@@ -273,10 +278,25 @@ impl Transport {
 }
 
 impl Icmp {
+    /// The offset of the identifier.
+    const IDENTIFIER: usize = 4;
+
+    /// Returns whether a message that ends before the identifier would have it in its key.
+    #[cold]
+    fn ports_of_cut(icmp: Option<Self>, addresses: Addresses) -> Ports {
+        let Some(Self { kind, code, .. }) = icmp else { return Ports::Cut };
+        let any: IpAddr = match addresses {
+            Addresses::V4(..) => Ipv4Addr::UNSPECIFIED.into(),
+            Addresses::V6(..) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let [without, with] = [0, 1].map(|id| FlowKey::icmp(any, any, kind, code, id));
+        if without == with { Ports::None } else { Ports::Cut }
+    }
+
     /// Parses a header; `None` if its type was not captured.
     fn parse(message: Span<'_>) -> Option<Self> {
         let [kind, code] = message.u16(0).ok()?.to_be_bytes();
-        Some(Self { kind, code, identifier: message.u16(4).unwrap_or_default() })
+        Some(Self { kind, code, identifier: message.u16(Self::IDENTIFIER).unwrap_or_default() })
     }
 
     /// Returns type and code, in the upper and lower byte.

@@ -67,14 +67,14 @@ impl Timeouts {
         active: NEVER,
     };
 
-    /// Timeouts of a flow meter: a flow ends after 60 idle seconds, or 32 if it is closing, and is
+    /// Timeouts of a flow meter: a flow ends after 60 idle seconds, or 64 if it is closing, and is
     /// reported every 300 seconds. The first and the last are the defaults of nfdump.
     ///
-    /// A closed connection lingers for as long as TCP may wait before it sends its last segment
-    /// again. By RFC 6298 that begins with a second and doubles: the segment may be lost five times
-    /// in 1 + 2 + 4 + 8 + 16 seconds, and still belongs to its flow.
+    /// A closed connection lingers for longer than TCP may wait before it sends its last segment
+    /// again. By RFC 6298 that begins with a second and doubles, up to 60 seconds or more: the
+    /// segment belongs to its flow, however often it is lost.
     pub const METER: Self = Self {
-        idle: [[32 * SECOND, 60 * SECOND, 60 * SECOND, 60 * SECOND]; Protocol::COUNT],
+        idle: [[64 * SECOND, 60 * SECOND, 60 * SECOND, 60 * SECOND]; Protocol::COUNT],
         active: 300 * SECOND,
     };
 

@@ -27,20 +27,23 @@ struct Exchange {
     answer: u8,
 }
 
-/// Echo, timestamp, information, address mask, extended echo.
-const EXCHANGES: [Exchange; 5] = [
+/// Echo, timestamp, information, address mask, domain name (RFC 1788), extended echo.
+const EXCHANGES: [Exchange; 6] = [
     Exchange { query: 8, answer: 0 },
     Exchange { query: 13, answer: 14 },
     Exchange { query: 15, answer: 16 },
     Exchange { query: 17, answer: 18 },
+    Exchange { query: 37, answer: 38 },
     Exchange { query: 42, answer: 43 },
 ];
 
-/// Echo, node information (RFC 4620, whose Qtype is where others have the identifier), extended
-/// echo.
-const EXCHANGES_V6: [Exchange; 3] = [
+/// Echo, node information (RFC 4620, whose Qtype is where others have the identifier), home agent
+/// discovery and mobile prefixes (RFC 6275), extended echo.
+const EXCHANGES_V6: [Exchange; 5] = [
     Exchange { query: 128, answer: 129 },
     Exchange { query: 139, answer: 140 },
+    Exchange { query: 144, answer: 145 },
+    Exchange { query: 146, answer: 147 },
     Exchange { query: 160, answer: 161 },
 ];
 
@@ -48,11 +51,11 @@ impl FlowKey {
     /// Creates the key of an ICMP message of this type and code, in the direction of the message;
     /// `None` if the addresses are of different IP versions.
     ///
-    /// `identifier` is the 16-bit field behind the checksum. It counts only for queries and
-    /// answers that have one: echo, timestamp, information, address mask, node information and
-    /// extended echo. The key of an answer is the reversed key of its query. Any other message,
-    /// such as an error, has a key of its type and code. For the flow that an error quotes, look
-    /// up the key of the quoted packet:
+    /// `identifier` is the 16-bit field behind the checksum. It counts only for queries and answers
+    /// that have one: echo, timestamp, information, address mask, domain name, node information,
+    /// home agent discovery, mobile prefixes and extended echo. The key of an answer is the
+    /// reversed key of its query. Any other message, such as an error, has a key of its type and
+    /// code. For the flow that an error quotes, look up the key of the quoted packet:
     /// [`FlowCache::find_quoted`](crate::FlowCache::find_quoted).
     ///
     /// # Example

@@ -113,6 +113,8 @@ pub fn execute_observed<S: BuildHasher>(
     if packet.error || !packet.locations.contains(site.location) {
         return Action::Forward;
     }
+    // Time passes first: a binding that has been read does not expire before it is written.
+    store.clean(now, 0);
     let mut bindings = Bindings { store, now, observer };
     bindings.run(packet, site.identity).unwrap_or_else(|Abort| {
         packet.error = true;

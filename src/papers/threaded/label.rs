@@ -280,6 +280,8 @@ impl LabelAllocator {
         let index = self.first.get()?;
         let row = self.rows.get_mut(index as usize)?;
         if now.since(row.freed) < self.config.hold_down {
+            // After a time that was wrong, or a clock that was set back, a hold-down from now on.
+            row.freed = row.freed.min(now);
             return None;
         }
         row.live = true;

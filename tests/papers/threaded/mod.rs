@@ -89,6 +89,19 @@ fn a_label_repeats_after_its_row_was_freed_256_times_and_not_earlier() {
     assert_eq!(table.destination(first), Some(&"E"));
 }
 
+/// A row that was freed at a wrong time is held down once from the next right one.
+#[test]
+fn a_wrong_time_does_not_hold_rows_down_for_ever() {
+    let at = Timestamp::from_secs;
+    let hold_down = Duration::from_secs(10);
+    let mut table = Table::new(Labels { hold_down, ..labels(1) }).unwrap();
+    table.insert('a', None, at(5)).unwrap();
+    assert!(table.remove(&'a', at(4_294_967_295)).is_some());
+    let inserted = [6, 15, 16].map(|now| table.insert('b', None, at(now)).is_ok());
+    assert_eq!(inserted, [false, false, true]);
+    table.validate().unwrap();
+}
+
 #[test]
 fn a_restart_with_the_same_generation_accepts_stale_labels() {
     let table = |destinations: [&'static str; 3], start| {

@@ -16,8 +16,6 @@ pub struct Interpreter {
     /// The latest time at which a binding was to be created.
     latest: u64,
     set_back: SetBack,
-    /// How many times the store was to follow the clock.
-    followed: u32,
     /// Value and expiry by tag.
     bindings: BTreeMap<u64, (u64, u64)>,
 }
@@ -27,7 +25,7 @@ struct Abort;
 impl Interpreter {
     pub fn new(capacity: usize, lifetime: u64) -> Self {
         let (set_back, bindings) = (SetBack::default(), BTreeMap::new());
-        Self { capacity, lifetime, latest: 0, set_back, followed: 0, bindings }
+        Self { capacity, lifetime, latest: 0, set_back, bindings }
     }
 
     /// Tags and values that are alive.
@@ -47,7 +45,6 @@ impl Interpreter {
 
     /// Follows the clock of the caller, which may have been set back.
     fn follow(&mut self, now: u64) {
-        self.followed += 1;
         let latest = self.latest;
         if let Some(other) = self.set_back.follow(now, latest, self.lifetime) {
             self.bindings.retain(|_, (_, expiry)| *expiry > latest);
@@ -64,7 +61,6 @@ impl Interpreter {
 
     /// Binds a tag to a value. Its lifetime begins now if it was not bound.
     fn set(&mut self, tag: u64, value: u64, now: u64) -> Result<(), Abort> {
-        self.follow(now);
         if self.get(tag, now).is_some() {
             self.change(tag, value);
             return Ok(());
@@ -80,6 +76,7 @@ impl Interpreter {
         if packet.error || !packet.locations.contains(site.location) {
             return Action::Forward;
         }
+        self.follow(now);
         let mut next = self.clone();
         match next.run(packet, site.identity, now) {
             Ok(instruction) => {
@@ -87,14 +84,7 @@ impl Interpreter {
                 let Some(instruction) = instruction else { return Action::Drop };
                 packet.instruction = instruction;
             }
-            Err(Abort) => {
-                // It checks for room for both bindings before it creates one: no time passes.
-                let is_checked = matches!(packet.instruction, Instruction::RCollect { .. });
-                if !is_checked && next.followed > self.followed {
-                    self.follow(now);
-                }
-                packet.error = true;
-            }
+            Err(Abort) => packet.error = true,
         }
         Action::Forward
     }
@@ -115,9 +105,8 @@ impl Interpreter {
             }
             Instruction::Compare { tag, relation, value } => {
                 let better = self.get(*tag, now).is_none_or(|bound| relation.holds(*value, bound));
-                match better {
-                    true => self.set(*tag, *value, now)?,
-                    false => self.follow(now),
+                if better {
+                    self.set(*tag, *value, now)?;
                 }
                 better
             }

@@ -23,7 +23,7 @@ FLOWS
     cache is full; other flows end with the input.
     --timeouts off|meter|conntrack   preset of timeouts (off)
         off         nothing ends a flow: one record for each
-        meter       60 s idle, 32 s if closed; a report every 300 s
+        meter       60 s idle, 64 s if closed; a report every 300 s
         conntrack   by protocol and state, as in connection tracking
     --idle SECONDS      end flows after this time without a packet, such as 0.5
     --active SECONDS    report active flows at this interval

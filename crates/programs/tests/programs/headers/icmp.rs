@@ -63,6 +63,10 @@ fn the_type_is_within_the_packet() {
         };
         let key = packet.key;
         assert_eq!((packet.icmp, key.sport(), key.dport()), expected, "{length}");
+        // A ping without its identifier counts as cut; an error has no identifier.
+        assert_eq!(packet.ports == Ports::Cut, length < 6, "{length}");
+        let error = message(false, false, &[3, 3, 9, 9, 0, 0, 0, 0][..length]);
+        assert_eq!(error.ports == Ports::Cut, length < 2, "{length}");
     }
     // Padding is no message.
     let mut ip = udp(0, 0, 0)[IP_AT..IP_AT + 20].to_vec();

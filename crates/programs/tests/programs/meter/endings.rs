@@ -74,7 +74,7 @@ fn a_flow_that_lives_on_is_reported_in_parts() {
 fn a_closed_connection_lingers_and_is_over() {
     let meter = ["--timeouts", "meter"];
     let last_ack: &[(u32, bool, &str)] = &[(1020, true, "A")];
-    let later: &[(u32, bool, &str)] = &[(40_000, true, "A")];
+    let later: &[(u32, bool, &str)] = &[(70_000, true, "A")];
     let over = ([4, 2], "ended", "closing");
     // The last acknowledgement does not create a flow; a later packet does.
     let records = connection(&[&OPEN, &CLOSE, last_ack, later], &meter);
@@ -82,14 +82,14 @@ fn a_closed_connection_lingers_and_is_over() {
     assert_eq!(records[0].forward.as_ref().map(|half| half.tcp_flags.as_str()), Some("...A..SF"));
     // So does a reset, and packets while it lingers belong to it.
     let reset: &[(u32, bool, &str)] = &[(30, false, "R"), (4000, true, "A"), (8000, true, "A")];
-    let records = connection(&[&OPEN, reset, &[(60_000, true, "A")]], &meter);
+    let records = connection(&[&OPEN, reset, &[(80_000, true, "A")]], &meter);
     assert_eq!(
         summaries(&records),
         [([4, 2], "ended", "closing"), ([1, 0], "forced", "unreplied")]
     );
     // A longer time to linger, or none at all.
     let parts: [&[_]; 4] = [&OPEN, &CLOSE, last_ack, later];
-    let longer = connection(&parts, &["--timeouts", "meter", "--linger", "60"]);
+    let longer = connection(&parts, &["--timeouts", "meter", "--linger", "90"]);
     assert_eq!(summaries(&longer), [([5, 2], "forced", "closing")]);
     let off = connection(&parts, &["--timeouts", "meter", "--linger", "off"]);
     assert_eq!(summaries(&off), [([5, 2], "forced", "established")]);
@@ -103,7 +103,7 @@ fn a_connection_closed_on_one_side_goes_on() {
         &[(100, true, "FA"), (110, false, "A"), (10_000, false, "A"), (10_010, true, "A")];
     let last: &[(u32, bool, &str)] = &[(50_000, false, "FA"), (50_010, true, "A")];
     let records =
-        connection(&[&OPEN, half, last, &[(90_000, true, "A")]], &["--timeouts", "meter"]);
+        connection(&[&OPEN, half, last, &[(120_000, true, "A")]], &["--timeouts", "meter"]);
     assert_eq!(
         summaries(&records),
         [([5, 4], "ended", "closing"), ([1, 0], "forced", "unreplied")]
@@ -137,10 +137,15 @@ fn repeated_attempts_that_are_refused_are_one_flow() {
     let records = connection(&[&attempts, &other], &["--timeouts", "meter"]);
     let both = [([3, 3], "ended", "closing"), ([1, 1], "forced", "closing")];
     assert_eq!(summaries(&records), both);
-    // A late FIN of a connection that has ended begins no flow.
-    let late: &[(u32, bool, &str)] = &[(20_000, false, "FA")];
-    let records = connection(&[&OPEN, &CLOSE, late], &["--timeouts", "meter"]);
-    assert_eq!(summaries(&records), [([3, 3], "forced", "closing")]);
+    // The FIN of a connection that has ended begins no flow, though it is lost again and again:
+    // after 1, 2, 4, ... 32 seconds, and then every minute.
+    let times = [1, 2, 4, 8, 16, 32, 60, 60].into_iter().scan(2000, |ms, wait| {
+        *ms += 1000 * wait;
+        Some((*ms, false, "FA"))
+    });
+    let late: Vec<(u32, bool, &str)> = times.collect();
+    let records = connection(&[&OPEN, &CLOSE, &late], &["--timeouts", "meter"]);
+    assert_eq!(summaries(&records), [([3, 2 + 8], "forced", "closing")]);
 }
 
 #[test]
