@@ -35,7 +35,7 @@ use crate::results::{Column, Outcome, Report, Results};
 use crate::subject::{Agreement, ours, peer, rotation};
 use packets::{Name, Packets};
 use subject::{CacheSubject, cache};
-use tables::{Chained, Hashed, Indexed, Linked, Lru, Moka, Quick, Sets};
+use tables::{Bounded, Hashed, Indexed, Linked, Lru, Moka, Quick, Sets};
 
 /// The bytes of a name, for the results.
 const KEY: &str = "12";
@@ -85,7 +85,7 @@ fn subjects(n: usize) -> Vec<CacheSubject> {
     let threes = || SourceHashCache::<Name, u32, 3>::new(packets::THREES_FOR_TWO * n / 2);
     let [clock, oldest, lru] = [SecondChance, Oldest, LeastRecentlyUsed]
         .map(|replacement| threes().expect(memory).with_replacement(replacement));
-    let chained: BoundedCache<Name, u32> = BoundedCache::new(n).expect(memory);
+    let bounded: BoundedCache<Name, u32> = BoundedCache::new(n).expect(memory);
     let policy = flowtable::eviction::SecondChance::new();
     let with_foldhash = BoundedCache::with_parts(n, policy, foldhash.clone()).expect(memory);
     let bound = NonZeroUsize::new(n).expect("there are flows");
@@ -104,8 +104,8 @@ fn subjects(n: usize) -> Vec<CacheSubject> {
         ours("source_hash/3", "3 ways", cache(Sets::<3>(clock))),
         ours("source_hash/3/oldest", "3 ways, oldest leaves", cache(Sets::<3>(oldest))),
         ours("source_hash/3/lru", "3 ways, LRU", cache(Sets::<3>(lru))),
-        ours("chained", "BoundedCache", cache(Chained(chained))),
-        ours("chained/foldhash", "BoundedCache + foldhash", cache(Chained(with_foldhash))),
+        ours("bounded", "BoundedCache", cache(Bounded(bounded))),
+        ours("bounded/foldhash", "BoundedCache + foldhash", cache(Bounded(with_foldhash))),
         peer("hashbrown, index as hash", cache(Indexed(HashTable::with_capacity(n)))),
         peer("hashbrown + foldhash", cache(Hashed(HashMap::with_hasher(foldhash.clone())))),
         peer("hashbrown + our hash", cache(Hashed(HashMap::with_hasher(our_hash)))),

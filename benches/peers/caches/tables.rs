@@ -33,9 +33,9 @@ impl<const WAYS: usize> Cache for Sets<WAYS> {
     }
 }
 
-pub(crate) struct Chained<S>(pub(crate) BoundedCache<Name, u32, SecondChance, S>);
+pub(crate) struct Bounded<S>(pub(crate) BoundedCache<Name, u32, SecondChance, S>);
 
-impl<S: BuildHasher> Cache for Chained<S> {
+impl<S: BuildHasher> Cache for Bounded<S> {
     // The lookups of hashlink are inlined, too.
     #[inline(always)]
     fn get(&mut self, packet: &Packet) -> Option<u32> {

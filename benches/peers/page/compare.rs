@@ -34,7 +34,7 @@ fn comparisons<'a>(
 ) -> impl Iterator<Item = &'a Comparison> + Clone {
     let all = recorded.iter().flat_map(|results| &results.comparisons);
     all.filter(move |comparison| {
-        comparison.structure == ours && section.is_counted(&comparison.peer_name)
+        comparison.structure == ours && section.is_peer(ours, &comparison.peer_name)
     })
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Texts explain the figures, and must not contain any: numbers come from the figures.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs;
 use std::path::Path;
@@ -27,6 +28,10 @@ pub(crate) struct Section {
     /// Rows that are not counted as peers: constant work, variants of ours, or copies of a peer.
     #[serde(default)]
     pub(crate) excluded: Vec<String>,
+    /// Rows that are not counted as peers of one of our structures, by its name in the JSON before
+    /// the first `/`.
+    #[serde(default)]
+    excluded_for: BTreeMap<String, Vec<String>>,
     /// Parts of titles that distinguish results with equal names of benchmarks.
     #[serde(default)]
     phases: Vec<String>,
@@ -74,6 +79,13 @@ impl Section {
     /// Whether a row counts as a subject of its own.
     pub(crate) fn is_counted(&self, name: &str) -> bool {
         !self.excluded.iter().any(|excluded| excluded == name)
+    }
+
+    /// Whether a row counts as a peer of one of our structures.
+    pub(crate) fn is_peer(&self, structure: &str, name: &str) -> bool {
+        let structure = structure.split('/').next().unwrap_or_default();
+        let excluded = self.excluded_for.get(structure).into_iter().flatten();
+        self.is_counted(name) && excluded.into_iter().all(|excluded| excluded != name)
     }
 
     /// The name of a comparison's benchmark, with its phase where there are several.
