@@ -1,7 +1,7 @@
 //! Connected sockets: an array, or maps if there are more than 16.
 //!
 //! ```text
-//!     up to 16    few    │ key, socket │ key, socket │ …          see few.rs
+//!     up to 16    few    │ key, socket │ key, socket │ …          see small_table.rs
 //!
 //!     above       v4     Ends<Ipv4Addr> → socket
 //!                 v6     Ends<Ipv6Addr> → socket
@@ -33,6 +33,9 @@ pub(super) type V6<T, S, A> = TrashMap<Ends<Ipv6Addr>, T, S, A>;
 /// The array and the maps.
 type PartsMut<'a, T, S, A> =
     (&'a mut FewConnections<T, A>, &'a mut V4<T, S, A>, &'a mut V6<T, S, A>);
+
+/// The socket of a packet's connection, and the hash of the packet if it was computed.
+pub(super) type Looked<R> = (Option<R>, Option<u64>);
 
 /// Where an extraction continues.
 #[derive(Default)]
@@ -74,6 +77,12 @@ impl<T, S, A: Allocator + Clone> Connections<T, S, A> {
         self.few.len() + self.v4.len() + self.v6.len()
     }
 
+    /// The hasher of the table. All maps of the table have an equal one.
+    #[inline]
+    pub(super) const fn hasher(&self) -> &S {
+        self.v4.hasher()
+    }
+
     pub(super) const fn few(&self) -> &FewConnections<T, A> {
         &self.few
     }
@@ -108,37 +117,47 @@ impl<T, S, A: Allocator + Clone> Connections<T, S, A> {
 
 impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
     #[inline]
-    pub(super) fn get<Q: PacketQuery>(&self, hasher: &S, packet: &Q) -> Option<&T> {
+    pub(super) fn get(&self, packet: &impl PacketQuery) -> Looked<&T> {
         if !self.few.is_empty() {
-            return self.few.get(packet.key());
+            return (self.few.get(packet.key()), None);
         }
-        self.get_mapped(hasher, packet)
+        self.get_mapped(packet)
     }
 
     #[inline]
-    pub(super) fn get_mapped<Q: PacketQuery>(&self, hasher: &S, packet: &Q) -> Option<&T> {
+    pub(super) fn get_mapped(&self, packet: &impl PacketQuery) -> Looked<&T> {
         // A host that only listens does not hash its packets. `get` of a key with its hash is
         // inlined into lookups, without one it is not.
-        let hash = || packet.hash_with(hasher);
+        let hash = || packet.hash_with(self.hasher());
         match packet.key() {
-            FlowKey::V4(_) if self.v4.is_empty() => None,
-            FlowKey::V4(key) => self.v4.get(Ends::of(key).with(hash()).as_ref()),
-            FlowKey::V6(_) if self.v6.is_empty() => None,
-            FlowKey::V6(key) => self.v6.get(Ends::of(key).with(hash()).as_ref()),
+            FlowKey::V4(key) if !self.v4.is_empty() => {
+                let ends = Ends::of(key).with(hash());
+                (self.v4.get(ends.as_ref()), Some(ends.hash))
+            }
+            FlowKey::V6(key) if !self.v6.is_empty() => {
+                let ends = Ends::of(key).with(hash());
+                (self.v6.get(ends.as_ref()), Some(ends.hash))
+            }
+            _ => (None, None),
         }
     }
 
     #[inline]
-    pub(super) fn get_mut<Q: PacketQuery>(&mut self, hasher: &S, packet: &Q) -> Option<&mut T> {
+    pub(super) fn get_mut(&mut self, packet: &impl PacketQuery) -> Looked<&mut T> {
         if !self.few.is_empty() {
-            return self.few.get_mut(packet.key());
+            return (self.few.get_mut(packet.key()), None);
         }
-        let hash = || packet.hash_with(hasher);
+        let Self { v4, v6, .. } = self;
         match packet.key() {
-            FlowKey::V4(_) if self.v4.is_empty() => None,
-            FlowKey::V4(key) => self.v4.get_mut(Ends::of(key).with(hash()).as_ref()),
-            FlowKey::V6(_) if self.v6.is_empty() => None,
-            FlowKey::V6(key) => self.v6.get_mut(Ends::of(key).with(hash()).as_ref()),
+            FlowKey::V4(key) if !v4.is_empty() => {
+                let ends = Ends::of(key).with(packet.hash_with(v4.hasher()));
+                (v4.get_mut(ends.as_ref()), Some(ends.hash))
+            }
+            FlowKey::V6(key) if !v6.is_empty() => {
+                let ends = Ends::of(key).with(packet.hash_with(v4.hasher()));
+                (v6.get_mut(ends.as_ref()), Some(ends.hash))
+            }
+            _ => (None, None),
         }
     }
 
@@ -153,27 +172,28 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
         socket: T,
     ) -> Result<(), RejectedSocket<T>> {
         let key = connection.key();
-        if !(self.v4.is_empty() && self.v6.is_empty()) {
-            let hash = connection.hash_with(self.v4.hasher());
+        let is_mapped = !(self.v4.is_empty() && self.v6.is_empty());
+        if is_mapped || self.few.len() == MAX_FEW && self.make_room(ports, key) {
+            let hash = connection.hash_with(self.hasher());
             return self.insert_mapped(ports, Prehashed { hash, key }, allows_reuse, socket);
         }
-        self.insert_few(ports, Slot { key: *key, allows_reuse, socket })
+        self.insert_few(Slot { key: *key, allows_reuse, socket })
+    }
+
+    /// Moves the connections of a full array to the maps, for a connection that is absent. Returns
+    /// whether they are there.
+    #[inline(never)]
+    fn make_room(&mut self, ports: &mut Ports<S, A>, key: &FlowKey) -> bool {
+        self.few.get(key).is_none() && self.move_to_maps(ports)
     }
 
     #[inline(never)]
-    fn insert_few(
-        &mut self,
-        ports: &mut Ports<S, A>,
-        slot: Slot<T>,
-    ) -> Result<(), RejectedSocket<T>> {
+    fn insert_few(&mut self, slot: Slot<T>) -> Result<(), RejectedSocket<T>> {
         let reason = if self.few.get(&slot.key).is_some() {
             SocketError::InUse
-        } else if self.few.len() < MAX_FEW && self.few.reserve(1) {
+        } else if self.few.reserve(1) {
             self.few.push(slot);
             return Ok(());
-        } else if self.few.len() == MAX_FEW && self.move_to_maps(ports) {
-            let Slot { key, allows_reuse, socket } = slot;
-            return self.insert_unhashed(ports, &key, allows_reuse, socket);
         } else {
             SocketError::NoMemory
         };
@@ -260,7 +280,8 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
         }
         while let Some(Slot { key, allows_reuse, socket }) = self.few.pop() {
             // C1 does not hold in this loop, so it must not look up connections.
-            let inserted = self.insert_unhashed(ports, &key, allows_reuse, socket);
+            let connection = Prehashed { hash: hash_of(self.hasher(), &key), key: &key };
+            let inserted = self.insert_mapped(ports, connection, allows_reuse, socket);
             if let Err(RejectedSocket { refused: socket, .. }) = inserted {
                 self.few.push(Slot { key, allows_reuse, socket });
                 self.move_to_few(ports);
@@ -279,18 +300,6 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
         };
         v4.drain().for_each(|(ends, socket)| push((&ends).into(), ends.allows_reuse, socket));
         v6.drain().for_each(|(ends, socket)| push((&ends).into(), ends.allows_reuse, socket));
-    }
-
-    /// Inserts a connection into its map.
-    fn insert_unhashed(
-        &mut self,
-        ports: &mut Ports<S, A>,
-        key: &FlowKey,
-        allows_reuse: bool,
-        socket: T,
-    ) -> Result<(), RejectedSocket<T>> {
-        let hash = hash_of(self.v4.hasher(), key);
-        self.insert_mapped(ports, Prehashed { hash, key }, allows_reuse, socket)
     }
 
     /// Inserts a connection, given its hash, into its map.
@@ -324,15 +333,14 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
     #[inline]
     pub(super) fn get_burst<'a, Q: PacketQuery>(
         &'a self,
-        hasher: &S,
         packets: impl Iterator<Item = Q> + Clone,
-        found: &mut [Option<&'a T>; BURST],
+        found: &mut [Looked<&'a T>; BURST],
     ) {
         if !self.few.is_empty() {
             let each = found.iter_mut().zip(packets);
-            return each.for_each(|(found, packet)| *found = self.few.get(packet.key()));
+            return each.for_each(|(found, packet)| found.0 = self.few.get(packet.key()));
         }
-        let packets = packets.enumerate();
+        let (packets, hasher) = (packets.enumerate(), self.hasher());
         if !self.v4.is_empty() {
             let v4 = |(at, packet): (usize, Q)| {
                 Some((at, as_v4(packet.key())?.with_of(&packet, hasher)))
@@ -418,7 +426,7 @@ fn as_v6(key: &FlowKey) -> Option<Ends<Ipv6Addr>> {
 fn get_scattered<'a, I: BitString, T, S: BuildHasher, A: Allocator + Clone>(
     map: &'a TrashMap<Ends<I>, T, S, A>,
     mut keys: impl Iterator<Item = (usize, Prehashed<Ends<I>>)>,
-    found: &mut [Option<&'a T>; BURST],
+    found: &mut [Looked<&'a T>; BURST],
 ) {
     let Some((first, key)) = keys.next() else { return };
     let (mut positions, mut gathered, mut len) = ([first; BURST], [key; BURST], 1);
@@ -427,5 +435,8 @@ fn get_scattered<'a, I: BitString, T, S: BuildHasher, A: Allocator + Clone>(
         len += 1;
     }
     let queries = gathered[..len].iter().map(Prehashed::as_ref);
-    map.get_batch(queries, |at, socket| found[positions[at % BURST] % BURST] = socket);
+    map.get_batch(queries, |at, socket| {
+        let at = at % BURST;
+        found[positions[at] % BURST] = (socket, Some(gathered[at].hash));
+    });
 }

@@ -1,6 +1,6 @@
 //! The keys of the maps of connections: a five-tuple, and whether the connection allows reuse.
 
-use core::cell::OnceCell;
+use core::cell::Cell;
 use core::hash::{BuildHasher, Hash, Hasher};
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -20,30 +20,38 @@ pub(super) fn hash_of(hasher: &impl BuildHasher, key: &FlowKey) -> u64 {
     hasher.hash_one(key)
 }
 
-/// The key of a connection, if the caller passes no packet with this key. The key is hashed at most
-/// once.
-pub(super) struct HashedOnce {
-    key: FlowKey,
-    hash: OnceCell<u64>,
+/// A packet that is hashed at most once, for all maps of a table: their hashers are equal.
+pub(super) struct HashedOnce<Q> {
+    packet: Q,
+    hash: Cell<Option<u64>>,
 }
 
-impl HashedOnce {
-    pub(super) const fn new(key: FlowKey) -> Self {
-        Self { key, hash: OnceCell::new() }
+impl<Q: PacketQuery> HashedOnce<Q> {
+    #[inline(always)]
+    pub(super) const fn new(packet: Q) -> Self {
+        Self::with(packet, None)
+    }
+
+    /// The packet, with its hash if that is known.
+    #[inline(always)]
+    pub(super) const fn with(packet: Q, hash: Option<u64>) -> Self {
+        Self { packet, hash: Cell::new(hash) }
     }
 }
 
-impl Query<FlowKey> for HashedOnce {
+impl<Q: PacketQuery> Query<FlowKey> for HashedOnce<Q> {
     type Key = FlowKey;
 
-    #[inline]
+    #[inline(always)]
     fn key(&self) -> &FlowKey {
-        &self.key
+        self.packet.key()
     }
 
-    #[inline]
+    #[inline(always)]
     fn hash_with<S: BuildHasher>(&self, hasher: &S) -> u64 {
-        *self.hash.get_or_init(|| hash_of(hasher, &self.key))
+        let hash = self.hash.get().unwrap_or_else(|| self.packet.hash_with(hasher));
+        self.hash.set(Some(hash));
+        hash
     }
 }
 

@@ -5,10 +5,10 @@ use core::net::{IpAddr, SocketAddr};
 use core::ops::RangeInclusive;
 
 use super::ends::{HashedOnce, PacketQuery};
-use super::listeners::{Links, Listener, Place};
+use super::listeners::{HashedPlace, Links, Listener, Place};
 use super::ports::Ports;
 use super::{Local, Name, RejectedSocket, Reuse, SocketError, SocketTable, ephemeral};
-use crate::hash::Query;
+use crate::hash::{Prehashed, Query};
 use crate::key::flow::{FiveTuple, FlowKey};
 use crate::memory::Allocator;
 use crate::raw::slab::OptIndex;
@@ -30,18 +30,20 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
             SocketError::PortZero
         } else if let Err(reason) = self.check_limit() {
             reason
-        } else if self.is_in_use(&local, reuse, OptIndex::NONE) {
-            SocketError::InUse
         } else {
-            return self.insert_bound(local, reuse, socket);
+            let place = self.listeners.hashed(Place::Bound(local));
+            if !self.is_in_use(&place, &local, reuse, OptIndex::NONE) {
+                return self.insert_bound(&place, &local, reuse, socket);
+            }
+            SocketError::InUse
         };
         Err(RejectedSocket { refused: socket, reason })
     }
 
     /// Returns whether a socket cannot be bound to a local address, or moved there.
-    fn is_in_use(&self, local: &Local, reuse: Reuse, moved: OptIndex) -> bool {
+    fn is_in_use(&self, place: &HashedPlace, local: &Local, reuse: Reuse, moved: OptIndex) -> bool {
         let allows_reuse = reuse != Reuse::No;
-        self.listeners.conflicts(local, reuse, moved)
+        self.listeners.conflicts(place, local, reuse, moved)
             || self.connections.few_have(local, allows_reuse)
             || self.ports.is_connected(local, allows_reuse)
     }
@@ -83,25 +85,30 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         let is_free =
             |_: &mut Ports<S, A>, port| !connections.few_have(&local.at_port(port), false);
         // The id takes the place of a destination, so that one port does not reveal the next.
-        let hash = self.hasher.hash_one((local.at_port(0), self.next_id));
-        let random = |index| self.hasher.hash_one(index);
+        let hash = connections.hasher().hash_one((local.at_port(0), self.next_id));
+        let random = |index| connections.hasher().hash_one(index);
         match self.cursors.next(hash, &ports, random, used, taken, is_free) {
-            Ok(port) => self.insert_bound(local.at_port(port), reuse, socket),
+            Ok(port) => {
+                let local = local.at_port(port);
+                let place = self.listeners.hashed(Place::Bound(local));
+                self.insert_bound(&place, &local, reuse, socket)
+            }
             Err(reason) => Err(RejectedSocket { refused: socket, reason }),
         }
     }
 
     fn insert_bound(
         &mut self,
-        local: Local,
+        place: &HashedPlace,
+        local: &Local,
         reuse: Reuse,
         socket: T,
     ) -> Result<Name, RejectedSocket<T>> {
-        let refused = if self.ports.insert_bound(&local) {
-            match self.insert_listener(Place::Bound(local), reuse, socket) {
+        let refused = if self.ports.insert_bound(local) {
+            match self.insert_listener(place, reuse, socket) {
                 Ok(name) => return Ok(name),
                 Err(refused) => {
-                    self.ports.remove_bound(&local);
+                    self.ports.remove_bound(local);
                     refused
                 }
             }
@@ -112,11 +119,11 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     }
 
     /// Inserts a socket that is no connection. Returns it if memory allocation fails.
-    fn insert_listener(&mut self, place: Place, reuse: Reuse, socket: T) -> Result<Name, T> {
-        let (id, links) = (self.next_id, Links::NONE);
+    fn insert_listener(&mut self, at: &HashedPlace, reuse: Reuse, socket: T) -> Result<Name, T> {
+        let (place, id, links) = (at.place, self.next_id, Links::NONE);
         let listener = Listener { place, reuse, id, socket, links };
         let name = listener.name();
-        self.listeners.insert(listener)?;
+        self.listeners.insert(listener, at)?;
         self.next_id += 1;
         Ok(name)
     }
@@ -146,17 +153,19 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         if to.port == Some(0) {
             return Err(SocketError::PortZero);
         }
-        let at = self.listeners.index_of_bound(&local, id);
+        let old = self.listeners.hashed(Place::Bound(local));
+        let at = self.listeners.index_of_bound(&old, id);
         if at.is_none() {
             return Err(SocketError::NotFound);
         }
-        if self.is_in_use(&to, reuse, at) {
+        let new = self.listeners.hashed(Place::Bound(to));
+        if self.is_in_use(&new, &to, reuse, at) {
             return Err(SocketError::InUse);
         }
         if !self.ports.insert_bound(&to) {
             return Err(SocketError::NoMemory);
         }
-        if !self.listeners.rebind(at, to, reuse) {
+        if !self.listeners.rebind(at, [&old, &new], reuse) {
             self.ports.remove_bound(&to);
             return Err(SocketError::NoMemory);
         }
@@ -183,7 +192,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         socket: T,
     ) -> Result<Name, RejectedSocket<T>> {
         match connection(local, remote, protocol) {
-            Ok(key) => self.insert_connected(&HashedOnce::new(key), socket),
+            Ok(key) => self.insert_connected(&key, socket),
             Err(reason) => Err(RejectedSocket { refused: socket, reason }),
         }
     }
@@ -217,8 +226,8 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         socket: T,
     ) -> Result<Name, RejectedSocket<T>> {
         match converted(packet.key()) {
-            Ok(None) => self.insert_connected(&packet, socket),
-            Ok(Some(key)) => self.insert_connected(&HashedOnce::new(key), socket),
+            Ok(None) => self.insert_connected(packet, socket),
+            Ok(Some(key)) => self.insert_connected(&key, socket),
             Err(reason) => Err(RejectedSocket { refused: socket, reason }),
         }
     }
@@ -256,8 +265,20 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         packet: impl Query<FlowKey, Key = FlowKey>,
     ) -> Result<Name, SocketError> {
         let Name::Bound { local, id } = *name else { return Err(SocketError::NotFound) };
-        let (converted, place) = (converted(packet.key())?, Place::Bound(local));
-        let key = converted.unwrap_or(*packet.key());
+        match converted(packet.key())? {
+            None => self.connect_listener(local, id, &HashedOnce::new(packet)),
+            Some(key) => self.connect_listener(local, id, &HashedOnce::new(&key)),
+        }
+    }
+
+    /// Turns a bound socket into a connection, whose key has no IPv4-mapped address.
+    fn connect_listener(
+        &mut self,
+        local: Local,
+        id: u64,
+        packet: &impl PacketQuery,
+    ) -> Result<Name, SocketError> {
+        let (place, key) = (self.listeners.hashed(Place::Bound(local)), *packet.key());
         if self.listeners.get(&place, id).is_none() {
             return Err(SocketError::NotFound);
         }
@@ -267,27 +288,22 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         if !is_at {
             return Err(SocketError::OtherAddress);
         }
-        if self.listeners.has_queue(&key) {
+        if self.listeners.has_queue(packet) {
             return Err(SocketError::InUse);
         }
         let Some((index, listener)) = self.listeners.take(&place, id) else {
             return Err(SocketError::NotFound);
         };
-        let Listener { reuse, id, socket, links, .. } = listener;
-        let allows_reuse = reuse != Reuse::No;
+        let Listener { place: bound, reuse, id, socket, links } = listener;
         let Self { connections, ports, .. } = self;
-        let inserted = match converted {
-            None => connections.insert(ports, &packet, allows_reuse, socket),
-            Some(key) => connections.insert(ports, &HashedOnce::new(key), allows_reuse, socket),
-        };
-        match inserted {
+        match connections.insert(ports, packet, reuse != Reuse::No, socket) {
             Ok(()) => {
-                self.listeners.unlink(&Listener { place, reuse, id, socket: (), links }, index);
+                self.listeners.unlink(&place, reuse, links, index);
                 self.ports.remove_bound(&local);
                 Ok(Name::Connected(key))
             }
             Err(RejectedSocket { refused: socket, reason }) => {
-                self.listeners.put_back(Listener { place, reuse, id, socket, links });
+                self.listeners.put_back(Listener { place: bound, reuse, id, socket, links });
                 Err(reason)
             }
         }
@@ -326,13 +342,14 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         socket: T,
     ) -> Result<Name, RejectedSocket<T>> {
         let converted = converted(packet.key());
-        let key = match converted.and_then(|key| self.check_limit().map(|()| key)) {
-            Ok(key) => key.unwrap_or(*packet.key()),
+        let (key, place) = match converted.and_then(|key| self.check_limit().map(|()| key)) {
+            Ok(None) => (*packet.key(), self.listeners.hashed_queue(&packet)),
+            Ok(Some(key)) => (key, self.listeners.hashed_queue(&&key)),
             Err(reason) => return Err(RejectedSocket { refused: socket, reason }),
         };
         let reuse = self.listeners.reuse_of(&key);
         let refused = if self.ports.insert_local(&key, reuse != Reuse::No) {
-            match self.insert_listener(Place::Queued(key), reuse, socket) {
+            match self.insert_listener(&place, reuse, socket) {
                 Ok(name) => return Ok(name),
                 Err(refused) => {
                     self.ports.remove_local(&key, reuse != Reuse::No);
@@ -388,28 +405,30 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
             Ok(key) => key,
             Err(reason) => return Err(RejectedSocket { refused: socket, reason }),
         };
-        let Self { connections, listeners, ports: used, cursors, hasher, .. } = self;
+        let Self { connections, listeners, ports: used, cursors, .. } = self;
+        let hasher = connections.hasher();
         used.track(&ports);
         let here = Local::new(SocketAddr::new(key.dst(), 0), protocol);
         let from = |port| at_port(&key, port);
         let taken = |used: &Ports<S, A>, port| {
             used.taken_by_bound(&here.at_port(port)) | used.taken_to(&from(port))
         };
-        let mut examined = HashedOnce::new(key);
+        let mut examined = Prehashed { hash: 0, key };
         let is_free = |used: &mut Ports<S, A>, port| {
-            examined = HashedOnce::new(from(port));
-            if connections.get(hasher, &examined).is_none() {
-                return !listeners.has_queue(examined.key());
+            let key = from(port);
+            examined = Prehashed { hash: hasher.hash_one(key), key };
+            if connections.get(&examined.as_ref()).0.is_none() {
+                return !listeners.has_queue(&examined.as_ref());
             }
             if connections.few().is_empty() {
-                used.insert_remote(examined.key());
+                used.insert_remote(&key);
             }
             false
         };
         let hash = hasher.hash_one((key.src(), key.sport(), key.dst(), protocol));
         let random = |index| hasher.hash_one(index);
         match cursors.next(hash, &ports, random, used, taken, is_free) {
-            Ok(_) => self.insert_connected(&examined, socket),
+            Ok(_) => self.insert_connected(examined.as_ref(), socket),
             Err(reason) => Err(RejectedSocket { refused: socket, reason }),
         }
     }
@@ -417,16 +436,17 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     #[inline]
     fn insert_connected(
         &mut self,
-        connection: &impl PacketQuery,
+        connection: impl PacketQuery,
         socket: T,
     ) -> Result<Name, RejectedSocket<T>> {
+        let connection = HashedOnce::new(connection);
         let key = connection.key();
         let reason = match self.check_limit() {
-            Ok(()) if self.listeners.has_queue(key) => SocketError::InUse,
+            Ok(()) if self.listeners.has_queue(&connection) => SocketError::InUse,
             Ok(()) => {
                 let allows_reuse = self.listeners.reuse_of(key) != Reuse::No;
                 let Self { connections, ports, .. } = self;
-                let inserted = connections.insert(ports, connection, allows_reuse, socket);
+                let inserted = connections.insert(ports, &connection, allows_reuse, socket);
                 return inserted.map(|()| Name::Connected(*key));
             }
             Err(reason) => reason,

@@ -19,7 +19,7 @@
 //! Connections and bound sockets are stored separately: up to 16 connections in an array,
 //! more of them and all bound sockets in [`TrashMap`]s. So neither kind slows the other
 //! down, and a packet for one of many listeners takes as long as for the only one. See
-//! `connections.rs`, `listeners.rs`.
+//! `connections.rs`, `listeners/`.
 //!
 //! # Rules of `bind`
 //!
@@ -127,7 +127,7 @@ use crate::invariant::InvariantError;
 use crate::key::flow::FlowKey;
 use crate::memory::{Allocator, Global};
 use connections::Connections;
-use ends::PacketQuery;
+use ends::{HashedOnce, PacketQuery};
 use ephemeral::Cursors;
 use listeners::Listeners;
 use ports::Ports;
@@ -178,6 +178,8 @@ pub struct SocketTable<T, S = DefaultHashBuilder, A = Global>
 where
     A: Allocator + Clone,
 {
+    /// Each of their maps has an equal hasher, since it hashes keys when it grows, and reseeds by
+    /// itself. So one hash of a packet is for all maps.
     connections: Connections<T, S, A>,
     listeners: Listeners<T, S, A>,
     /// The ports of the bound sockets, of the queued ones, and of the connections in maps.
@@ -186,9 +188,6 @@ where
     /// The id of the next bound socket.
     next_id: u64,
     limit: usize,
-    /// Hashes a packet once for all maps. Each map has an equal one, as it hashes keys itself when
-    /// it grows, and is reseeded alone.
-    hasher: S,
 }
 
 impl<T: fmt::Debug, S, A: Allocator + Clone> fmt::Debug for SocketTable<T, S, A> {
@@ -202,17 +201,18 @@ fn map_error(broken: impl Error) -> InvariantError {
     InvariantError::new(broken.to_string())
 }
 
-/// Returns a mutable reference to the bound socket that matches a packet best.
+/// Returns a mutable reference to the bound socket that matches a packet best, given the hash of
+/// the packet if it was computed.
 #[inline]
-fn lookup_bound_mut<'a, T, S: BuildHasher, A: Allocator + Clone>(
-    listeners: &'a mut Listeners<T, S, A>,
-    hasher: &S,
-    packet: &impl PacketQuery,
-) -> Option<Match<&'a mut T>> {
+fn lookup_bound_mut<T, S: BuildHasher, A: Allocator + Clone>(
+    listeners: &mut Listeners<T, S, A>,
+    packet: impl PacketQuery,
+    hash: Option<u64>,
+) -> Option<Match<&mut T>> {
     if is_mapped(packet.key()) {
         return None;
     }
-    let listener = listeners.find_mut(packet.key(), || packet.hash_with(hasher))?;
+    let listener = listeners.find_mut(&HashedOnce::with(packet, hash))?;
     Some(Match { by: listener.by(), socket: &mut listener.socket })
 }
 

@@ -31,11 +31,11 @@ use super::blocks::{BLOCK, Block};
 use super::listeners::{Listener, Place};
 use super::local::{LocalWords, Scope};
 use super::{Local, Reuse, map_error};
-use crate::hash::DefaultHashBuilder;
+use crate::hash::{DefaultHashBuilder, Prehashed};
 use crate::invariant::{InvariantError, ensure};
 use crate::key::flow::{FiveTuple, FlowKey};
 use crate::memory::{Allocator, Global};
-use crate::trash::TrashMap;
+use crate::trash::{Entry, TrashMap};
 
 /// The first of the local ports that are known by remote socket in any case: systems select
 /// ephemeral ports from here on.
@@ -195,35 +195,45 @@ impl<S: BuildHasher, A: Allocator + Clone> Ports<S, A> {
     /// Inserts a port once more. Returns whether it was absent, or `None` if memory allocation
     /// fails.
     fn insert(&mut self, key: PortKey) -> Option<bool> {
-        let Some(block) = self.blocks.get_mut(&key.block()) else {
-            let mut block = Block::EMPTY;
-            block.insert(key.port());
-            let is_inserted = self.blocks.try_insert(key.block(), block).is_ok();
-            self.blocks_of[key.used()] += usize::from(is_inserted);
-            return is_inserted.then_some(true);
-        };
-        if block.insert(key.port()) {
-            return Some(true);
+        let is_absent = self.insert_into_block(key)?;
+        if !is_absent {
+            match self.more.try_entry(key).ok()? {
+                Entry::Occupied(mut count) => *count.get_mut() += 1,
+                Entry::Vacant(vacant) => _ = vacant.try_insert(1).ok()?,
+            }
         }
-        if let Some(count) = self.more.get_mut(&key) {
-            *count += 1;
-            return Some(false);
+        Some(is_absent)
+    }
+
+    /// Inserts a port into its block, without a count. Returns whether it was absent, or `None` if
+    /// memory allocation fails.
+    fn insert_into_block(&mut self, key: PortKey) -> Option<bool> {
+        match self.blocks.try_entry(key.block()).ok()? {
+            Entry::Occupied(mut block) => Some(block.get_mut().insert(key.port())),
+            Entry::Vacant(vacant) => {
+                let block = vacant.try_insert(Block::EMPTY).ok()?;
+                self.blocks_of[key.used()] += 1;
+                Some(block.insert(key.port()))
+            }
         }
-        self.more.try_insert(key, 1).is_ok().then_some(false)
     }
 
     /// Removes a port once. Returns whether it is absent now.
     fn remove(&mut self, key: PortKey) -> bool {
-        if let Some(count) = self.more.get_mut(&key) {
+        // Not `try_entry`: a removal must not fail for want of memory.
+        let counted = Prehashed { hash: self.more.hash_of(&key), key: &key };
+        if let Some(count) = self.more.get_mut(counted) {
             // An inconsistent hasher makes counts wrong; they must not underflow.
             *count = count.saturating_sub(1);
             if *count == 0 {
-                self.more.remove(&key);
+                self.more.remove(counted);
             }
             return false;
         }
-        if self.blocks.get_mut(&key.block()).is_some_and(|block| block.remove(key.port())) {
-            self.blocks.remove(&key.block());
+        let block = key.block();
+        let block = Prehashed { hash: self.blocks.hash_of(&block), key: &block };
+        if self.blocks.get_mut(block).is_some_and(|ports| ports.remove(key.port())) {
+            self.blocks.remove(block);
             // See above.
             let blocks = &mut self.blocks_of[key.used()];
             *blocks = blocks.saturating_sub(1);
@@ -321,12 +331,7 @@ impl<S: BuildHasher, A: Allocator + Clone> Ports<S, A> {
     /// costs a search a lookup.
     #[inline(never)]
     pub(super) fn insert_remote(&mut self, key: &FlowKey) {
-        let key = PortKey::to_remote(key);
-        if let Some(block) = self.blocks.get_mut(&key.block()) {
-            block.insert(key.port());
-        } else {
-            _ = self.insert(key);
-        }
+        _ = self.insert_into_block(PortKey::to_remote(key));
     }
 
     /// Removes the port of a connection of the maps.

@@ -4,7 +4,7 @@ use core::hash::BuildHasher;
 
 use super::SocketError;
 use super::connections::Connections;
-use super::ends::PacketQuery;
+use super::ends::{HashedOnce, PacketQuery};
 use super::ephemeral::Cursors;
 use super::listeners::{Listener, Listeners, Place};
 use super::local::{Match, Name};
@@ -127,7 +127,6 @@ impl<T, S: Clone, A: Allocator + Clone> SocketTable<T, S, A> {
             cursors: Cursors::new_in(memory),
             next_id: 0,
             limit,
-            hasher,
         }
     }
 
@@ -135,11 +134,11 @@ impl<T, S: Clone, A: Allocator + Clone> SocketTable<T, S, A> {
     /// empty, and the others are dropped.
     pub fn clear(&mut self) {
         // The table is empty before any socket is dropped, as a drop may panic.
-        let memory = self.allocator().clone();
-        let connections = Connections::new_in(&self.hasher, &memory);
+        let (hasher, memory) = (self.connections.hasher().clone(), self.allocator().clone());
+        let connections = Connections::new_in(&hasher, &memory);
         let connections = core::mem::replace(&mut self.connections, connections);
-        let listeners = Listeners::new_in(&self.hasher, &memory);
-        self.ports = Ports::new_in(&self.hasher, &memory);
+        let listeners = Listeners::new_in(&hasher, &memory);
+        self.ports = Ports::new_in(&hasher, &memory);
         drop((connections, core::mem::replace(&mut self.listeners, listeners)));
     }
 }
@@ -192,11 +191,11 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     /// that take a packet: the packet with its hash by the hasher of the table
     /// ([`hash_of`](Self::hash_of)). With a different hash, a lookup may miss a connection; and a
     /// connection that is inserted may be unreachable, or in the table twice: then it is not
-    /// specified which of both is found or removed, nor whether its port is in use. The hash is
-    /// computed from the connection: the table hashes bound and queued sockets and ports itself. To
-    /// use the hash that a network card delivers, give the table the hasher
-    /// [`Rss`](crate::hash::Rss), which computes the same. Then ephemeral ports can be predicted by
-    /// those who have the key of the card.
+    /// specified which of both is found or removed, nor whether its port is in use. A socket that
+    /// is queued may be confused with another one after its removal. The hash is computed from the
+    /// connection: the table hashes local addresses and ports itself. To use the hash that a
+    /// network card delivers, give the table the hasher [`Rss`](crate::hash::Rss), which computes
+    /// the same. Then ephemeral ports can be predicted by those who have the key of the card.
     ///
     /// # Example
     ///
@@ -220,9 +219,9 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     #[inline]
     #[must_use]
     pub fn lookup(&self, packet: impl Query<FlowKey, Key = FlowKey>) -> Option<Match<&T>> {
-        match self.connections.get(&self.hasher, &packet) {
-            Some(socket) => Some(Match { socket, by: Specificity::Connection }),
-            None => self.lookup_bound(&packet),
+        match self.connections.get(&packet) {
+            (Some(socket), _) => Some(Match { socket, by: Specificity::Connection }),
+            (None, hash) => self.lookup_bound(packet, hash),
         }
     }
 
@@ -233,18 +232,18 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         &mut self,
         packet: impl Query<FlowKey, Key = FlowKey>,
     ) -> Option<Match<&mut T>> {
-        let Self { connections, listeners, hasher, .. } = self;
-        if let Some(socket) = connections.get_mut(hasher, &packet) {
-            return Some(Match { socket, by: Specificity::Connection });
+        let Self { connections, listeners, .. } = self;
+        match connections.get_mut(&packet) {
+            (Some(socket), _) => Some(Match { socket, by: Specificity::Connection }),
+            (None, hash) => lookup_bound_mut(listeners, packet, hash),
         }
-        lookup_bound_mut(listeners, hasher, &packet)
     }
 
     /// Returns the hash of a packet, for a [`Prehashed`](crate::Prehashed).
     #[inline]
     #[must_use]
     pub fn hash_of(&self, packet: &FlowKey) -> u64 {
-        self.hasher.hash_one(packet)
+        self.connections.hasher().hash_one(packet)
     }
 
     /// Looks up the sockets of a burst of packets, whose cache misses overlap. Calls `each` with
@@ -276,13 +275,16 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         let mut packets = packets.into_iter();
         let mut index = 0;
         loop {
-            let mut connected = [None; BURST];
+            let mut connected = [(None, None); BURST];
             let burst = packets.clone().take(BURST);
-            self.connections.get_burst(&self.hasher, burst, &mut connected);
+            self.connections.get_burst(burst, &mut connected);
             let first = index;
-            for (socket, packet) in connected.into_iter().zip(&mut packets) {
-                let connection = socket.map(|socket| Match { socket, by: Specificity::Connection });
-                each(index, connection.or_else(|| self.lookup_bound(&packet)));
+            for (connected, packet) in connected.into_iter().zip(&mut packets) {
+                let found = match connected {
+                    (Some(socket), _) => Some(Match { socket, by: Specificity::Connection }),
+                    (None, hash) => self.lookup_bound(packet, hash),
+                };
+                each(index, found);
                 index += 1;
             }
             if index - first < BURST {
@@ -315,10 +317,10 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         &self,
         packet: impl Query<FlowKey, Key = FlowKey>,
     ) -> impl Iterator<Item = Match<&T>> {
-        let connection = self.connections.get(&self.hasher, &packet);
+        let packet = HashedOnce::new(packet);
+        let connection = self.connections.get(&packet).0;
         let connection = connection.map(|socket| Match { socket, by: Specificity::Connection });
-        let packet = *packet.key();
-        let bound = (!is_mapped(&packet)).then(|| self.listeners.matches(packet));
+        let bound = (!is_mapped(packet.key())).then(|| self.listeners.matches(packet));
         connection.into_iter().chain(bound.into_iter().flatten().map(Listener::found))
     }
 
@@ -350,15 +352,14 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         self.matches(packet).chain(others.into_iter().flatten().map(Listener::found))
     }
 
-    /// Returns the bound socket that matches a packet best.
+    /// Returns the bound socket that matches a packet best, given the hash of the packet if it was
+    /// computed.
     #[inline]
-    pub(super) fn lookup_bound(&self, packet: &impl PacketQuery) -> Option<Match<&T>> {
+    fn lookup_bound(&self, packet: impl PacketQuery, hash: Option<u64>) -> Option<Match<&T>> {
         if self.listeners.len() == 0 || is_mapped(packet.key()) {
             return None;
         }
-        // The hash selects the socket of a group, if several share a port.
-        let listener = self.listeners.find(packet.key(), || packet.hash_with(&self.hasher))?;
-        Some(listener.found())
+        self.listeners.find(&HashedOnce::with(packet, hash)).map(Listener::found)
     }
 
     /// Returns the socket with this name.
@@ -384,24 +385,26 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     #[must_use]
     pub fn get(&self, name: &Name) -> Option<&T> {
         match name {
-            Name::Connected(key) => self.connections.get(&self.hasher, &key),
-            Name::Bound { local, id } => self.listener(&Place::Bound(*local), *id),
-            Name::Queued { key, id } => self.listener(&Place::Queued(*key), *id),
+            Name::Connected(key) => self.connections.get(&key).0,
+            Name::Bound { local, id } => self.listener(Place::Bound(*local), *id),
+            Name::Queued { key, id } => self.listener(Place::Queued(*key), *id),
         }
     }
 
-    fn listener(&self, place: &Place, id: u64) -> Option<&T> {
-        self.listeners.get(place, id).map(|listener| &listener.socket)
+    fn listener(&self, place: Place, id: u64) -> Option<&T> {
+        let listener = self.listeners.get(&self.listeners.hashed(place), id);
+        listener.map(|listener| &listener.socket)
     }
 
     /// Returns a mutable reference to the socket with this name.
     #[must_use]
     pub fn get_mut(&mut self, name: &Name) -> Option<&mut T> {
         let (place, id) = match *name {
-            Name::Connected(key) => return self.connections.get_mut(&self.hasher, &&key),
+            Name::Connected(key) => return self.connections.get_mut(&&key).0,
             Name::Bound { local, id } => (Place::Bound(local), id),
             Name::Queued { key, id } => (Place::Queued(key), id),
         };
+        let place = self.listeners.hashed(place);
         self.listeners.get_mut(&place, id).map(|listener| &mut listener.socket)
     }
 
@@ -417,7 +420,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
             Name::Bound { local, id } => (Place::Bound(local), id),
             Name::Queued { key, id } => (Place::Queued(key), id),
         };
-        let removed = listeners.remove(&place, id).ok_or(NotFound)?;
+        let removed = listeners.remove(place, id).ok_or(NotFound)?;
         ports.remove_listener(&removed);
         Ok(removed.socket)
     }
@@ -461,8 +464,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
             Place::Queued(key) => Some((key, listener.reuse != Reuse::No)),
             Place::Bound(_) => None,
         });
-        let is_connected =
-            |key: &FlowKey| self.connections.get_mapped(&self.hasher, &key).is_some();
+        let is_connected = |key: &FlowKey| self.connections.get_mapped(&key).0.is_some();
         let connections = self.connections.mapped().chain(queued);
         let ports = self.ports.validate(bound, connections, is_connected);
         ports.map_err(|broken| broken.within(format_args!("ports")))

@@ -2,6 +2,7 @@
 //! operations are in `model.rs`.
 
 mod groups;
+mod hashes;
 mod matching;
 mod misuse;
 mod model;

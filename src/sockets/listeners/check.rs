@@ -51,7 +51,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Listeners<T, S, A> {
             let Some(head) = self.at(part.first) else {
                 return Err(InvariantError::new("L1: a part is empty"));
             };
-            ensure(self.part_of(&head.place) == part, || "L1: a place has two parts")?;
+            ensure(self.part_of(&self.hashed(head.place)) == part, || "L1: a place has two parts")?;
             let indices = self.part(part.first).map(OptIndex::some);
             let last = indices.last();
             ensure(last == Some(part.last), || "L1: a part ends early")?;

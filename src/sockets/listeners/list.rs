@@ -1,6 +1,7 @@
 //! Sockets that are no connections, and the lists that they are in.
 
 use super::versions;
+use crate::hash::Prehashed;
 use crate::key::flow::FlowKey;
 use crate::raw::slab::OptIndex;
 use crate::sockets::{Local, Match, Name, Reuse, Specificity};
@@ -11,6 +12,28 @@ pub(in crate::sockets) enum Place {
     Bound(Local),
     /// The end of the sockets before it, which have this connection.
     Queued(FlowKey),
+}
+
+/// A place and the hashes of its keys, which an operation computes once.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sockets) struct HashedPlace {
+    pub(in crate::sockets) place: Place,
+    /// The hash of the port, if a socket is bound there.
+    pub(super) port: u64,
+    /// The hash of the connection, or of the local address if that is a single one.
+    pub(super) part: u64,
+}
+
+impl HashedPlace {
+    /// The key of the port, with its hash.
+    pub(super) const fn port_key<'k>(&self, key: &'k u32) -> Prehashed<&'k u32> {
+        Prehashed { hash: self.port, key }
+    }
+
+    /// The key of the part, with its hash.
+    pub(super) const fn part_key<'k, K>(&self, key: &'k K) -> Prehashed<&'k K> {
+        Prehashed { hash: self.part, key }
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -24,19 +24,19 @@
 mod check;
 mod list;
 
-use core::hash::BuildHasher;
+use core::hash::{BuildHasher, Hash};
 
+use super::ends::PacketQuery;
 use super::local::{LocalWords, Scope};
 use super::{Local, Name, Reuse};
 use crate::hash::Prehashed;
 use crate::key::flow::FlowKey;
 use crate::memory::Allocator;
-use crate::raw::slab::OptIndex;
-use crate::raw::slab::{Contiguous, Slab};
-use crate::trash::TrashMap;
+use crate::raw::slab::{Contiguous, OptIndex, Slab};
+use crate::trash::{Entry, TrashMap};
 use list::List;
 
-pub(super) use list::{Links, Listener, Place};
+pub(super) use list::{HashedPlace, Links, Listener, Place};
 
 /// Bound sockets by local address, and queued ones by connection.
 #[derive(Clone)]
@@ -201,53 +201,58 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Listeners<T, S, A> {
         self.addressed.get(&at).map_or(OptIndex::NONE, |list| list.first)
     }
 
-    /// Returns the index of the socket that matches a packet best. Calls `hash` if a group of
+    /// Returns the index of the socket that matches a packet best. Hashes the packet if a group of
     /// several does, or if sockets wait behind connections.
     #[inline]
-    fn best(&self, packet: &FlowKey, hash: impl Fn() -> u64) -> Option<u32> {
-        if !self.queues.is_empty() {
-            let queue = self.queues.get(Prehashed { hash: hash(), key: packet });
-            if let Some(queue) = queue {
-                return queue.first.get();
-            }
+    fn best(&self, packet: &impl PacketQuery) -> Option<u32> {
+        if let Some(queue) = self.queue(packet) {
+            return queue.first.get();
         }
-        let best =
-            |all_ports| self.parts(packet, all_ports).into_iter().find(|first| first.is_some());
+        let key = packet.key();
+        let best = |all_ports| self.parts(key, all_ports).into_iter().find(|first| first.is_some());
         let first = best(false).or_else(|| if self.all_ports > 0 { best(true) } else { None });
-        self.select(first?, hash)
+        self.select(first?, || packet.hash_with(self.queues.hasher()))
     }
 
     /// The sockets that wait behind a connection.
-    #[inline]
-    fn queue(&self, key: &FlowKey) -> Option<List> {
-        if self.queues.is_empty() { None } else { self.queues.get(key).copied() }
+    #[inline(always)]
+    fn queue(&self, packet: &impl PacketQuery) -> Option<List> {
+        if self.queues.is_empty() {
+            return None;
+        }
+        // The packet is not passed on, so its hash stays in a register.
+        let hash = packet.hash_with(self.queues.hasher());
+        self.queue_of(Prehashed { hash, key: packet.key() })
     }
 
-    pub(super) fn has_queue(&self, key: &FlowKey) -> bool {
-        self.queue(key).is_some()
+    #[inline(never)]
+    fn queue_of(&self, packet: Prehashed<&FlowKey>) -> Option<List> {
+        self.queues.get(packet).copied()
     }
 
-    /// Returns the socket that matches a packet best.
     #[inline]
-    pub(super) fn find(&self, packet: &FlowKey, hash: impl Fn() -> u64) -> Option<&Listener<T>> {
-        self.sockets.get(self.best(packet, hash)?)
+    pub(super) fn has_queue(&self, packet: &impl PacketQuery) -> bool {
+        self.len() > 0 && self.queue(packet).is_some()
+    }
+
+    /// Returns the socket that matches a packet best. Not inlined, so that a lookup of a connection
+    /// has the registers.
+    #[inline(never)]
+    pub(super) fn find(&self, packet: &impl PacketQuery) -> Option<&Listener<T>> {
+        self.sockets.get(self.best(packet)?)
     }
 
     /// Returns a mutable reference to the socket that matches a packet best.
-    #[inline]
-    pub(super) fn find_mut(
-        &mut self,
-        packet: &FlowKey,
-        hash: impl Fn() -> u64,
-    ) -> Option<&mut Listener<T>> {
-        let best = self.best(packet, hash)?;
+    #[inline(never)]
+    pub(super) fn find_mut(&mut self, packet: &impl PacketQuery) -> Option<&mut Listener<T>> {
+        let best = self.best(packet)?;
         self.sockets.get_mut(best)
     }
 
     /// All sockets that match a packet, the best first.
-    pub(super) fn matches(&self, packet: FlowKey) -> impl Iterator<Item = &Listener<T>> {
+    pub(super) fn matches(&self, packet: impl PacketQuery) -> impl Iterator<Item = &Listener<T>> {
         let queue = self.queue(&packet).map_or(OptIndex::NONE, |queue| queue.first);
-        let parts = [false, true].map(|all_ports| self.parts(&packet, all_ports));
+        let parts = [false, true].map(|all_ports| self.parts(packet.key(), all_ports));
         let parts = [queue].into_iter().chain(parts.into_iter().flatten());
         let indices = parts.flat_map(|first| self.part(first));
         indices.filter_map(|index| self.sockets.get(index))
@@ -278,48 +283,82 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Listeners<T, S, A> {
         first.and_then(|first| self.at(first)).map_or(Reuse::No, |listener| listener.reuse)
     }
 
+    /// A place with the hashes of its keys.
+    pub(super) fn hashed(&self, place: Place) -> HashedPlace {
+        let hasher = self.ports.hasher();
+        let (port, part) = match &place {
+            Place::Queued(key) => (0, hasher.hash_one(key)),
+            Place::Bound(local) => {
+                let part = local.is_single().then(|| hasher.hash_one(LocalWords::new(local)));
+                (hasher.hash_one(key_of(local)), part.unwrap_or(0))
+            }
+        };
+        HashedPlace { place, port, part }
+    }
+
+    /// The place behind the connection of a packet.
+    pub(super) fn hashed_queue(&self, packet: &impl PacketQuery) -> HashedPlace {
+        let part = packet.hash_with(self.queues.hasher());
+        HashedPlace { place: Place::Queued(*packet.key()), port: 0, part }
+    }
+
     /// The part of a place.
-    fn part_of(&self, place: &Place) -> List {
-        let part = match place {
-            Place::Queued(key) => self.queue(key),
+    fn part_of(&self, at: &HashedPlace) -> List {
+        let part = match &at.place {
+            Place::Queued(key) => self.queues.get(at.part_key(key)).copied(),
             Place::Bound(local) => match any_index(local.scope) {
-                Some(any) => self.ports.get(&key_of(local)).map(|port| port.any[any]),
-                None => self.addressed.get(&LocalWords::new(local)).copied(),
+                Some(any) => self.port(at, local).map(|port| port.any[any]),
+                None => self.addressed.get(at.part_key(&LocalWords::new(local))).copied(),
             },
         };
         part.unwrap_or(List::EMPTY)
     }
 
-    fn part_of_mut(&mut self, place: &Place) -> Option<&mut List> {
-        match place {
-            Place::Queued(key) => self.queues.get_mut(key),
+    fn part_of_mut(&mut self, at: &HashedPlace) -> Option<&mut List> {
+        match &at.place {
+            Place::Queued(key) => self.queues.get_mut(at.part_key(key)),
             Place::Bound(local) => match any_index(local.scope) {
-                Some(any) => self.ports.get_mut(&key_of(local)).map(|port| &mut port.any[any]),
-                None => self.addressed.get_mut(&LocalWords::new(local)),
+                Some(any) => self.port_mut(at, local).map(|port| &mut port.any[any]),
+                None => self.addressed.get_mut(at.part_key(&LocalWords::new(local))),
             },
         }
     }
 
+    /// The entry of a place's port.
+    fn port(&self, at: &HashedPlace, local: &Local) -> Option<&Port> {
+        self.ports.get(at.port_key(&key_of(local)))
+    }
+
+    fn port_mut(&mut self, at: &HashedPlace, local: &Local) -> Option<&mut Port> {
+        self.ports.get_mut(at.port_key(&key_of(local)))
+    }
+
     /// The index of a socket.
-    fn index(&self, place: &Place, id: u64) -> Option<u32> {
+    fn index(&self, place: &HashedPlace, id: u64) -> Option<u32> {
         let is_it = |socket: &Listener<T>| socket.id == id;
         let part = self.part_of(place);
         self.part(part.first).find(|index| self.sockets.get(*index).is_some_and(is_it))
     }
 
-    pub(super) fn get(&self, place: &Place, id: u64) -> Option<&Listener<T>> {
+    pub(super) fn get(&self, place: &HashedPlace, id: u64) -> Option<&Listener<T>> {
         self.sockets.get(self.index(place, id)?)
     }
 
-    pub(super) fn get_mut(&mut self, place: &Place, id: u64) -> Option<&mut Listener<T>> {
+    pub(super) fn get_mut(&mut self, place: &HashedPlace, id: u64) -> Option<&mut Listener<T>> {
         let index = self.index(place, id)?;
         self.sockets.get_mut(index)
     }
 
     /// Returns whether a socket at this local address would conflict with one that is bound, except
     /// with the socket that is to be moved there.
-    pub(super) fn conflicts(&self, local: &Local, reuse: Reuse, moved: OptIndex) -> bool {
-        let Some(port) = self.ports.get(&key_of(local)) else { return false };
+    pub(super) fn conflicts(
+        &self,
+        place: &HashedPlace,
+        local: &Local,
+        reuse: Reuse,
+        moved: OptIndex,
+    ) -> bool {
+        let Some(port) = self.port(place, local) else { return false };
         let moved_from = self.at(moved).filter(|one| {
             one.local().is_some_and(|own| key_of(own) == key_of(local) && own.is_single())
         });
@@ -337,7 +376,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Listeners<T, S, A> {
                 && (reuse == Reuse::No || port.exclusive[version] > u32::from(exclusive))
         };
         let single_conflicts = match local.scope {
-            Scope::Address(_) => conflicts_with(self.part_of(&Place::Bound(*local))),
+            Scope::Address(_) => conflicts_with(self.part_of(place)),
             any => versions(any).any(narrower_conflict),
         };
         single_conflicts || port.any.into_iter().any(conflicts_with)
@@ -345,65 +384,62 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Listeners<T, S, A> {
 
     /// Inserts a socket without [conflicts](Self::conflicts). Returns it if memory allocation
     /// fails.
-    pub(super) fn insert(&mut self, listener: Listener<T>) -> Result<(), T> {
-        let place = listener.place;
-        if self.sockets.is_full() || !self.sockets.try_reserve() || !self.make_part(&place) {
-            self.remove_empty(&place);
+    pub(super) fn insert(&mut self, listener: Listener<T>, place: &HashedPlace) -> Result<(), T> {
+        if self.sockets.is_full() || !self.sockets.try_reserve() || !self.make_part(place) {
+            self.remove_empty(place);
             return Err(listener.socket);
         }
         let index = self.sockets.insert(listener);
-        self.link(index);
+        self.link(place, index);
         Ok(())
     }
 
     /// Makes an empty part, unless there is one. Returns false if memory allocation fails.
-    fn make_part(&mut self, place: &Place) -> bool {
-        let local = match place {
-            Place::Queued(key) => {
-                return self.has_queue(key) || self.queues.try_insert(*key, List::EMPTY).is_ok();
+    fn make_part(&mut self, at: &HashedPlace) -> bool {
+        let Self { ports, addressed, queues, .. } = self;
+        match &at.place {
+            Place::Queued(key) => insert_absent(queues, at.part_key(key), List::EMPTY),
+            Place::Bound(local) => {
+                let address = LocalWords::new(local);
+                insert_absent(ports, at.port_key(&key_of(local)), Port::EMPTY)
+                    && (!local.is_single()
+                        || insert_absent(addressed, at.part_key(&address), List::EMPTY))
             }
-            Place::Bound(local) => local,
-        };
-        let (port, at) = (key_of(local), LocalWords::new(local));
-        (self.ports.contains_key(&port) || self.ports.try_insert(port, Port::EMPTY).is_ok())
-            && (!local.is_single()
-                || self.addressed.contains_key(&at)
-                || self.addressed.try_insert(at, List::EMPTY).is_ok())
+        }
     }
 
     /// Removes the part of a place and the entry of its port, if they are empty.
-    fn remove_empty(&mut self, place: &Place) {
-        let is_empty = self.part_of(place) == List::EMPTY;
-        match place {
-            Place::Queued(key) if is_empty => _ = self.queues.remove(key),
+    fn remove_empty(&mut self, at: &HashedPlace) {
+        let is_empty = self.part_of(at) == List::EMPTY;
+        match &at.place {
+            Place::Queued(key) if is_empty => _ = self.queues.remove(at.part_key(key)),
             Place::Queued(_) => {}
             Place::Bound(local) => {
                 if is_empty && local.is_single() {
-                    self.addressed.remove(&LocalWords::new(local));
+                    self.addressed.remove(at.part_key(&LocalWords::new(local)));
                 }
-                let port = key_of(local);
-                if self.ports.get(&port).is_some_and(|port| port.all == List::EMPTY) {
-                    self.ports.remove(&port);
+                if self.port(at, local).is_some_and(|port| port.all == List::EMPTY) {
+                    self.ports.remove(at.port_key(&key_of(local)));
                 }
             }
         }
     }
 
     /// Adds a socket to the end of the part of its place.
-    fn link(&mut self, index: u32) {
-        let Some(&Listener { place, reuse, .. }) = self.sockets.get(index) else { return };
+    fn link(&mut self, place: &HashedPlace, index: u32) {
+        let Some(&Listener { reuse, .. }) = self.sockets.get(index) else { return };
         let at = OptIndex::some(index);
-        let part = self.part_of(&place);
+        let part = self.part_of(place);
         let mut links = Links {
             before: part.last,
             next: self.at(part.last).map_or(OptIndex::NONE, |last| last.links.next),
         };
-        if let Some(part) = self.part_of_mut(&place) {
+        if let Some(part) = self.part_of_mut(place) {
             part.push_last(at);
         }
-        if let Place::Bound(local) = place {
+        if let Place::Bound(local) = &place.place {
             self.all_ports += usize::from(local.port.is_none());
-            let Some(port) = self.ports.get_mut(&key_of(&local)) else { return };
+            let Some(port) = self.port_mut(place, local) else { return };
             let is_single = local.is_single();
             if is_single {
                 let version = versions(local.scope).start;
@@ -441,9 +477,10 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Listeners<T, S, A> {
     }
 
     /// Removes a socket and returns it.
-    pub(super) fn remove(&mut self, place: &Place, id: u64) -> Option<Listener<T>> {
-        let (index, listener) = self.take(place, id)?;
-        self.unlink(&listener, index);
+    pub(super) fn remove(&mut self, place: Place, id: u64) -> Option<Listener<T>> {
+        let place = self.hashed(place);
+        let (index, listener) = self.take(&place, id)?;
+        self.unlink(&place, listener.reuse, listener.links, index);
         Some(listener)
     }
 
@@ -459,7 +496,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Listeners<T, S, A> {
             let Some(socket) = self.sockets.get_mut(index) else { continue };
             if picks(socket.name(), &mut socket.socket) {
                 let removed = self.sockets.try_remove(index)?;
-                self.unlink(&removed, index);
+                self.unlink(&self.hashed(removed.place), removed.reuse, removed.links, index);
                 return Some(removed);
             }
         }
@@ -468,7 +505,7 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Listeners<T, S, A> {
 
     /// Removes a socket from the slab and returns it, with the index that [`Self::put_back`] or
     /// [`Self::unlink`] needs. No socket may be inserted before.
-    pub(super) fn take(&mut self, place: &Place, id: u64) -> Option<(u32, Listener<T>)> {
+    pub(super) fn take(&mut self, place: &HashedPlace, id: u64) -> Option<(u32, Listener<T>)> {
         let index = self.index(place, id)?;
         Some((index, self.sockets.try_remove(index)?))
     }
@@ -479,21 +516,20 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Listeners<T, S, A> {
     }
 
     /// Removes a socket, whose slot is free now, from its list.
-    pub(super) fn unlink<U>(&mut self, listener: &Listener<U>, index: u32) {
-        let Listener { place, reuse, links, .. } = *listener;
+    pub(super) fn unlink(&mut self, place: &HashedPlace, reuse: Reuse, links: Links, index: u32) {
         self.detach(place, reuse, links, OptIndex::some(index));
-        self.remove_empty(&place);
+        self.remove_empty(place);
     }
 
     /// Removes a socket from its list, and keeps the entries of its port and its part.
-    fn detach(&mut self, place: Place, reuse: Reuse, links: Links, at: OptIndex) {
+    fn detach(&mut self, place: &HashedPlace, reuse: Reuse, links: Links, at: OptIndex) {
         self.set_links(links, [links.next, links.before]);
-        if let Some(part) = self.part_of_mut(&place) {
+        if let Some(part) = self.part_of_mut(place) {
             part.remove(at, links);
         }
-        let Place::Bound(local) = place else { return };
+        let Place::Bound(local) = &place.place else { return };
         self.all_ports -= usize::from(local.port.is_none());
-        let Some(port) = self.ports.get_mut(&key_of(&local)) else { return };
+        let Some(port) = self.port_mut(place, local) else { return };
         port.all.remove(at, links);
         if local.is_single() {
             let version = versions(local.scope).start;
@@ -505,30 +541,47 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Listeners<T, S, A> {
     }
 
     /// The index of a bound socket.
-    pub(super) fn index_of_bound(&self, local: &Local, id: u64) -> OptIndex {
-        OptIndex::from(self.index(&Place::Bound(*local), id))
+    pub(super) fn index_of_bound(&self, place: &HashedPlace, id: u64) -> OptIndex {
+        OptIndex::from(self.index(place, id))
     }
 
-    /// Moves a bound socket to another local address, without [conflicts](Self::conflicts). Returns
-    /// false if memory allocation fails: then nothing has changed.
-    pub(super) fn rebind(&mut self, at: OptIndex, to: Local, reuse: Reuse) -> bool {
-        let new = Place::Bound(to);
-        if !self.make_part(&new) {
-            self.remove_empty(&new);
+    /// Moves a bound socket from an old place to a new one, without [conflicts](Self::conflicts).
+    /// Returns false if memory allocation fails: then nothing has changed.
+    pub(super) fn rebind(
+        &mut self,
+        at: OptIndex,
+        [old, new]: [&HashedPlace; 2],
+        reuse: Reuse,
+    ) -> bool {
+        if !self.make_part(new) {
+            self.remove_empty(new);
             return false;
         }
         let Some(index) = at.get() else { return false };
-        let Some(&Listener { place: old, reuse: former, links, .. }) = self.sockets.get(index)
-        else {
+        let Some(&Listener { reuse: former, links, .. }) = self.sockets.get(index) else {
             return false;
         };
         self.detach(old, former, links, at);
         if let Some(socket) = self.sockets.get_mut(index) {
-            (socket.place, socket.reuse) = (new, reuse);
+            (socket.place, socket.reuse) = (new.place, reuse);
         }
-        self.link(index);
-        self.remove_empty(&old);
+        self.link(new, index);
+        self.remove_empty(old);
         true
+    }
+}
+
+/// Inserts a value, unless the key has one. Returns false if memory allocation fails.
+fn insert_absent<K, V, S, A>(map: &mut TrashMap<K, V, S, A>, key: Prehashed<&K>, value: V) -> bool
+where
+    K: Clone + Eq + Hash,
+    S: BuildHasher,
+    A: Allocator + Clone,
+{
+    match map.try_entry_ref(key) {
+        Ok(Entry::Occupied(_)) => true,
+        Ok(Entry::Vacant(vacant)) => vacant.try_insert(value).is_ok(),
+        Err(_) => false,
     }
 }
 
