@@ -4,7 +4,7 @@
 
 use std::net::IpAddr;
 
-use capture::{Capture, End, Frame, Packet, Ports, Tunnels, packets};
+use capture::{Capture, End, Frame, Packet, Packets, Ports, Tunnels, packets};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -165,10 +165,12 @@ fn read_frame(frame: Frame<'_>) {
         }
     }
     // The path of plain frames returns the packet that the general one does.
-    if let Some(plain) = of(Tunnels::Outer).plain() {
-        assert!(of(Tunnels::Outer).eq([Ok(plain)]));
+    for plain in [Packets::plain_v4, Packets::plain_v6] {
+        if let Some(plain) = plain(&of(Tunnels::Outer)) {
+            assert!(of(Tunnels::Outer).eq([Ok(plain)]));
+        }
+        assert_eq!((plain(&of(Tunnels::One)), plain(&of(Tunnels::All))), (None, None));
     }
-    assert_eq!((of(Tunnels::One).plain(), of(Tunnels::All).plain()), (None, None));
     // Subframes of an aggregate have headers of 14 bytes, and are aligned.
     assert!(number >= 1 && number <= 1 + frame.data.len() / 16);
 }

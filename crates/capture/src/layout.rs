@@ -78,18 +78,19 @@ impl Layout {
     pub(crate) fn header(&self, bytes: &[u8]) -> Option<Header> {
         // Of 16 bytes at least.
         let bytes: &[u8; 16] = bytes.get(..self.kind.record_header)?.first_chunk()?;
-        let (first, second) = (self.order.u32(bytes, 8)?, self.order.u32(bytes, 12)?);
+        let is_big = self.order == Order::Big;
+        let word = |at: usize| {
+            let little = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+            let word = u32::from_le_bytes(little);
+            if is_big { word.swap_bytes() } else { word }
+        };
+        let (seconds, fraction, first, second) = (word(0), word(4), word(8), word(12));
         let (captured, wire_len) = match self.lengths {
             Lengths::CapturedFirst => (first, second),
             Lengths::WireFirst => (second, first),
             Lengths::Either => (first.min(second), first.max(second)),
         };
-        Some(Header {
-            seconds: self.order.u32(bytes, 0)?,
-            fraction: self.order.u32(bytes, 4)?,
-            captured,
-            wire_len,
-        })
+        Some(Header { seconds, fraction, captured, wire_len })
     }
 
     /// Returns the length of the record with this header.

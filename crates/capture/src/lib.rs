@@ -31,6 +31,7 @@ mod order;
 mod packet;
 mod pcap;
 mod pcapng;
+mod plain;
 mod quoted;
 mod reader;
 mod record;

@@ -51,9 +51,14 @@ pub(crate) fn section_order(head: &[u8]) -> Option<Order> {
 /// of a pcap with a version that was in use, or a section of a pcapng.
 #[inline]
 pub(crate) fn begins_file(bytes: &[u8]) -> bool {
-    // Nearly all bytes are none of these.
+    may_begin_file(bytes) && has_magic(bytes)
+}
+
+/// Returns whether a file may begin with these bytes, by the first one: nearly all are others.
+#[inline]
+pub(crate) fn may_begin_file(bytes: &[u8]) -> bool {
     let is_first = |byte| matches!(byte, 0x0a | 0x1c | 0x34 | 0x4d | 0xa1 | 0xab..=0xac | 0xd4);
-    bytes.first().is_some_and(|byte| is_first(*byte)) && has_magic(bytes)
+    bytes.first().is_some_and(|byte| is_first(*byte))
 }
 
 fn has_magic(bytes: &[u8]) -> bool {

@@ -11,7 +11,6 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use etherparse::IpNumber;
 use flowtable::{FiveTuple, FlowKey, TcpFlags};
 
-use super::ethernet;
 use super::ip::{Addresses, Fragment, Ip};
 use super::record::Frame;
 use super::reject::Reject;
@@ -124,28 +123,13 @@ pub fn packets<'a>(frame: &Frame<'a>, tunnels: Tunnels) -> Packets<'a> {
 
 /// The iterator that [`packets`] returns.
 pub struct Packets<'a> {
-    next: Option<Step<'a>>,
-    tunnels: Tunnels,
+    pub(crate) next: Option<Step<'a>>,
+    pub(crate) tunnels: Tunnels,
     frame: &'a [u8],
-    time_ns: u64,
+    pub(crate) time_ns: u64,
 }
 
 impl Packets<'_> {
-    /// Returns the packet of a frame without tags before IP, whose outermost header counts: most
-    /// frames are such. It is the packet that the iterator returns. Nothing of it is in memory,
-    /// since no branch of a general case meets it.
-    #[inline(always)]
-    pub fn plain(&self) -> Option<Packet> {
-        if self.tunnels != Tunnels::Outer {
-            return None;
-        }
-        let start = self.next?;
-        let (version, span) = ethernet::untagged(start)?;
-        let ip = Ip::parse(version, span).ok()?;
-        let link = LinkLayer::of_ethernet(start.1);
-        Some(self.packet(&ip, span, link, 0))
-    }
-
     /// Returns the offset of a header in the frame.
     #[inline]
     fn offset(&self, header: Span<'_>) -> u32 {

@@ -33,7 +33,7 @@ use std::io;
 
 use super::damage::{Damage, DamageKind, Damages, Search};
 use super::layout::{Header, Layout};
-use super::magic::begins_file;
+use super::magic::{begins_file, may_begin_file};
 use super::nested::{are_records, is_file};
 use super::record::{End, Frame, Located, Next};
 use super::scan::Scan;
@@ -152,16 +152,23 @@ impl Pcap {
         mut each: impl FnMut(&Frame<'_>),
     ) -> Usual {
         let mut usual = Usual::default();
-        let Some(Some(mut last_s)) = self.records.checked_sub(1).map(|last| self.recent(last))
-        else {
+        let Some(Some(last_s)) = self.records.checked_sub(1).map(|last| self.recent(last)) else {
             return usual;
         };
+        // The second of the last record, as far as its bytes have been examined.
+        let (mut last_s, mut examined_s, mut may_be_file) = (last_s, None, true);
         while usual.count < most && self.search.is_none() {
             let rest = &bytes[usual.length..];
             let Some(header) = self.layout.header(rest) else { break };
             let length = self.layout.length(header);
-            let is_near = header.is_near(last_s);
-            if !is_near || !self.layout.is_plausible(header) || begins_file(rest) {
+            // Records of one second begin with the same bytes.
+            if examined_s != Some(header.seconds) {
+                if !header.is_near(last_s) {
+                    break;
+                }
+                (examined_s, may_be_file) = (Some(header.seconds), may_begin_file(rest));
+            }
+            if !self.layout.is_plausible(header) || may_be_file && begins_file(rest) {
                 break;
             }
             let Some(data) = rest.get(self.layout.record_header()..length) else { break };

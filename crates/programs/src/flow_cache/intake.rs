@@ -115,13 +115,35 @@ impl Intake {
         self.totals.packets += 1;
         self.totals.wire_bytes += u64::from(frame.wire_len);
         let packets = packets(frame, self.tunnels);
-        match packets.plain() {
-            Some(packet) => {
-                self.totals.parsed.count_usable();
-                self.packet(&packet, frame, engine);
-            }
-            None => self.all(packets, frame, engine),
+        if !self.pass_plain(packets.plain_v4(), frame, engine) {
+            self.other(packets, frame, engine);
         }
+    }
+
+    /// Processes the packets of a frame that has no plain packet of IPv4.
+    #[inline(never)]
+    fn other(&mut self, packets: Packets<'_>, frame: &Frame<'_>, engine: &mut Engine) {
+        if !self.pass_plain(packets.plain_v6(), frame, engine) {
+            self.all(packets, frame, engine);
+        }
+    }
+
+    /// Passes the packet of a plain frame to the engine, unless its time is doubtful or an option
+    /// takes more from the frame. Returns whether that is done.
+    #[inline(always)]
+    fn pass_plain(
+        &mut self,
+        packet: Option<Packet>,
+        frame: &Frame<'_>,
+        engine: &mut Engine,
+    ) -> bool {
+        let Some(packet) = packet.filter(|_| !self.is_detailed) else { return false };
+        let Some(now) = self.clock.accept(self.time(frame)) else { return false };
+        self.totals.parsed.count_usable();
+        self.totals.count(&packet);
+        self.advance(now, engine);
+        engine.packet(&packet, now);
+        true
     }
 
     /// Processes the packets of a frame of any kind.
@@ -139,7 +161,6 @@ impl Intake {
         }
     }
 
-    #[inline(always)]
     fn packet(&mut self, packet: &Packet, frame: &Frame<'_>, engine: &mut Engine) {
         self.totals.count(packet);
         let time = self.time(frame);
@@ -235,6 +256,7 @@ impl Intake {
         }
         self.tick_ns = Some(now_ns - now_ns % Self::TICK_NS);
         engine.time(now);
+        engine.tick(now);
     }
 
     pub(crate) const fn totals(&self) -> &Totals {

@@ -100,10 +100,7 @@ impl Session {
             }
             let is_live = inputs.is_live();
             let Self { intake, engine, .. } = self;
-            let read = inputs.read(|frame| {
-                intake.observe(frame, engine);
-                engine.tick(intake.now());
-            });
+            let read = inputs.read(|frame| intake.observe(frame, engine));
             engine.settle();
             match read {
                 Poll::Ready(true) => self.silence = None,
