@@ -25,20 +25,18 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// Adds a packet. Returns whether it is the first one.
-    #[inline]
-    fn add(&mut self, packet: &Arrival) -> bool {
-        let is_first = self.packets == 0;
-        if is_first {
-            self.first_ns = packet.time_ns;
-            self.icmp = packet.icmp;
-        }
+    /// Sets the fields of the first packet, which is [added](Self::add) next.
+    fn begin(&mut self, first: &Arrival) {
+        self.first_ns = first.time_ns;
+        self.icmp = first.icmp;
+    }
+
+    fn add(&mut self, packet: &Arrival) {
         self.first_ns = self.first_ns.min(packet.time_ns);
         self.last_ns = self.last_ns.max(packet.time_ns);
         self.packets += 1;
         self.bytes += packet.bytes;
         self.flags |= packet.flags;
-        is_first
     }
 }
 
@@ -52,26 +50,39 @@ pub(crate) struct Biflow {
 }
 
 impl Biflow {
-    /// Adds a packet. Returns whether it is the first one of its direction.
+    /// Returns whether no packet of this direction has been added. Then the first one
+    /// [begins](Self::begin) it.
     #[inline]
-    pub(crate) fn add(&mut self, direction: Direction, packet: &Arrival) -> bool {
+    pub(crate) fn is_new(&mut self, direction: Direction) -> bool {
+        self.counters(direction).packets == 0
+    }
+
+    /// Begins a direction with its first packet, which is added next.
+    #[inline]
+    pub(crate) fn begin(&mut self, direction: Direction, first: &Arrival) {
+        self.counters(direction).begin(first);
+    }
+
+    /// Adds a packet.
+    #[inline]
+    pub(crate) fn add(&mut self, direction: Direction, packet: &Arrival) {
+        self.counters(direction).add(packet);
+    }
+
+    #[inline]
+    fn counters(&mut self, direction: Direction) -> &mut Counters {
         match direction {
-            Direction::Forward => self.forward.add(packet),
-            Direction::Reverse => self.reverse.add(packet),
+            Direction::Forward => &mut self.forward,
+            Direction::Reverse => &mut self.reverse,
         }
     }
 
     /// Adds an ICMP error that is sent in this direction, and quotes a packet of the opposite one.
-    /// Returns whether it is the first packet of its direction.
-    pub(crate) fn add_error(&mut self, direction: Direction, error: &Arrival) -> bool {
-        let is_first = self.add(direction, error);
-        let counters = match direction {
-            Direction::Forward => &mut self.forward,
-            Direction::Reverse => &mut self.reverse,
-        };
+    pub(crate) fn add_error(&mut self, direction: Direction, error: &Arrival) {
+        let counters = self.counters(direction);
+        counters.add(error);
         // Not in `add`, which would compute it for each packet.
         counters.icmp = counters.icmp.or(error.icmp);
-        is_first
     }
 
     /// Returns the counts since the last call.

@@ -14,11 +14,9 @@ pub(crate) struct RecordMacs {
     pub(crate) reverse: Option<Macs>,
 }
 
-/// The addresses of the packets of a burst, and those of flows.
+/// The addresses of flows, by their IDs.
 #[derive(Default)]
 pub(crate) struct MacTable {
-    burst: Vec<Option<Macs>>,
-    /// By the IDs of flows.
     flows: HashMap<u64, RecordMacs>,
 }
 
@@ -26,22 +24,8 @@ impl MacTable {
     /// Memory of a flow, while the table grows.
     pub(crate) const FLOW: usize = 128;
 
-    /// Adds the addresses of the next packet of the burst.
-    pub(crate) fn push(&mut self, macs: Option<Macs>) {
-        self.burst.push(macs);
-    }
-
-    /// Ends a burst of this many packets.
-    pub(crate) fn end_burst(&mut self, packets: usize) {
-        self.burst.drain(..packets);
-    }
-
-    /// Sets the addresses of a direction to those of the packet with this index in the burst.
-    pub(crate) fn set_from_burst(&mut self, flow: u64, direction: Direction, index: usize) {
-        self.set(flow, direction, self.burst[index]);
-    }
-
     /// Sets the addresses of a direction.
+    #[cold]
     pub(crate) fn set(&mut self, flow: u64, direction: Direction, macs: Option<Macs>) {
         let of_flow = self.flows.entry(flow).or_default();
         match direction {
@@ -55,6 +39,7 @@ impl MacTable {
     }
 
     /// Removes the addresses of a flow, for its record.
+    #[cold]
     pub(crate) fn take(&mut self, flow: u64) -> RecordMacs {
         self.flows.remove(&flow).unwrap_or_default()
     }

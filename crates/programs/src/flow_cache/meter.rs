@@ -9,14 +9,16 @@
 //! same records: a flow ends between two packets only when its timeout has passed, so time
 //! divides bursts if there are timeouts.
 
+use core::mem;
 use core::time::Duration;
 
 use capture::Macs;
-use flowtable::flow_cache::{Config, Cursor, Metrics, Resident, Timeouts};
+use flowtable::flow_cache::{Config, Cursor, Metrics, RemovedFlow, Resident, Timeouts};
 use flowtable::{FlowCache, Timestamp};
 
 use super::arrival::{Arrival, Key};
 use super::biflow::Biflow;
+use super::burst::{Burst, Part};
 use super::mac_table::MacTable;
 use super::record::Record;
 
@@ -24,7 +26,7 @@ use super::record::Record;
 pub(crate) struct Meter {
     cache: FlowCache<Key, Biflow>,
     /// Packets that are not counted yet.
-    burst: Vec<Arrival>,
+    burst: Burst,
     /// If records have MAC addresses.
     macs: Option<MacTable>,
     /// Whether flows end or are reported after some time.
@@ -42,15 +44,15 @@ impl Meter {
         let is_limited = config.max_bytes() < usize::MAX;
         let is_timed = *config.timeouts() != Timeouts::OFF || is_limited;
         let macs = has_macs.then(MacTable::default);
-        let burst = Vec::with_capacity(Self::BURST);
+        let burst = Burst::with_capacity(Self::BURST);
         Self { cache: FlowCache::new(config), burst, macs, is_timed }
     }
 
     /// Sets the MAC addresses of the packet that is [pushed](Self::push) next, if records have MAC
     /// addresses.
     pub(crate) fn announce(&mut self, macs: Option<Macs>) {
-        if let Some(table) = &mut self.macs {
-            table.push(macs);
+        if self.macs.is_some() {
+            self.burst.announce(macs);
         }
     }
 
@@ -62,13 +64,19 @@ impl Meter {
         self.burst.len() == Self::BURST
     }
 
+    /// Returns whether the cache needs this time, since flows may be due.
+    pub(crate) fn needs(&self, now: Timestamp) -> bool {
+        self.is_timed || now >= self.cache.now() + Self::LONG
+    }
+
     /// Ends and reports the flows that are due at `now`.
     pub(crate) fn time(&mut self, now: Timestamp, take: &mut impl FnMut(Record)) {
-        if self.is_timed || now >= self.cache.now() + Self::LONG {
+        if self.needs(now) {
             self.settle(take);
             let Self { cache, macs, .. } = self;
-            let take = &mut with_macs(macs, take);
-            cache.advance(now, usize::MAX, |event| take(Record::of_event(event, now)));
+            cache.advance(now, usize::MAX, |event| {
+                take(with_macs(Record::of_event(event, now), macs));
+            });
         }
     }
 
@@ -80,24 +88,33 @@ impl Meter {
 
     /// Counts the packets that were kept. Passes records of flows that end for packets to `take`.
     pub(crate) fn settle(&mut self, take: &mut impl FnMut(Record)) {
-        let Self { cache, burst, macs, .. } = self;
-        let packets = burst.iter().map(|arrival| (&arrival.key, arrival.shown, arrival.now));
+        let mut burst = mem::take(&mut self.burst);
+        self.count(burst.part(0..burst.len()), take);
+        burst.clear();
+        self.burst = burst;
+    }
+
+    /// Counts packets, and none that are kept. Passes records of flows that end for packets to
+    /// `take`.
+    pub(crate) fn count(&mut self, part: Part<'_>, take: &mut impl FnMut(Record)) {
+        let Self { cache, macs, .. } = self;
+        let packets = part.packets.iter();
+        let packets = packets.map(|arrival| (&arrival.key, arrival.shown, arrival.now));
         cache.observe_batch(packets, |index, seen| {
             // A packet that is refused is counted by the cache.
             let Ok(mut seen) = seen else { return };
-            let arrival = &burst[index];
-            let is_first = seen.flow.add(seen.direction, arrival);
-            if let (true, Some(table)) = (is_first, &mut *macs) {
-                table.set_from_burst(seen.handle().id(), seen.direction, index);
+            let arrival = &part.packets[index];
+            if seen.flow.is_new(seen.direction) {
+                seen.flow.begin(seen.direction, arrival);
+                if let Some(table) = macs {
+                    table.set(seen.handle().id(), seen.direction, part.macs(index));
+                }
             }
+            seen.flow.add(seen.direction, arrival);
             if let Some(removed) = seen.take_removed() {
-                with_macs(macs, take)(Record::of_removed(removed, arrival.now));
+                end(removed, arrival.now, macs, take);
             }
         });
-        if let Some(table) = macs {
-            table.end_burst(burst.len());
-        }
-        burst.clear();
     }
 
     /// Counts an error of ICMP in the flow of the packet that it quotes, after all packets before
@@ -112,10 +129,13 @@ impl Meter {
         self.settle(take);
         let Some(found) = self.cache.find_quoted(quoted) else { return false };
         let Some(flow) = self.cache.get_mut(found.handle) else { return false };
-        let is_first = flow.add_error(found.direction, error);
-        if let (true, Some(table)) = (is_first, &mut self.macs) {
-            table.set(found.handle.id(), found.direction, macs);
+        if flow.is_new(found.direction) {
+            flow.begin(found.direction, error);
+            if let Some(table) = &mut self.macs {
+                table.set(found.handle.id(), found.direction, macs);
+            }
         }
+        flow.add_error(found.direction, error);
         true
     }
 
@@ -153,10 +173,21 @@ impl Meter {
     }
 }
 
-/// Adds the MAC addresses of the flow to its record, if records have them.
-fn with_macs(table: &mut Option<MacTable>, take: &mut impl FnMut(Record)) -> impl FnMut(Record) {
-    move |record| {
-        let macs = table.as_mut().map(|table| table.take(record.id));
-        take(Record { macs: macs.unwrap_or_default(), ..record });
+/// Exports the record of a flow that has ended for a packet.
+#[cold]
+fn end(
+    flow: RemovedFlow<Key, Biflow>,
+    now: Timestamp,
+    table: &mut Option<MacTable>,
+    take: &mut impl FnMut(Record),
+) {
+    take(with_macs(Record::of_removed(flow, now), table));
+}
+
+/// Returns the record with the MAC addresses of its flow, which leave the table, if there is one.
+fn with_macs(record: Record, table: &mut Option<MacTable>) -> Record {
+    match table {
+        Some(table) => Record { macs: table.take(record.id), ..record },
+        None => record,
     }
 }

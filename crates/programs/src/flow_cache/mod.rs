@@ -15,6 +15,7 @@
 
 mod arrival;
 mod biflow;
+mod burst;
 mod collector;
 mod community_id;
 mod destination;

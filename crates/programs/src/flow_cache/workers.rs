@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!               symmetric hash            bounded queues           bounded queue
-//!     steps ──► Steering ──┬─► batches ─────────────► worker: Meter ──────┬───► exporter: Export
-//!     of the               ├─► batches ─────────────► worker: Meter ──────┤
-//!     packets              └─► batches ─────────────► worker: Meter ──────┘
+//!     packets, ──► Card ───┬─► batches ─────────────► worker: Meter ──────┬───► exporter: Export
+//!     time                 ├─► batches ─────────────► worker: Meter ──────┤
+//!                          └─► batches ─────────────► worker: Meter ──────┘
 //! ```
 //!
 //! Both directions of a flow have one worker, as if a network card had several queues: see
@@ -16,6 +16,7 @@
 //! panics, those before it find its queue closed and end, and the reading thread goes on with the
 //! panic.
 
+use std::array;
 use std::io;
 use std::mem;
 use std::num::NonZero;
@@ -27,12 +28,13 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use capture::{Macs, Packet};
-use flowtable::flow_cache::{Metrics, Steering};
+use flowtable::flow_cache::Metrics;
 use flowtable::hash::source_index::Toeplitz;
 use flowtable::{FlowKey, Timestamp};
 
 use super::Meter;
 use super::arrival::Arrival;
+use super::burst::Burst;
 use super::export::Export;
 use super::record::Record;
 
@@ -45,21 +47,45 @@ const QUEUE: usize = 8;
 /// The time in which packets reach workers, and records the outputs.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// The next step of a meter.
+/// A step of time.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    Packet(Arrival),
-    /// The MAC addresses of the next packet, if records have them.
-    Macs(Option<Macs>),
     /// Time has passed: flows that are due end.
     Time(Timestamp),
-    /// The clock of the packets was set to this time, and no time has passed since the last step.
+    /// The clock of the packets was set to this time, and no time has passed since the last packet.
     Reset(Timestamp),
+}
+
+/// The packets and steps of time of a worker.
+#[derive(Debug, Default)]
+struct Batch {
+    burst: Burst,
+    /// Each with the number of packets before it.
+    steps: Vec<(usize, Step)>,
+}
+
+impl Batch {
+    fn new() -> Self {
+        Self { burst: Burst::with_capacity(BATCH), steps: Vec::new() }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.burst.len() + self.steps.len() == 0
+    }
+
+    fn is_full(&self) -> bool {
+        self.burst.len() + self.steps.len() >= BATCH
+    }
+
+    fn clear(&mut self) {
+        self.burst.clear();
+        self.steps.clear();
+    }
 }
 
 /// Workers and the exporter.
 pub(crate) struct Workers {
-    steering: Steering<FlowKey, fn(&FlowKey) -> u32>,
+    card: Card,
     queues: Vec<Queue>,
     /// The metrics of each worker after its last batch.
     metrics: Vec<Arc<Mutex<Metrics>>>,
@@ -71,11 +97,11 @@ pub(crate) struct Workers {
 
 /// The queue of a worker.
 struct Queue {
-    steps: SyncSender<Vec<Step>>,
+    batches: SyncSender<Batch>,
     /// The batch that is being filled.
-    batch: Vec<Step>,
+    batch: Batch,
     /// Batches that the worker has emptied, whose memory is used again.
-    emptied: Receiver<Vec<Step>>,
+    emptied: Receiver<Batch>,
 }
 
 /// The data that the exporter shares with the reading thread.
@@ -98,20 +124,44 @@ impl Shared {
     }
 }
 
-/// Returns the hash of a card with the symmetric key, of both addresses and ports.
+/// The workers of packets, by the last seven bits of the hash of a card with the symmetric key: as
+/// [`Steering`](flowtable::flow_cache::Steering), without redirected packets.
 ///
-/// That key repeats every 16 bits, so the hash is that of the sum of the words.
-fn card_hash(key: &FlowKey) -> u32 {
-    let ports = u32::from(key.sport()) << 16 | u32::from(key.dport());
-    let words = match key {
-        FlowKey::V4(tuple) => tuple.src.to_bits() ^ tuple.dst.to_bits(),
-        FlowKey::V6(tuple) => {
-            let both = tuple.src.to_bits() ^ tuple.dst.to_bits();
-            let half = (both >> 64) as u64 ^ both as u64;
-            (half >> 32) as u32 ^ half as u32
+/// The key repeats every 16 bits, so the hash of a packet is the hash of the sum of its words of 16
+/// bits: the sum of the hashes of two bytes.
+struct Card {
+    bytes: [[u8; 256]; 2],
+    /// The indirection table.
+    workers: [u8; Self::ENTRIES],
+}
+
+impl Card {
+    const ENTRIES: usize = 128;
+
+    fn new(workers: NonZero<usize>) -> Self {
+        let hash = |word: u32| (Toeplitz::SYMMETRIC.hash(&word) as usize % Self::ENTRIES) as u8;
+        Self {
+            bytes: [0, 8].map(|shift| array::from_fn(|byte| hash((byte as u32) << shift))),
+            workers: array::from_fn(|entry| (entry % workers) as u8),
         }
-    };
-    Toeplitz::SYMMETRIC.hash(&(words ^ ports))
+    }
+
+    /// Returns the worker of a packet.
+    #[inline]
+    fn worker(&self, key: &FlowKey) -> usize {
+        let ports = u32::from(key.sport() ^ key.dport());
+        let words = match key {
+            FlowKey::V4(tuple) => tuple.src.to_bits() ^ tuple.dst.to_bits(),
+            FlowKey::V6(tuple) => {
+                let both = tuple.src.to_bits() ^ tuple.dst.to_bits();
+                let half = (both >> 64) as u64 ^ both as u64;
+                (half >> 32) as u32 ^ half as u32
+            }
+        };
+        let [lower, upper, ..] = (words ^ words >> 16 ^ ports).to_le_bytes();
+        let entry = self.bytes[0][usize::from(lower)] ^ self.bytes[1][usize::from(upper)];
+        usize::from(self.workers[usize::from(entry) % Self::ENTRIES])
+    }
 }
 
 impl Workers {
@@ -127,34 +177,41 @@ impl Workers {
         let (mut queues, mut metrics, mut threads) = (Vec::new(), Vec::new(), Vec::new());
         let mut rests = Vec::new();
         for (number, meter) in meters.into_iter().enumerate() {
-            let (queue, steps) = sync_channel(QUEUE);
+            let (queue, batches) = sync_channel(QUEUE);
             let (rest, last) = sync_channel(QUEUE);
             let (empty, emptied) = sync_channel(QUEUE);
             let shown = Arc::new(Mutex::new(meter.metrics()));
             let ids = Ids { worker: number as u64, workers: count.get() as u64 };
             let worker = Worker { meter, shown: Arc::clone(&shown), ids };
             let records = records.clone();
-            let run = move || worker.run(&steps, &empty, records, rest);
+            let run = move || worker.run(&batches, &empty, records, rest);
             threads.push(thread::Builder::new().name(format!("worker {number}")).spawn(run)?);
-            queues.push(Queue { steps: queue, batch: Vec::with_capacity(BATCH), emptied });
+            queues.push(Queue { batches: queue, batch: Batch::new(), emptied });
             metrics.push(shown);
             rests.push(last);
         }
         let of_exporter = Arc::clone(&shared);
         let run = move || export_all(&received, rests, &of_exporter);
         threads.push(thread::Builder::new().name("exporter".to_owned()).spawn(run)?);
-        let steering = Steering::new(count, card_hash as fn(&FlowKey) -> u32);
-        Ok(Self { steering, queues, metrics, threads, shared, sent: Instant::now() })
+        let card = Card::new(count);
+        Ok(Self { card, queues, metrics, threads, shared, sent: Instant::now() })
     }
 
     /// Sends a packet to its worker. Waits for a full queue.
+    #[inline]
     pub(crate) fn packet(&mut self, arrival: Arrival) {
-        self.push(self.steering.worker(&arrival.key.1), Step::Packet(arrival));
+        let worker = self.card.worker(&arrival.key.1);
+        let batch = &mut self.queues[worker].batch;
+        batch.burst.push(arrival);
+        if batch.is_full() {
+            self.send(worker);
+        }
     }
 
     /// Sends the MAC addresses of the next packet to its worker.
     pub(crate) fn announce(&mut self, packet: &Packet, macs: Option<Macs>) {
-        self.push(self.steering.worker(&packet.key), Step::Macs(macs));
+        let worker = self.card.worker(&packet.key);
+        self.queues[worker].batch.burst.announce(macs);
     }
 
     /// Sends the time to all workers.
@@ -168,24 +225,22 @@ impl Workers {
     }
 
     fn push_to_all(&mut self, step: Step) {
-        (0..self.queues.len()).for_each(|worker| self.push(worker, step));
-    }
-
-    fn push(&mut self, worker: usize, step: Step) {
-        let batch = &mut self.queues[worker].batch;
-        batch.push(step);
-        if batch.len() == BATCH {
-            self.send(worker);
+        for worker in 0..self.queues.len() {
+            let batch = &mut self.queues[worker].batch;
+            batch.steps.push((batch.burst.len(), step));
+            if batch.is_full() {
+                self.send(worker);
+            }
         }
     }
 
     fn send(&mut self, worker: usize) {
-        let Queue { steps, batch, emptied } = &mut self.queues[worker];
+        let Queue { batches, batch, emptied } = &mut self.queues[worker];
         if batch.is_empty() {
             return;
         }
-        let next = emptied.try_recv().unwrap_or_else(|_| Vec::with_capacity(BATCH));
-        if steps.send(mem::replace(batch, next)).is_err() {
+        let next = emptied.try_recv().unwrap_or_else(|_| Batch::new());
+        if batches.send(mem::replace(batch, next)).is_err() {
             // This worker has panicked, or ended as the exporter has panicked.
             self.join();
         }
@@ -259,31 +314,33 @@ struct Worker {
 }
 
 impl Worker {
-    /// Applies all steps, and then sends the records of the flows that are left to `rest`, in
+    /// Processes all batches, and then sends the records of the flows that are left to `rest`, in
     /// order.
     fn run(
         mut self,
-        steps: &Receiver<Vec<Step>>,
-        emptied: &SyncSender<Vec<Step>>,
+        batches: &Receiver<Batch>,
+        emptied: &SyncSender<Batch>,
         records: SyncSender<Vec<Record>>,
         rest: SyncSender<Vec<Record>>,
     ) {
         let mut records = Outbox::new(records, self.ids);
-        for mut batch in steps {
+        for mut batch in batches {
             let take = &mut |record| records.push(record);
-            for step in batch.drain(..) {
-                match step {
-                    Step::Packet(arrival) => {
-                        if self.meter.push(arrival) {
-                            self.meter.settle(take);
-                        }
-                    }
-                    Step::Macs(macs) => self.meter.announce(macs),
+            let Batch { burst, steps } = &batch;
+            let mut from = 0;
+            for (before, step) in steps {
+                if matches!(step, Step::Time(now) if !self.meter.needs(*now)) {
+                    continue;
+                }
+                self.meter.count(burst.part(from..*before), take);
+                from = *before;
+                match *step {
                     Step::Time(now) => self.meter.time(now, take),
                     Step::Reset(now) => self.meter.reset(now, take),
                 }
             }
-            self.meter.settle(take);
+            self.meter.count(burst.part(from..burst.len()), take);
+            batch.clear();
             // Without space, or at the end, it is dropped.
             let _ = emptied.try_send(batch);
             // First, so that a report has the counts of all records that were written before it.
