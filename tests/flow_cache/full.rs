@@ -370,11 +370,8 @@ fn churn<K: NumberedKey, P: Eviction>(flows: usize, policy: P, packets: u32) {
 #[test]
 fn no_policy_exceeds_the_capacity() {
     for flows in [1, 2, 3, 50, 1025] {
-        let packets = if flows > 1000 {
-            scaled(40_000, 12_000, 40_000)
-        } else {
-            scaled(20_000, 3000, 20_000)
-        };
+        let packets =
+            if flows > 1000 { scaled(40_000, 4000, 40_000) } else { scaled(20_000, 1000, 20_000) };
         churn::<FlowKey, _>(flows, ByClass::new(), packets);
         churn::<FlowKey, _>(flows, Lru::new(), packets);
         churn::<u64, _>(flows, SecondChance::new(), packets);

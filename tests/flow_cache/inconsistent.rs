@@ -283,7 +283,7 @@ fn check_after_panic(mut cache: Cache, what: &str, leaks: usize) {
 fn panic_everywhere(hasher: Weak) {
     for (name, act) in ACTS {
         for callback in [Callback::Hash, Callback::Eq, Callback::Clone, Callback::Drop] {
-            for good in (0..).map(|step| step + step * step / scaled(16, 3, 16)) {
+            for good in (0..).map(|step| step + step * step / scaled(16, 1, 16)) {
                 let what = format!("{name}, {hasher:?}, {callback:?} no. {good}");
                 let mut cache = full(hasher);
                 let done = with_panic(callback, good, || act(&mut cache));
@@ -316,7 +316,7 @@ fn with_fault(correct: i32, fault: Fault, work: impl FnOnce()) -> (bool, bool) {
 #[test]
 fn the_cache_stays_valid_if_a_method_of_a_key_panics() {
     for (name, act) in ACTS {
-        for correct in (0..).map(|step| step + step * step / scaled(16, 3, 16)) {
+        for correct in (0..).map(|step| step + step * step / scaled(16, 1, 16)) {
             let what = format!("{name}, panic no. {correct}");
             let mut cache = full(Weak::Mixed);
             let (occurred, _) = with_fault(correct, Fault::Panic, || act(&mut cache));
@@ -351,7 +351,7 @@ fn check_after_fault(mut cache: Cache, what: &str) {
 
 fn check_fault(fault: Fault, hasher: Weak) {
     for (name, act) in ACTS {
-        for correct in (0..).map(|step| step + step * step / scaled(8, 2, 8)) {
+        for correct in (0..).map(|step| step + step * step / scaled(8, 1, 8)) {
             let what = format!("{name}, {fault:?} {correct}, {hasher:?}");
             let mut cache = full(hasher);
             let (occurred, panicked) = with_fault(correct, fault, || {
@@ -383,7 +383,7 @@ fn keys_may_become_inconsistent() {
 #[test]
 fn keys_may_always_be_inconsistent() {
     for hasher in [Weak::Mixed, Weak::Three, Weak::Constant] {
-        for seed in 0..scaled(100, 20, 100) {
+        for seed in 0..scaled(100, 8, 100) {
             let mut cache = full(hasher);
             STATE.set(seed << 32);
             let (_, panicked) = with_fault(0, Fault::FromThenOn, || {

@@ -90,7 +90,7 @@ fn flood<P: Eviction>(
 #[test]
 fn memory_is_bounded() {
     let all = [LEAST, LEAST + 2, 100, 300, 600, 1000, 3000, 5000, 20_000];
-    let sizes = scaled(&all[..], &[LEAST, 300, 3000], &all);
+    let sizes = scaled(&all[..], &[LEAST, 300, 1000], &all);
     for (kilobytes, tenants) in sizes.iter().flat_map(|size| [(size, 3), (size, 20_000)]) {
         let bytes = kilobytes << 10;
         let (flows, peak) = flood(ByClass::new, bytes, 20_000, tenants);
@@ -120,7 +120,7 @@ fn memory_is_bounded_with_each_policy() {
 /// Tenants of present flows take memory only from the first tenant on.
 #[test]
 fn memory_is_bounded_with_a_late_tenant() {
-    for bytes in (1000 << 10..2000 << 10).step_by(scaled(9 << 10, 99 << 10, 9 << 10)) {
+    for bytes in (1000 << 10..2000 << 10).step_by(scaled(9 << 10, 333 << 10, 9 << 10)) {
         let mut cache = cache(config(20_000, bytes), ByClass::new());
         let mut number = 0;
         while number < 20_000 {
@@ -164,7 +164,7 @@ fn memory_is_bounded_with_many_shares() {
 /// The memory of tenants is that of those at a time: subscribers come and go.
 #[test]
 fn the_memory_of_tenants_without_a_share_and_flows_is_used_for_others() {
-    const TENANTS: u32 = scaled(100_000, 20_000, 20_000);
+    const TENANTS: u32 = scaled(100_000, 4000, 20_000);
     let mut cache = cache(config(1000, 1 << 20), ByClass::new());
     let mut bytes = 0;
     for tenant in (1..TENANTS).map(Tenant) {

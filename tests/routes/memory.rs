@@ -176,7 +176,7 @@ fn deleting_everything_returns_the_memory() {
         let mut table = RouteTable::new();
         let mut random = StdRng::seed_from_u64(5);
         let mut first = 0;
-        for round in 0..10 {
+        for round in 0..scaled(10, 3, 3) {
             table.extend(routes.iter().copied().zip(0_u32..));
             if round == 0 {
                 first = table.allocation_size();
@@ -207,7 +207,7 @@ fn churn_does_not_fragment_the_memory() {
         let mut table = filled(&all[..there]);
         let first = table.allocation_size();
         let mut most = first;
-        for round in 0..scaled(60, 10, 1) {
+        for round in 0..scaled(60, 4, 1) {
             // The last tenth of the present routes is exchanged with absent ones.
             all[..there].shuffle(&mut random);
             let (stay, rest) = all.split_at_mut(there);
@@ -304,7 +304,7 @@ fn interleaved_updates_do_not_fragment_the_memory() {
 #[cfg_attr(miri, ignore = "slow")]
 fn an_update_allocates_little() {
     fn test<A: Family>() {
-        let routes = routes::<A>(100_000, 9);
+        let routes = routes::<A>(scaled(100_000, 20_000, 100_000), 9);
         let mut table: RouteTable<A, u32> = RouteTable::new();
         let mut most = 0;
         for &route in &routes {
@@ -358,7 +358,7 @@ fn an_insertion_may_fail() {
         println!("{failed} insertions failed");
         assert!(failed > 3 && table.is_empty());
     }
-    let steps = scaled(3000, 600, 20);
+    let steps = scaled(3000, 200, 20);
     test::<Ipv4Addr>(steps);
     test::<Ipv6Addr>(steps);
 }
@@ -413,7 +413,7 @@ fn shrinking_without_memory_keeps_the_routes() {
 #[cfg_attr(miri, ignore = "slow")]
 fn memory_is_released_during_updates() {
     fn test<A: Family, V: Clone + core::fmt::Debug + PartialEq>(make: fn(usize) -> V) {
-        let mut routes = routes::<A>(scaled(20_000, 6000, 0), 13);
+        let mut routes = routes::<A>(scaled(20_000, 2000, 0), 13);
         let mut table: RouteTable<A, V> =
             routes.iter().enumerate().map(|(nth, route)| (*route, make(nth))).collect();
         let values = table.clone();

@@ -4,7 +4,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 
 use flowtable::key::bits::Address;
 use flowtable::{Prefix, RouteTable};
-use model::alloc;
+use model::{alloc, scaled};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -78,7 +78,7 @@ fn direct_tables_of_a_large_table_are_made_one_by_one() {
 #[test]
 #[cfg_attr(miri, ignore = "slow")]
 fn levels_are_made_after_a_refusal() {
-    for seed in 0..4 {
+    for seed in 0..scaled(4, 1, 4) {
         let random = &mut StdRng::seed_from_u64(seed);
         let mut table = without_levels(1500, random);
         let mut routes: Vec<_> = table.prefixes().collect();

@@ -9,7 +9,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 /// The entries of the large tests.
-const MANY: u64 = scaled(300_000, 100_000, 300_000);
+const MANY: u64 = scaled(300_000, 30_000, 300_000);
 
 type Map<V> = TrashMap<u64, V, DefaultHashBuilder>;
 

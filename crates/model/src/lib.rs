@@ -49,5 +49,5 @@ pub const fn scaled<T: Copy>(all: T, few: T, miri: T) -> T {
 #[must_use]
 pub fn cases(all: u32, miri: u32) -> u32 {
     let set = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
-    set.unwrap_or_else(|| scaled(all, all.div_ceil(8), miri))
+    set.unwrap_or_else(|| scaled(all, all.div_ceil(16), miri))
 }
