@@ -470,23 +470,26 @@ fn window_of_two<A: BitString, B: BitString>(first: &A, second: &B, pos: u32) ->
 ///
 /// let hasher = DefaultHashBuilder::with_seed(7);
 /// let key = Headed::new(42_u128, &hasher);
-/// assert_eq!(key.key(), &42);
+/// assert_eq!(key.key, 42);
 /// assert_eq!(key, Headed::new(42, &hasher));
-/// assert_eq!(Headed::short(42_u128, &hasher).header(), &((key.header() >> 32) as u32));
+/// assert_eq!(Headed::short(42_u128, &hasher).header, (key.header >> 32) as u32);
 /// assert_eq!(Headed::<u128>::BITS, 64 + 128);
 /// assert_eq!(Headed::<u128, u32>::BITS, 32 + 128); // the width of the paper
 /// assert_eq!((size_of::<Headed<u128, u32>>(), size_of::<Headed<[u8; 16], u32>>()), (32, 20));
 ///
-/// let rss_hash = 0x51cc_c178_u32;
-/// assert_eq!(Headed::with_header(rss_hash, "a flow").into_key(), "a flow");
+/// let by_card = Headed { header: 0x51cc_c178_u32, key: 42_u128 };
+/// assert_eq!(by_card.slice(0, 16), 0x51cc);
 /// ```
 ///
 /// It is serialized with its header, which is valid only together with the hasher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Headed<K, H = u64> {
-    header: H,
-    key: K,
+    /// The hash of the key, or another number that equal keys have in common, such as the hash of a
+    /// network card.
+    pub header: H,
+    /// The key.
+    pub key: K,
 }
 
 impl<K: Hash> Headed<K> {
@@ -502,33 +505,6 @@ impl<K: Hash> Headed<K, u32> {
     #[inline]
     pub fn short(key: K, hasher: &impl BuildHasher) -> Self {
         Self { header: (hasher.hash_one(&key) >> 32) as u32, key }
-    }
-}
-
-impl<K, H> Headed<K, H> {
-    /// Creates a key with a header that was computed before, such as the hash of a network card.
-    /// Equal keys must have equal headers.
-    #[inline]
-    pub const fn with_header(header: H, key: K) -> Self {
-        Self { header, key }
-    }
-
-    /// Returns a reference to the key.
-    #[inline]
-    pub const fn key(&self) -> &K {
-        &self.key
-    }
-
-    /// Returns a reference to the header.
-    #[inline]
-    pub const fn header(&self) -> &H {
-        &self.header
-    }
-
-    /// Returns the key without its header.
-    #[inline]
-    pub fn into_key(self) -> K {
-        self.key
     }
 }
 

@@ -4,12 +4,107 @@
 //! for them, since the first CPUs of 2003 lack POPCNT, LZCNT and BMI2; all CPUs of the last ten
 //! years have them. A function with a target feature cannot be inlined into one without, and the
 //! call fills the reorder buffer of the CPU, which then overlaps fewer lookups. So the functions
-//! of this file have a const parameter `FAST`: if it is true, they are one instruction of inline
-//! assembly. A caller selects the copy by [`detect`], once for each lookup or batch.
+//! of [`BitOps`] are one instruction of inline assembly each if its const parameter `FAST` is true.
+//! A caller selects the copy by [`BitOps::detected`], once for each lookup or batch.
 //!
 //! Where the target has the instructions at compile time, on other architectures, and in Miri,
 //! both copies are plain Rust. Without `std` the CPU cannot be examined, and `FAST` is never true.
 #![allow(unsafe_code)]
+
+/// Bit operations: if `FAST`, by POPCNT, LZCNT and BMI2, else in plain Rust.
+///
+/// # Invariant
+///
+/// `BitOps<true>` exists only if the CPU has these instructions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BitOps<const FAST: bool>(());
+
+impl BitOps<false> {
+    pub(crate) const PORTABLE: Self = Self(());
+}
+
+impl BitOps<true> {
+    /// Returns the operations, if the CPU has the instructions. One load and a comparison, after
+    /// the first time.
+    #[inline]
+    pub(crate) fn detected() -> Option<Self> {
+        detect().then_some(Self(()))
+    }
+}
+
+impl<const FAST: bool> BitOps<FAST> {
+    /// Returns the operations.
+    ///
+    /// # Safety
+    ///
+    /// If `FAST`, the CPU has POPCNT, LZCNT and BMI2.
+    #[cfg(feature = "concurrent")]
+    #[inline(always)]
+    pub(crate) const unsafe fn assume() -> Self {
+        Self(())
+    }
+
+    /// Returns the number of ones.
+    #[inline(always)]
+    pub(crate) fn ones(self, word: u64) -> u64 {
+        #[cfg(all(target_arch = "x86_64", not(target_feature = "popcnt"), not(miri)))]
+        if FAST {
+            let count: u64;
+            // SAFETY: the CPU has the instruction, by the invariant; it has no other effect.
+            unsafe {
+                core::arch::asm!(
+                    "popcnt {count}, {word}",
+                    count = lateout(reg) count,
+                    word = in(reg) word,
+                    options(pure, nomem, nostack),
+                );
+            }
+            return count;
+        }
+        word.count_ones().into()
+    }
+
+    /// Returns the number of leading zeros: 64 for 0.
+    #[inline(always)]
+    pub(crate) fn leading_zeros(self, word: u64) -> u64 {
+        #[cfg(all(target_arch = "x86_64", not(target_feature = "lzcnt"), not(miri)))]
+        if FAST {
+            let count: u64;
+            // SAFETY: as in `ones`.
+            unsafe {
+                core::arch::asm!(
+                    "lzcnt {count}, {word}",
+                    count = lateout(reg) count,
+                    word = in(reg) word,
+                    options(pure, nomem, nostack),
+                );
+            }
+            return count;
+        }
+        word.leading_zeros().into()
+    }
+
+    /// Shifts to the left by the last six bits of `by`.
+    #[inline(always)]
+    pub(crate) fn shift_left(self, word: u64, by: u64) -> u64 {
+        #[cfg(all(target_arch = "x86_64", not(target_feature = "bmi2"), not(miri)))]
+        if FAST {
+            let shifted: u64;
+            // SAFETY: as in `ones`.
+            unsafe {
+                core::arch::asm!(
+                    "shlx {shifted}, {word}, {by}",
+                    shifted = lateout(reg) shifted,
+                    word = in(reg) word,
+                    by = in(reg) by,
+                    options(pure, nomem, nostack, preserves_flags),
+                );
+            }
+            return shifted;
+        }
+        word.wrapping_shl(by as u32)
+    }
+}
 
 /// Returns whether copies with `FAST` may run: the CPU has POPCNT, LZCNT and BMI2. One load and a
 /// comparison, after the first time.
@@ -47,92 +142,21 @@ pub(crate) fn detect() -> bool {
 ///
 /// # Safety
 ///
-/// If `FAST`, the CPU has POPCNT.
+/// If `FAST`, the CPU has POPCNT, LZCNT and BMI2.
+#[cfg(feature = "concurrent")]
 #[inline(always)]
 pub(crate) unsafe fn ones<const FAST: bool>(word: u64) -> u64 {
-    #[cfg(all(target_arch = "x86_64", not(target_feature = "popcnt"), not(miri)))]
-    if FAST {
-        let count: u64;
-        // SAFETY: the CPU has the instruction; it has no other effect.
-        unsafe {
-            core::arch::asm!(
-                "popcnt {count}, {word}",
-                count = lateout(reg) count,
-                word = in(reg) word,
-                options(pure, nomem, nostack),
-            );
-        }
-        return count;
-    }
-    word.count_ones().into()
-}
-
-/// Returns whether the CPU has POPCNT, in four instructions.
-#[inline(always)]
-pub(crate) fn has_popcnt() -> bool {
-    #[cfg(all(feature = "std", target_arch = "x86_64"))]
-    return std::is_x86_feature_detected!("popcnt");
-    #[cfg(not(all(feature = "std", target_arch = "x86_64")))]
-    false
+    // SAFETY: by the contract of this function.
+    unsafe { BitOps::<FAST>::assume() }.ones(word)
 }
 
 /// Returns the number of ones, by the instruction if the CPU has it, instead of fifteen.
 #[inline(always)]
 pub(crate) fn count_ones(word: u64) -> u32 {
-    if has_popcnt() {
-        // SAFETY: the CPU has POPCNT, the only instruction that `ones` uses.
-        return unsafe { ones::<true>(word) } as u32;
+    match BitOps::detected() {
+        Some(ops) => ops.ones(word) as u32,
+        None => word.count_ones(),
     }
-    word.count_ones()
-}
-
-/// Returns the number of leading zeros: 64 for 0.
-///
-/// # Safety
-///
-/// If `FAST`, [`detect`] has returned true.
-#[inline(always)]
-pub(crate) unsafe fn leading_zeros<const FAST: bool>(word: u64) -> u64 {
-    #[cfg(all(target_arch = "x86_64", not(target_feature = "lzcnt"), not(miri)))]
-    if FAST {
-        let count: u64;
-        // SAFETY: the CPU has the instruction; it has no other effect.
-        unsafe {
-            core::arch::asm!(
-                "lzcnt {count}, {word}",
-                count = lateout(reg) count,
-                word = in(reg) word,
-                options(pure, nomem, nostack),
-            );
-        }
-        return count;
-    }
-    word.leading_zeros().into()
-}
-
-/// Shifts to the left by the last six bits of `by`.
-///
-/// # Safety
-///
-/// If `FAST`, [`detect`] has returned true.
-#[inline(always)]
-pub(crate) unsafe fn shift_left<const FAST: bool>(word: u64, by: u64) -> u64 {
-    #[cfg(all(target_arch = "x86_64", not(target_feature = "bmi2"), not(miri)))]
-    if FAST {
-        let shifted: u64;
-        // SAFETY: the CPU has the instruction; it has no other effect.
-        unsafe {
-            core::arch::asm!(
-                "shlx {shifted}, {word}, {by}",
-                shifted = lateout(reg) shifted,
-                word = in(reg) word,
-                by = in(reg) by,
-                options(pure, nomem, nostack, preserves_flags),
-            );
-        }
-        return shifted;
-    }
-    word.wrapping_shl(by as u32)
 }
 
 /// Returns the number of ones below a bit.
@@ -295,19 +319,14 @@ pub(crate) fn select_ptrs_by_sign<T, U>(
 mod tests {
     use super::*;
 
-    fn agree<const FAST: bool>() {
+    fn agree<const FAST: bool>(ops: BitOps<FAST>) {
         let words = (0..64).flat_map(|bit| [1 << bit, u64::MAX >> bit, u64::MAX << bit, !0 / 5]);
         for word in words.chain([0]) {
-            // SAFETY: `FAST` copies run only if the CPU has the instructions.
-            let count = unsafe { ones::<FAST>(word) };
-            // SAFETY: as above.
-            let zeros = unsafe { leading_zeros::<FAST>(word) };
+            let (count, zeros) = (ops.ones(word), ops.leading_zeros(word));
             assert_eq!((count, zeros), (word.count_ones().into(), word.leading_zeros().into()));
             assert_eq!(u64::from(count_ones(word)), count);
             for by in 0..200 {
-                // SAFETY: as above.
-                let shifted = unsafe { shift_left::<FAST>(word, by) };
-                assert_eq!(shifted, word << (by % 64));
+                assert_eq!(ops.shift_left(word, by), word << (by % 64));
             }
             assert_eq!(select(word, 1, 2), if word != 0 { 1 } else { 2 });
             assert_eq!(select_ref(word, &1, &2), if word != 0 { &1 } else { &2 });
@@ -317,9 +336,9 @@ mod tests {
 
     #[test]
     fn instructions_agree_with_plain_rust() {
-        agree::<false>();
-        if detect() {
-            agree::<true>();
+        agree(BitOps::PORTABLE);
+        if let Some(ops) = BitOps::detected() {
+            agree(ops);
         }
     }
 

@@ -16,10 +16,10 @@
 //! costs a node, and one more for each sixty bits that only it uses. Removing the last route of a
 //! branch detaches the branch at the last node that has another route or child.
 
+use super::direct::TABLE_END;
 use super::key::Key;
 use super::node::{Node, Path};
 use super::pool::Exhausted;
-use super::slot::TABLE_END;
 use super::store::{Nodes, ROOT};
 use super::stride::{STRIDE, first_slot, node_pos};
 use crate::key::bits::Address;
@@ -52,14 +52,13 @@ impl Step {
 }
 
 impl<M: Allocator + Clone> Nodes<M> {
-    /// Returns the node for routes of `len` bits of `key`, if it exists.
+    /// Returns the node for the routes of `key`, if it exists.
     pub(super) fn find_node<A: Address>(
         &self,
         (mut id, mut pos): Start,
         key: &Key<A>,
-        len: u32,
     ) -> Option<u32> {
-        let end = node_pos(len);
+        let end = node_pos(key.len());
         if self.is_empty() {
             return None;
         }
@@ -79,16 +78,15 @@ impl<M: Allocator + Clone> Nodes<M> {
         }
     }
 
-    /// Returns the node for routes of `len` bits of `key`; creates it and the path to it if
+    /// Returns the node for the routes of `key`; creates it and the path to it if
     /// necessary. If there is no memory, [`remove_path`](Self::remove_path) undoes the changes.
     pub(super) fn ensure_path<A: Address>(
         &mut self,
         start: Start,
         key: &Key<A>,
-        len: u32,
     ) -> Result<u32, Exhausted> {
         self.make_root()?;
-        self.ensure_path_from(start, key, len)
+        self.ensure_path_from(start, key)
     }
 
     /// Returns the node at bit 12, if it exists.
@@ -102,14 +100,13 @@ impl<M: Allocator + Clone> Nodes<M> {
         self.node_at_12(word)?.child(first_slot(word << (2 * STRIDE)))
     }
 
-    /// Returns the node for routes of `len` bits of `key`, from a node at a position before it.
+    /// Returns the node for the routes of `key`, from a node at a position before it.
     fn ensure_path_from<A: Address>(
         &mut self,
         (mut id, mut pos): Start,
         key: &Key<A>,
-        len: u32,
     ) -> Result<u32, Exhausted> {
-        let (end, mut above) = (node_pos(len), None);
+        let (end, mut above) = (node_pos(key.len()), None);
         loop {
             let node = *self.get(id);
             if let Some(path) = node.as_path() {
@@ -148,15 +145,10 @@ impl<M: Allocator + Clone> Nodes<M> {
         node.is_empty() || node.as_chain().is_some()
     }
 
-    /// Removes the nodes that lead to the node for routes of `len` bits of `key` and to nothing
+    /// Removes the nodes that lead to the node for the routes of `key` and to nothing
     /// else. Returns the position of the node that has lost a child, if one has.
-    pub(super) fn remove_path<A: Address>(
-        &mut self,
-        start: Start,
-        key: &Key<A>,
-        len: u32,
-    ) -> Option<u32> {
-        let (end, mut at) = (node_pos(len), Step::at(start));
+    pub(super) fn remove_path<A: Address>(&mut self, start: Start, key: &Key<A>) -> Option<u32> {
+        let (end, mut at) = (node_pos(key.len()), Step::at(start));
         // The last node that has another route or child, and the slot of the branch to the node.
         let mut last_branch = (at, None);
         while at.pos < end {
@@ -181,7 +173,7 @@ impl<M: Allocator + Clone> Nodes<M> {
         let (last_branch, slot) = last_branch;
         if slot.is_none() && start != FROM_ROOT {
             // Above the start.
-            return self.remove_path(FROM_ROOT, key, len);
+            return self.remove_path(FROM_ROOT, key);
         }
         self.detach(last_branch.id, slot?);
         self.merge_around(last_branch);

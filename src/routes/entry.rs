@@ -3,11 +3,10 @@
 use core::fmt;
 
 use super::RouteTable;
-use super::error::NoMemory;
 use super::key::Key;
-use super::route_bits::NodeRoutes;
-use super::store::exhausted;
-use super::stride::{PrefixIndex, node_pos};
+use super::search::NodeRoutes;
+use super::store::{NoMemory, exhausted};
+use super::stride::PrefixIndex;
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::memory::{Allocator, Global};
@@ -85,9 +84,9 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     pub fn entry(&mut self, prefix: Prefix<A>) -> Entry<'_, A, V, M> {
-        let (key, len) = (Key::from(&prefix), prefix.len());
-        let index = key.index(node_pos(len), len);
-        let node = self.find_node(&key, len);
+        let key = Key::from(&prefix);
+        let index = key.index();
+        let node = self.find_node(&key);
         match node.filter(|node| node.bits.position(index).exists) {
             Some(NodeRoutes { id: node, .. }) => {
                 Entry::Occupied(OccupiedEntry { table: self, prefix, key, node, index })
@@ -174,7 +173,7 @@ impl<'t, A: Address, V, M: Allocator + Clone> OccupiedEntry<'t, A, V, M> {
     pub fn remove(self) -> V {
         let bits = self.table.store.nodes.get(self.node).bits();
         let (node, position) = (NodeRoutes { id: self.node, bits }, bits.position(self.index));
-        self.table.remove_from(&self.key, self.prefix.len(), node, &position)
+        self.table.remove_from(&self.key, node, &position)
     }
 }
 
@@ -210,8 +209,8 @@ impl<'t, A: Address, V, M: Allocator + Clone> VacantEntry<'t, A, V, M> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     pub fn try_insert(self, value: V) -> Result<&'t mut V, NoMemory<V>> {
-        let (key, len) = (Key::from(&self.prefix), self.prefix.len());
-        let (node, index, _) = self.table.insert_at(&key, len, value)?;
+        let key = Key::from(&self.prefix);
+        let (node, index, _) = self.table.insert_at(&key, value)?;
         Ok(self.table.store.value_mut(node, index).expect("the route exists"))
     }
 }

@@ -1,11 +1,11 @@
-//! The bits of a prefix or address, as an update or a lookup uses them.
+//! A prefix as an update uses it.
 
 use super::levels::{FIRST, LAST, LevelKey, level_of};
-use super::stride::{PrefixIndex, STRIDE, first_slot};
+use super::stride::{PrefixIndex, STRIDE, first_slot, node_pos};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 
-/// The bits of an address, of which the first 128 are read once.
+/// A prefix: its length, and the bits of its address, of which the first 128 are read once.
 ///
 /// An update finds nodes by these bits, and the slots of direct tables and the entries of levels
 /// that are computed from the nodes. If an inconsistent address type returned other bits the second
@@ -16,6 +16,7 @@ pub(super) struct Key<A> {
     /// The key in the level that has the prefix, if one has.
     level: LevelKey,
     address: A,
+    len: u32,
 }
 
 impl<A: Address> Key<A> {
@@ -52,10 +53,17 @@ impl<A: Address> Key<A> {
         }
     }
 
-    /// Returns the index of the prefix of `len` bits in its node, which is at `pos`.
+    /// Returns the length of the prefix.
     #[inline]
-    pub(super) fn index(&self, pos: u32, len: u32) -> PrefixIndex {
-        PrefixIndex::covering(self.slot(pos), len - pos)
+    pub(super) const fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Returns the index of the prefix in its node.
+    #[inline]
+    pub(super) fn index(&self) -> PrefixIndex {
+        let pos = node_pos(self.len);
+        PrefixIndex::covering(self.slot(pos), self.len - pos)
     }
 }
 
@@ -69,6 +77,6 @@ impl<A: Address> From<&Prefix<A>> for Key<A> {
             true => LevelKey::new(word, level_of(len)),
             false => LevelKey::NONE,
         };
-        Self { head: u128::from(word) << 64 | u128::from(second), level, address }
+        Self { head: u128::from(word) << 64 | u128::from(second), level, address, len }
     }
 }

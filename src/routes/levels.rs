@@ -43,13 +43,12 @@ use core::alloc::Layout;
 use core::ptr::NonNull;
 
 use super::pool::Exhausted;
-use super::route_bits::NodeRoutes;
-use super::search::RouteMatch;
-use super::segment::{DEEPER, Entry, SLOTS, Segment, hash};
+use super::search::{NodeRoutes, RouteMatch};
+use super::segment::{DEEPER, ENTRIES, LevelEntry, Segment, hash};
 use super::stride::{STRIDE, first_slot};
 use crate::key::bits::Address;
 use crate::memory::{Allocator, Vec};
-use crate::raw::bit_ops::{select, select_ref};
+use crate::raw::bit_ops::{BitOps, select, select_ref};
 
 /// The first level.
 pub(super) const FIRST: u32 = 24;
@@ -65,10 +64,10 @@ pub(super) const fn has_levels<A: Address>() -> bool {
 }
 
 /// Two segments are merged if they have fewer entries than this: then one is less than half full.
-const MERGE_BELOW: usize = SLOTS * 3 / 8;
+const MERGE_BELOW: usize = ENTRIES * 3 / 8;
 
 /// Entries of a segment that is about to split.
-const FULL: usize = SLOTS * 3 / 4;
+const FULL: usize = ENTRIES * 3 / 4;
 
 /// Limit of the bits of the directory: the bits of a hash above the bits of the bucket.
 const MAX_DEPTH: u32 = 26;
@@ -163,20 +162,20 @@ impl<M: Allocator + Clone> Levels<M> {
 
     /// Returns the entry that may have this key.
     #[inline(always)]
-    pub(super) fn candidate(&self, key: u64) -> &Entry {
+    pub(super) fn candidate(&self, key: u64) -> &LevelEntry {
         let hash = hash(key);
         self.segment(hash).candidate(hash)
     }
 
     /// Returns the entry of a key.
     #[inline]
-    pub(super) fn get(&self, LevelKey { key, hash }: LevelKey) -> Option<&Entry> {
+    pub(super) fn get(&self, LevelKey { key, hash }: LevelKey) -> Option<&LevelEntry> {
         Some(self.segment(hash).candidate(hash)).filter(|entry| entry.key == key)
     }
 
     /// Inserts, replaces or removes the entry of a key. Fails if there is no memory, or if too many
     /// hashes are equal.
-    pub(super) fn set(&mut self, entry: Entry) -> Result<(), Exhausted> {
+    pub(super) fn set(&mut self, entry: LevelEntry) -> Result<(), Exhausted> {
         let hash = hash(entry.key);
         if !entry.is_needed() {
             self.remove(hash, entry.key);
@@ -189,7 +188,7 @@ impl<M: Allocator + Clone> Levels<M> {
     }
 
     /// Inserts entries of different keys, which are new. Prefetches their pilots and slots.
-    pub(super) fn insert_batch(&mut self, entries: &[Entry]) -> Result<(), Exhausted> {
+    pub(super) fn insert_batch(&mut self, entries: &[LevelEntry]) -> Result<(), Exhausted> {
         let hashes = || entries.iter().map(|entry| hash(entry.key));
         hashes().for_each(|hash| self.segment(hash).prefetch_pilot(hash));
         hashes().for_each(|hash| self.segment(hash).prefetch_slot(hash));
@@ -197,7 +196,7 @@ impl<M: Allocator + Clone> Levels<M> {
     }
 
     /// Inserts the entry of a new key.
-    fn insert(&mut self, hash: u64, entry: Entry) -> Result<(), Exhausted> {
+    fn insert(&mut self, hash: u64, entry: LevelEntry) -> Result<(), Exhausted> {
         while !self.segment_mut(hash).insert(hash, entry) {
             self.split(hash)?;
         }
@@ -298,7 +297,7 @@ impl<M: Allocator + Clone> Levels<M> {
     }
 
     /// Returns all entries, in any order.
-    pub(super) fn entries(&self) -> impl Iterator<Item = Entry> {
+    pub(super) fn entries(&self) -> impl Iterator<Item = LevelEntry> {
         self.segments().flat_map(|segment| {
             // SAFETY: segments in the directory are allocated, and `self` is borrowed.
             unsafe { segment.as_ref() }.entries()
@@ -343,7 +342,7 @@ fn new_segment(depth: u32, memory: &impl Allocator) -> Result<NonNull<Segment>, 
 
 /// The entries of the three longest levels that an address may have.
 #[derive(Clone, Copy)]
-pub(super) struct Candidates<'l>([&'l Entry; 3]);
+pub(super) struct Candidates<'l>([&'l LevelEntry; 3]);
 
 /// The result of a search in all levels.
 pub(super) enum Found {
@@ -365,17 +364,14 @@ impl<M: Allocator + Clone> Levels<M> {
 
     /// Returns the longest route that is in an entry, its length only if `LEN`. Branch-free for the
     /// three longest levels, since the level is unpredictable.
-    ///
-    /// # Safety
-    ///
-    /// If `FAST`, the CPU has the instructions of `bit_ops`.
     #[inline(always)]
-    pub(super) unsafe fn longest<const FAST: bool, const LEN: bool>(
+    pub(super) fn longest<const FAST: bool, const LEN: bool>(
         &self,
+        ops: BitOps<FAST>,
         word: u64,
         Candidates([a, b, c]): Candidates<'_>,
     ) -> Found {
-        let matches = |entry: &Entry, pos: u32, flags: u64| {
+        let matches = |entry: &LevelEntry, pos: u32, flags: u64| {
             entry.matches(key_of(word, pos), first_slot(word << pos), flags)
         };
         let at_a = matches(a, LEVELS[0], DEEPER);
@@ -393,16 +389,15 @@ impl<M: Allocator + Clone> Levels<M> {
         if entry.inner & DEEPER != 0 {
             return Found::Deeper;
         }
-        // SAFETY: by the contract of this function.
-        Found::Route(unsafe { entry.longest::<FAST, LEN>(first_slot(word << pos), pos) })
+        Found::Route(entry.longest::<FAST, LEN>(ops, first_slot(word << pos), pos))
     }
 }
 
 impl<'l> Candidates<'l> {
-    pub(super) const NONE: Self = Self([&Entry::VACANT; 3]);
+    pub(super) const NONE: Self = Self([&LevelEntry::VACANT; 3]);
 
     #[inline(always)]
-    pub(super) fn each(self) -> [&'l Entry; 3] {
+    pub(super) fn each(self) -> [&'l LevelEntry; 3] {
         self.0
     }
 }
@@ -411,10 +406,10 @@ impl<'l> Candidates<'l> {
 mod tests {
     use super::*;
     use crate::memory::Global;
-    use crate::routes::route_bits::RouteBits;
+    use crate::routes::search::RouteBits;
 
-    fn entry(number: u64) -> Entry {
-        Entry::new(
+    fn entry(number: u64) -> LevelEntry {
+        LevelEntry::new(
             1 << 42 | number,
             7,
             RouteBits { inner: 4, outer: number, values: number as u32 },
@@ -441,7 +436,7 @@ mod tests {
             assert!(entries(&levels).into_iter().eq(numbers(step)));
             for number in numbers(step) {
                 assert_eq!(levels.candidate(entry(number).key), &entry(number));
-                let gone = Entry { inner: 0, outer: 0, ..entry(number) };
+                let gone = LevelEntry { inner: 0, outer: 0, ..entry(number) };
                 assert!(levels.set(gone).is_ok());
                 assert_ne!(levels.candidate(entry(number).key).key, entry(number).key);
             }

@@ -13,17 +13,16 @@
 #![allow(unsafe_code)]
 
 use super::RouteTable;
-use super::direct::Direct;
+use super::direct::{Direct, Slot};
 use super::levels::{Candidates, Found, has_levels};
 use super::node::{Node, Path};
 use super::search::RouteMatch;
-use super::slot::Slot;
 use super::store::{Nodes, ROOT};
 use super::stride::{PrefixIndex, STRIDE, first_slot, node_pos, slot_of};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::memory::Allocator;
-use crate::raw::bit_ops::detect;
+use crate::raw::bit_ops::BitOps;
 use crate::raw::prefetch::{BURST, prefetch};
 
 /// The last node on the path that has a match, and its position.
@@ -40,27 +39,21 @@ impl<M: Allocator + Clone> Nodes<M> {
         if self.is_empty() {
             return RouteMatch::NONE;
         }
-        if !detect() {
-            // SAFETY: this copy needs no instructions.
-            return unsafe { self.longest_by::<A, false>(address) };
+        match BitOps::detected() {
+            Some(ops) => self.longest_by(ops, address),
+            None => self.longest_by(BitOps::PORTABLE, address),
         }
-        // SAFETY: the CPU has the instructions.
-        unsafe { self.longest_by::<A, true>(address) }
     }
 
     /// [`longest`](Self::longest), if there are nodes.
-    ///
-    /// # Safety
-    ///
-    /// If `FAST`, the CPU has the instructions of `bit_ops`.
     #[inline(always)]
-    unsafe fn longest_by<A: Address, const FAST: bool>(&self, address: &A) -> RouteMatch {
-        // SAFETY: by the contract of this function.
-        let Some(Best { node, pos }) = (unsafe { self.descend::<A, FAST>(address) }) else {
-            return RouteMatch::NONE;
-        };
-        // SAFETY: as above.
-        unsafe { node.longest_by::<FAST>(slot_of(address, pos), pos) }
+    fn longest_by<A: Address, const FAST: bool>(
+        &self,
+        ops: BitOps<FAST>,
+        address: &A,
+    ) -> RouteMatch {
+        let Some(Best { node, pos }) = self.descend(ops, address) else { return RouteMatch::NONE };
+        node.longest_by(ops, slot_of(address, pos), pos)
     }
 
     /// Returns the longest match of a prefix, which may not exist.
@@ -101,12 +94,12 @@ impl<M: Allocator + Clone> Nodes<M> {
     }
 
     /// Descends from the root as far as there are children.
-    ///
-    /// # Safety
-    ///
-    /// If `FAST`, the CPU has the instructions of `bit_ops`.
     #[inline(always)]
-    unsafe fn descend<A: Address, const FAST: bool>(&self, address: &A) -> Option<Best<'_>> {
+    fn descend<A: Address, const FAST: bool>(
+        &self,
+        ops: BitOps<FAST>,
+        address: &A,
+    ) -> Option<Best<'_>> {
         let (mut node, mut pos, mut best) = (self.node(ROOT), 0, None);
         loop {
             // The address is read again only when this word of it is used up.
@@ -123,8 +116,7 @@ impl<M: Allocator + Clone> Nodes<M> {
                 if node.covers(slot) {
                     best = Some(Best { node, pos });
                 }
-                // SAFETY: by the contract of this function.
-                let Some(child) = (unsafe { node.child_by::<FAST>(slot) }) else { return best };
+                let Some(child) = node.child_by(ops, slot) else { return best };
                 (node, pos) = (self.node(child), pos + STRIDE);
                 window <<= STRIDE;
             }
@@ -143,12 +135,11 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         if !is_enough {
             return self.store.nodes.longest(address);
         }
-        if !direct.is_fast() {
+        let Some(ops) = direct.ops() else {
             return self.longest_portable(direct, slot, address, word);
-        }
+        };
         let candidates = self.candidates(slot, word);
-        // SAFETY: the CPU has the instructions.
-        unsafe { self.longest_by_slot::<true, true>(direct, slot, candidates, address, word) }
+        self.longest_by_slot::<true, true>(ops, direct, slot, candidates, address, word)
     }
 
     /// [`longest`](Self::longest): fallback without POPCNT, LZCNT and BMI2.
@@ -161,8 +152,8 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         word: u64,
     ) -> RouteMatch {
         let candidates = self.candidates(slot, word);
-        // SAFETY: this copy needs no instructions.
-        unsafe { self.longest_by_slot::<false, true>(direct, slot, candidates, address, word) }
+        let ops = BitOps::PORTABLE;
+        self.longest_by_slot::<false, true>(ops, direct, slot, candidates, address, word)
     }
 
     /// Returns the entries that a lookup reads after the slot.
@@ -178,13 +169,10 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
 
     /// Returns the longest match of an address with these first bits, its slot and candidates; its
     /// length only if `LEN`.
-    ///
-    /// # Safety
-    ///
-    /// If `FAST`, the CPU has the instructions of `bit_ops`.
     #[inline(always)]
-    unsafe fn longest_by_slot<const FAST: bool, const LEN: bool>(
+    fn longest_by_slot<const FAST: bool, const LEN: bool>(
         &self,
+        ops: BitOps<FAST>,
         direct: &Direct<M>,
         slot: &Slot,
         candidates: Candidates<'_>,
@@ -196,15 +184,13 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
             let Some(levels) = levels.filter(|_| has_levels::<A>() && slot.is_computed()) else {
                 return self.store.nodes.longest(address);
             };
-            // SAFETY: by the contract of this function.
-            match unsafe { levels.longest::<FAST, LEN>(word, candidates) } {
+            match levels.longest::<FAST, LEN>(ops, word, candidates) {
                 Found::Route(found) => return found,
                 Found::Deeper => return self.store.nodes.longest(address),
                 Found::None => {}
             }
         }
-        // SAFETY: as above.
-        unsafe { slot.longest::<FAST, LEN>(word) }.or(direct.short(word))
+        slot.longest::<FAST, LEN>(ops, word).or(direct.short(word))
     }
 
     /// Returns the prefix and value of a match.
@@ -234,14 +220,12 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         for (first, addresses) in (0..).step_by(BURST).zip(addresses.chunks(BURST)) {
             let mut longest = [None; BURST];
             let longest = &mut longest[..addresses.len()];
-            match &self.shortcuts.direct {
-                Some(direct) if direct.is_fast() => {
-                    // SAFETY: the CPU has the instructions.
-                    unsafe { self.burst::<true, LEN>(direct, addresses, longest) };
+            match self.shortcuts.direct.as_ref().map(|direct| (direct, direct.ops())) {
+                Some((direct, Some(ops))) => {
+                    self.burst::<true, LEN>(ops, direct, addresses, longest);
                 }
-                Some(direct) => {
-                    // SAFETY: this copy needs no instructions.
-                    unsafe { self.burst::<false, LEN>(direct, addresses, longest) };
+                Some((direct, None)) => {
+                    self.burst::<false, LEN>(BitOps::PORTABLE, direct, addresses, longest);
                 }
                 None => {
                     for (address, longest) in addresses.iter().zip(&mut *longest) {
@@ -256,13 +240,10 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     }
 
     /// Looks up the addresses of one burst in direct tables, and prefetches the values.
-    ///
-    /// # Safety
-    ///
-    /// If `FAST`, the CPU has the instructions of `bit_ops`.
     #[inline]
-    unsafe fn burst<'t, const FAST: bool, const LEN: bool>(
+    fn burst<'t, const FAST: bool, const LEN: bool>(
         &'t self,
+        ops: BitOps<FAST>,
         direct: &Direct<M>,
         addresses: &[A],
         longest: &mut [Option<(RouteMatch, &'t V)>],
@@ -282,10 +263,8 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         let copies = slots.into_iter().zip(candidates);
         for ((address, (slot, candidates)), longest) in addresses.iter().zip(copies).zip(longest) {
             let word = address.window(0);
-            // SAFETY: by the contract of this function.
-            let found = unsafe {
-                self.longest_by_slot::<FAST, LEN>(direct, slot, candidates, address, word)
-            };
+            let found =
+                self.longest_by_slot::<FAST, LEN>(ops, direct, slot, candidates, address, word);
             *longest = self.with_value(found);
             if let Some((_, value)) = *longest {
                 prefetch(value);

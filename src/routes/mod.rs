@@ -100,13 +100,10 @@ mod table;
 
 mod aggregate;
 mod build;
-mod bulk;
 mod change;
-mod check;
 mod direct;
 mod dual_stack;
 mod entry;
-mod error;
 pub(crate) mod generations;
 mod iter;
 mod key;
@@ -115,34 +112,31 @@ mod lookup;
 mod node;
 mod operations;
 mod pool;
-mod route_bits;
 pub(crate) mod search;
 mod segment;
 mod set;
 mod shape;
-mod slot;
 pub mod stamped;
 mod store;
 pub(crate) mod stride;
 mod traversal;
 mod update;
-mod view;
 
 use core::marker::PhantomData;
 
 use crate::memory::{Allocator, Global};
-use route_bits::Changed;
+use search::Changed;
 use store::Store;
 use update::Shortcuts;
 
 pub use dual_stack::{Both, Routes};
 pub use entry::{Entry, OccupiedEntry, VacantEntry};
-pub use error::NoMemory;
 pub use generations::{Refreshed, RouteStamp};
-pub use iter::{Covering, ExtractIf, IntoIter, Iter, IterMut, MatchesMut};
+pub use iter::{Covering, IntoIter, Iter, IterMut, MatchesMut};
 pub use set::{AnyPrefixSet, PrefixSet};
 pub use shape::RouteShape;
 pub use stamped::StampedRoutes;
+pub use store::NoMemory;
 
 /// A routing table: values by prefix, with longest-prefix match of addresses.
 ///

@@ -14,10 +14,9 @@
 #![allow(unsafe_code)]
 
 use super::pool::Unit;
-use super::route_bits::RouteBits;
-use super::search::{RouteMatch, search};
+use super::search::{RouteBits, RouteMatch, search};
 use super::stride::{COVERS, PrefixIndex, SLOTS, STRIDE, first_slot};
-use crate::raw::bit_ops::{count_ones, each_one, ones, rank, shift_left};
+use crate::raw::bit_ops::{BitOps, count_ones, each_one, rank};
 
 /// The bit of the route of level 0, which only the root has.
 const TOP_BIT: u64 = 1 << 1;
@@ -277,35 +276,29 @@ impl Node {
     }
 
     /// Returns the child in a slot.
-    ///
-    /// # Safety
-    ///
-    /// If `FAST`, the CPU has POPCNT and BMI2.
     #[inline(always)]
-    pub(super) unsafe fn child_by<const FAST: bool>(&self, slot: u32) -> Option<u32> {
+    pub(super) fn child_by<const FAST: bool>(&self, ops: BitOps<FAST>, slot: u32) -> Option<u32> {
         // The bit of the slot is the top one.
-        // SAFETY: by the contract of this function.
-        let up_to = unsafe { shift_left::<FAST>(self.branches, u64::from(slot ^ (SLOTS - 1))) };
-        // SAFETY: as above.
-        let count = unsafe { ones::<FAST>(up_to) } as u32;
+        let up_to = ops.shift_left(self.branches, u64::from(slot ^ (SLOTS - 1)));
+        let count = ops.ones(up_to) as u32;
         ((up_to as i64) < 0).then(|| self.children.wrapping_add(count).wrapping_sub(1))
     }
 
     /// Returns the longest route that covers `slot`, if there is one. The node is at `pos`. Must
     /// not be called on a path.
-    ///
-    /// # Safety
-    ///
-    /// If `FAST`, the CPU has the instructions of `bit_ops`.
     #[inline(always)]
-    pub(super) unsafe fn longest_by<const FAST: bool>(&self, slot: u32, pos: u32) -> RouteMatch {
+    pub(super) fn longest_by<const FAST: bool>(
+        &self,
+        ops: BitOps<FAST>,
+        slot: u32,
+        pos: u32,
+    ) -> RouteMatch {
         if self.outer >> slot & 1 | self.inner & COVERS[slot as usize] & !TOP_BIT == 0 {
             // Checked again, since an inconsistent address type may return other bits than before.
             let has_top = self.inner & TOP_BIT != 0;
             return if has_top { RouteMatch::new(self.values - 1, pos) } else { RouteMatch::NONE };
         }
-        // SAFETY: by the contract of this function.
-        unsafe { search::<FAST, true, 0>(self.bits(), 0, pos, slot, None) }
+        search::<FAST, true, 0>(ops, self.bits(), 0, pos, slot, None)
     }
 
     /// Returns whether there is a child in a slot.

@@ -1,49 +1,178 @@
-//! Union, intersection and difference of two tables.
+//! Operations on many routes, on two tables, and on the memory of a table.
 
 use core::cmp::Ordering;
-use core::iter::Peekable;
+use core::{iter, mem};
 
-use super::{Iter, RouteTable};
+use super::traversal::Walk;
+use super::update::Shortcuts;
+use super::{IterMut, RouteTable};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::memory::Allocator;
 
-/// A route of one of two tables, or of both.
-type Either<'t, A, V, W> = (Prefix<A>, Option<&'t V>, Option<&'t W>);
+/// Routes that are removed at once when others are retained: so their prefixes need no memory.
+const REJECTED: usize = 64;
 
-/// A merge of the routes of two tables in order.
-struct Merge<'t, A: Address, V, W, M: Allocator + Clone, N: Allocator + Clone> {
-    one: Peekable<Iter<'t, A, V, M>>,
-    other: Peekable<Iter<'t, A, W, N>>,
-}
+impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
+    /// Removes all routes and releases the memory. O(memory), and O(nodes) if values have to be
+    /// dropped. If the drop of one panics, the table is empty, and the others are dropped.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let mut routes = RouteTable::from([(Prefix::new(0x40_u8, 2)?, ())]);
+    /// routes.clear();
+    /// assert!(routes.is_empty());
+    /// assert_eq!(routes.allocation_size(), 0);
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn clear(&mut self) {
+        *self = Self::new_in(self.allocator().clone());
+    }
 
-impl<'t, A: Address, V, W, M, N> Iterator for Merge<'t, A, V, W, M, N>
-where
-    M: Allocator + Clone,
-    N: Allocator + Clone,
-{
-    type Item = Either<'t, A, V, W>;
+    /// Retains the routes for which `keep` returns true; `keep` may change their values. It is
+    /// called in order. The others are removed in groups: if it panics, or the drop of a value,
+    /// some that it has rejected may remain. O(routes). Allocates nothing, unless addresses have
+    /// more than 128 bits.
+    ///
+    /// # Example
+    ///
+    /// A peer goes down:
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let routes = [(0x40_u8, 2, "a"), (0x48, 5, "b"), (0x80, 1, "a")];
+    /// let routes = routes.map(|(at, len, peer)| (Prefix::new(at, len).unwrap(), peer));
+    /// let mut routes = RouteTable::from(routes);
+    /// routes.retain(|_, peer| *peer != "a");
+    /// assert!(routes.values().eq(&["b"]));
+    /// ```
+    pub fn retain(&mut self, keep: impl FnMut(Prefix<A>, &mut V) -> bool) {
+        self.retain_covered(&Prefix::default_route(), keep);
+    }
 
-    fn next(&mut self) -> Option<Self::Item> {
-        let order = match (self.one.peek(), self.other.peek()) {
-            (Some((one, _)), Some((other, _))) => one.cmp(other),
-            (Some(_), None) => Ordering::Less,
-            (None, _) => Ordering::Greater,
-        };
-        let one = if order.is_le() { self.one.next() } else { None };
-        let other = if order.is_ge() { self.other.next() } else { None };
-        let prefix = one.as_ref().map(|(prefix, _)| *prefix);
-        let prefix = prefix.or(other.as_ref().map(|(prefix, _)| *prefix))?;
-        Some((prefix, one.map(|(_, value)| value), other.map(|(_, value)| value)))
+    /// Removes the routes that `prefix` covers and for which `keep` returns false; all other routes
+    /// remain. O(routes that it covers).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let mut routes = RouteTable::from([(long, 'a'), (short, 'b')]);
+    /// routes.retain_covered(&Prefix::new(0x48, 3)?, |_, _| false);
+    /// assert!(routes.prefixes().eq([short]));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn retain_covered(
+        &mut self,
+        prefix: &Prefix<A>,
+        mut keep: impl FnMut(Prefix<A>, &mut V) -> bool,
+    ) {
+        let (mut rejected, mut last) = ([*prefix; REJECTED], None);
+        // At most that many calls: an inconsistent address does not go on forever.
+        let mut left = self.len;
+        loop {
+            let walk = Walk::after(&self.store.nodes, prefix, last.as_ref());
+            let mut count = 0;
+            for (prefix, value) in IterMut::along(&mut self.store, walk).take(left) {
+                left -= 1;
+                if !keep(prefix, value) {
+                    rejected[count] = prefix;
+                    count += 1;
+                    if count == REJECTED {
+                        break;
+                    }
+                }
+            }
+            rejected[..count].iter().for_each(|prefix| drop(self.remove(prefix)));
+            if count < REJECTED {
+                return;
+            }
+            last = Some(rejected[count - 1]);
+        }
+    }
+
+    /// Removes the routes that `prefix` covers, itself included. Returns their number.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let mut routes = RouteTable::from([(long, 'a'), (short, 'b')]);
+    /// assert_eq!(routes.remove_covered(&Prefix::new(0x48, 3)?), 1);
+    /// assert!(routes.prefixes().eq([short]));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[doc(alias("remove_children", "more specific"))]
+    pub fn remove_covered(&mut self, prefix: &Prefix<A>) -> usize {
+        let before = self.len();
+        self.retain_covered(prefix, |_, _| false);
+        before - self.len()
+    }
+
+    /// Compacts the memory, without the free blocks that removed and moved routes have left.
+    /// O(routes); needs the memory of both tables for a while. If there is not so much, the routes
+    /// remain where they are.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut routes: flowtable::RouteTable<u32, u32> = flowtable::RouteTable::new();
+    /// for net in 0..1000_u32 {
+    ///     routes.insert(flowtable::Prefix::new(net << 12, 24)?, net);
+    /// }
+    /// routes.retain(|prefix, _| prefix.address() >> 12 < 10);
+    /// let before = routes.allocation_size();
+    /// routes.shrink_to_fit();
+    /// assert!(routes.allocation_size() < before && routes.len() == 10);
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn shrink_to_fit(&mut self) {
+        // Detached while indices refer to blocks that move.
+        let counts = mem::replace(&mut self.shortcuts, Shortcuts::EMPTY).counts;
+        self.store.compact();
+        self.shortcuts = Shortcuts::without(counts).computed(&self.store.nodes, self.len);
+    }
+
+    /// Returns the bytes that the table has allocated, free units included; without memory that
+    /// values own. O(chunks of memory).
+    #[must_use]
+    pub fn allocation_size(&self) -> usize {
+        let (nodes, values) = self.store.allocation_size();
+        let (direct, levels) = self.shortcuts.allocation_size();
+        nodes + values + direct + levels
     }
 }
 
+/// A route of one of two tables, or of both.
+type Either<'t, A, V, W> = (Prefix<A>, Option<&'t V>, Option<&'t W>);
+
 impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
+    /// Returns the routes of two tables in order.
     fn merge<'t, W, N: Allocator + Clone>(
         &'t self,
         other: &'t RouteTable<A, W, N>,
-    ) -> Merge<'t, A, V, W, M, N> {
-        Merge { one: self.iter().peekable(), other: other.iter().peekable() }
+    ) -> impl Iterator<Item = Either<'t, A, V, W>> {
+        let (mut ours, mut theirs) = (self.iter().peekable(), other.iter().peekable());
+        iter::from_fn(move || {
+            let order = match (ours.peek(), theirs.peek()) {
+                (Some((one, _)), Some((other, _))) => one.cmp(other),
+                (Some(_), None) => Ordering::Less,
+                (None, _) => Ordering::Greater,
+            };
+            let one = if order.is_le() { ours.next() } else { None };
+            let other = if order.is_ge() { theirs.next() } else { None };
+            let prefix = one.as_ref().map(|(prefix, _)| *prefix);
+            let prefix = prefix.or(other.as_ref().map(|(prefix, _)| *prefix))?;
+            Some((prefix, one.map(|(_, value)| value), other.map(|(_, value)| value)))
+        })
     }
 
     /// Returns an iterator over the routes of either table in order; of a prefix that is in both,

@@ -5,10 +5,9 @@
 //! keeps the pilots: an entry has the same slot in either half.
 #![allow(unsafe_code)]
 
-use super::route_bits::{NodeRoutes, RouteBits};
-use super::search::{RouteMatch, search};
+use super::search::{NodeRoutes, RouteBits, RouteMatch, search};
 use super::stride::COVERS;
-use crate::raw::bit_ops::select;
+use crate::raw::bit_ops::{BitOps, select};
 use crate::raw::prefetch::prefetch;
 use crate::table::Group;
 
@@ -18,7 +17,7 @@ pub(super) const DEEPER: u64 = 1;
 /// The routes of a node at one of the levels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C, align(32))]
-pub(super) struct Entry {
+pub(super) struct LevelEntry {
     /// A one, and the bits before the node; 0 in a vacant slot.
     pub(super) key: u64,
     /// Routes of levels 1 to 5 of the node, by prefix index; bit 0 is [`DEEPER`].
@@ -31,7 +30,7 @@ pub(super) struct Entry {
     pub(super) id: u32,
 }
 
-impl Entry {
+impl LevelEntry {
     pub(super) const VACANT: Self = Self { key: 0, inner: 0, outer: 0, values: 0, id: 0 };
 
     /// Creates the entry of a node with these routes.
@@ -72,24 +71,20 @@ impl Entry {
 
     /// Returns the longest route that covers `slot`, which exists; its length only if `LEN`. The
     /// entry is not [`DEEPER`].
-    ///
-    /// # Safety
-    ///
-    /// If `FAST`, the CPU has the instructions of `bit_ops`.
     #[inline(always)]
-    pub(super) unsafe fn longest<const FAST: bool, const LEN: bool>(
+    pub(super) fn longest<const FAST: bool, const LEN: bool>(
         &self,
+        ops: BitOps<FAST>,
         slot: u32,
         pos: u32,
     ) -> RouteMatch {
         let bits = RouteBits { inner: self.inner, outer: self.outer, values: self.values };
-        // SAFETY: by the contract of this function.
-        unsafe { search::<FAST, LEN, 0>(bits, 0, pos, slot, None) }
+        search::<FAST, LEN, 0>(ops, bits, 0, pos, slot, None)
     }
 }
 
 /// Entries of a segment.
-pub(super) const SLOTS: usize = 128;
+pub(super) const ENTRIES: usize = 128;
 
 /// Buckets of a segment, each with a pilot.
 const BUCKETS: usize = 128;
@@ -114,7 +109,7 @@ const fn bucket_of(hash: u64) -> usize {
 /// Returns the slot of a hash with this pilot: the top bits of a product.
 #[inline(always)]
 fn slot_of(hash: u64, pilot: u8) -> usize {
-    ((hash as u32).wrapping_mul(FACTORS[pilot as usize]) >> (u32::BITS - SLOTS.ilog2())) as usize
+    ((hash as u32).wrapping_mul(FACTORS[pilot as usize]) >> (u32::BITS - ENTRIES.ilog2())) as usize
 }
 
 /// A random odd number for each pilot: some of them separate any two hashes that differ.
@@ -138,18 +133,18 @@ const _: () = assert!(core::mem::offset_of!(Segment, owners) % 16 == 0);
 pub(super) struct Segment {
     /// A byte for each bucket, which determines the slots of its entries.
     pilots: [u8; BUCKETS],
-    entries: [Entry; SLOTS],
+    entries: [LevelEntry; ENTRIES],
     /// For each slot the bucket of its entry, plus one; 0 if it is vacant.
-    owners: [u8; SLOTS],
+    owners: [u8; ENTRIES],
     pub(super) len: u32,
     pub(super) depth: u32,
 }
 
 impl Segment {
     #[inline(always)]
-    pub(super) fn candidate(&self, hash: u64) -> &Entry {
-        // Below SLOTS by construction.
-        &self.entries[slot_of(hash, self.pilots[bucket_of(hash)]) % SLOTS]
+    pub(super) fn candidate(&self, hash: u64) -> &LevelEntry {
+        // Below ENTRIES by construction.
+        &self.entries[slot_of(hash, self.pilots[bucket_of(hash)]) % ENTRIES]
     }
 
     /// Prefetches the pilot of a hash.
@@ -161,13 +156,13 @@ impl Segment {
     /// Prefetches the slot of a hash, whose pilot has been prefetched.
     #[inline(always)]
     pub(super) fn prefetch_slot(&self, hash: u64) {
-        let slot = slot_of(hash, self.pilots[bucket_of(hash)]) % SLOTS;
+        let slot = slot_of(hash, self.pilots[bucket_of(hash)]) % ENTRIES;
         prefetch(&self.entries[slot]);
         prefetch(&self.owners[slot]);
     }
 
     /// Replaces the entry with the same key.
-    pub(super) fn replace(&mut self, hash: u64, entry: Entry) -> bool {
+    pub(super) fn replace(&mut self, hash: u64, entry: LevelEntry) -> bool {
         let old = &mut self.entries[slot_of(hash, self.pilots[bucket_of(hash)])];
         let found = old.key == entry.key;
         if found {
@@ -188,7 +183,7 @@ impl Segment {
     }
 
     /// Inserts a new entry. Returns whether there is a pilot for its bucket.
-    pub(super) fn insert(&mut self, hash: u64, entry: Entry) -> bool {
+    pub(super) fn insert(&mut self, hash: u64, entry: LevelEntry) -> bool {
         let slot = slot_of(hash, self.pilots[bucket_of(hash)]);
         let is_inserted = self.owners[slot] == 0 || self.move_bucket(bucket_of(hash), hash);
         if is_inserted {
@@ -199,7 +194,7 @@ impl Segment {
     }
 
     /// Writes an entry to its slot, which is vacant.
-    fn put(&mut self, hash: u64, entry: Entry) {
+    fn put(&mut self, hash: u64, entry: LevelEntry) {
         let (bucket, pilot) = (bucket_of(hash), self.pilots[bucket_of(hash)]);
         self.entries[slot_of(hash, pilot)] = entry;
         self.owners[slot_of(hash, pilot)] = bucket as u8 + 1;
@@ -254,7 +249,7 @@ impl Segment {
             self.pilots[bucket] = pilot;
             return true;
         }
-        let mut moved = [Entry::VACANT; MAX_MEMBERS];
+        let mut moved = [LevelEntry::VACANT; MAX_MEMBERS];
         for (hash, entry) in members.iter().zip(&mut moved) {
             let slot = slot_of(*hash, self.pilots[bucket]);
             *entry = self.entries[slot];
@@ -269,7 +264,7 @@ impl Segment {
     /// With the same pilots all entries have the same slots there.
     pub(super) fn split_to(&mut self, high: &mut Self, depth: u32) {
         (self.depth, high.depth, high.pilots) = (depth, depth, self.pilots);
-        for slot in 0..SLOTS {
+        for slot in 0..ENTRIES {
             let entry = self.entries[slot];
             if entry.key != 0 && hash(entry.key) >> (64 - depth) & 1 != 0 {
                 (high.entries[slot], high.owners[slot]) = (entry, self.owners[slot]);
@@ -280,7 +275,7 @@ impl Segment {
     }
 
     fn vacate(&mut self, slot: usize) {
-        self.entries[slot] = Entry::VACANT;
+        self.entries[slot] = LevelEntry::VACANT;
         self.owners[slot] = 0;
     }
 
@@ -295,7 +290,7 @@ impl Segment {
         found
     }
 
-    pub(super) fn entries(&self) -> impl Iterator<Item = Entry> {
+    pub(super) fn entries(&self) -> impl Iterator<Item = LevelEntry> {
         self.entries.iter().copied().filter(|entry| entry.key != 0)
     }
 }

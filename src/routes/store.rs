@@ -12,12 +12,14 @@
 //! of this module rest on that.
 #![allow(unsafe_code)]
 
+use core::error::Error;
+use core::fmt;
 use core::mem::{self, MaybeUninit};
 use core::ops::Range;
 
 use super::node::{Node, Path};
 use super::pool::{Exhausted, Pool, Unit};
-use super::route_bits::{Changed, NodeRoutes, Position, RouteBits};
+use super::search::{Changed, NodeRoutes, Position, RouteBits};
 use super::stride::PrefixIndex;
 use crate::memory::{Allocator, Global, Vec};
 
@@ -298,6 +300,40 @@ impl<V: Clone, M: Allocator + Clone> Clone for Store<V, M> {
         copy
     }
 }
+
+/// There is no memory for a new route, or a table has the maximum number of nodes or values.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::{Prefix, RouteTable, routes::NoMemory};
+///
+/// let mut routes = RouteTable::<u8, &str>::new();
+/// match routes.try_insert(Prefix::host(1), "lab") {
+///     Ok(old) => assert_eq!(old, None),
+///     Err(NoMemory { refused, .. }) => println!("no route to the {refused}"),
+/// }
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NoMemory<V> {
+    /// The value that has not been inserted; of a set, the prefix.
+    pub refused: V,
+}
+
+impl<V> fmt::Debug for NoMemory<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NoMemory").finish_non_exhaustive()
+    }
+}
+
+impl<V> fmt::Display for NoMemory<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("there is no memory for a route")
+    }
+}
+
+impl<V> Error for NoMemory<V> {}
 
 /// Reports that there is no memory for a few more nodes or values.
 #[cold]

@@ -4,12 +4,11 @@ use core::marker::PhantomData;
 use core::{fmt, mem};
 
 use super::change::FROM_ROOT;
-use super::error::NoMemory;
 use super::key::Key;
 use super::pool::Exhausted;
-use super::route_bits::{NodeRoutes, Position};
-use super::store::{Store, exhausted};
-use super::stride::{PrefixIndex, node_pos};
+use super::search::{NodeRoutes, Position};
+use super::store::{NoMemory, Store, exhausted};
+use super::stride::PrefixIndex;
 use super::update::Shortcuts;
 use super::{Inserted, IntoIter, Iter, IterMut, RouteTable};
 use crate::key::bits::Address;
@@ -106,49 +105,41 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     pub fn try_insert(&mut self, prefix: Prefix<A>, value: V) -> Result<Option<V>, NoMemory<V>> {
-        let inserted = self.insert_at(&Key::from(&prefix), prefix.len(), value);
+        let inserted = self.insert_at(&Key::from(&prefix), value);
         inserted.map(|(_, _, old)| old)
     }
 
-    /// Inserts the route of `len` bits of `key`. Returns its node, its index in the node, and the
+    /// Inserts the route of `key`. Returns its node, its index in the node, and the
     /// previous value.
     pub(super) fn insert_at(
         &mut self,
         key: &Key<A>,
-        len: u32,
         value: V,
     ) -> Result<(u32, PrefixIndex, Option<V>), NoMemory<V>> {
         // Before anything changes, since an address may panic.
-        let index = key.index(node_pos(len), len);
-        let by_copy = self.node_by_copy(key, len);
-        let Ok(node) = by_copy.map_or_else(|| self.make_node(key, len), Ok) else {
-            self.undo_path(key, len);
+        let index = key.index();
+        let by_copy = self.node_by_copy(key);
+        let Ok(node) = by_copy.map_or_else(|| self.make_node(key), Ok) else {
+            self.undo_path(key);
             return Err(NoMemory { refused: value });
         };
-        let old = match self.insert_in_node((key, len), index, node, value)? {
+        let old = match self.insert_in_node(key, index, node, value)? {
             Inserted::Replaced(old) => Some(old),
             Inserted::New(changed) => {
                 let (nodes, is_found) = (&self.store.nodes, by_copy.is_some());
-                self.shortcuts.after_insert(
-                    nodes,
-                    self.len,
-                    (key, len),
-                    node.id,
-                    changed,
-                    is_found,
-                );
+                self.shortcuts.after_insert(nodes, self.len, key, node.id, changed, is_found);
                 None
             }
         };
         Ok((node.id, index, old))
     }
 
-    /// Inserts the route of `len` bits of `key` into its node, which has these routes, but does not
+    /// Inserts the route of `key` into its node, which has these routes, but does not
     /// update the shortcuts. `index` is the index of the route.
     #[inline]
     pub(super) fn insert_in_node(
         &mut self,
-        (key, len): (&Key<A>, u32),
+        key: &Key<A>,
         index: PrefixIndex,
         NodeRoutes { id, bits }: NodeRoutes,
         value: V,
@@ -163,26 +154,26 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
                 Ok(Inserted::New(changed))
             }
             Err(refused) => {
-                self.undo_path(key, len);
+                self.undo_path(key);
                 Err(NoMemory { refused })
             }
         }
     }
 
-    /// Returns the node for routes of `len` bits of `key` and its routes; creates it if necessary.
-    pub(super) fn make_node(&mut self, key: &Key<A>, len: u32) -> Result<NodeRoutes, Exhausted> {
-        let id = self.store.nodes.ensure_path(self.shortcuts.start(key, len), key, len)?;
+    /// Returns the node for the routes of `key` and its routes; creates it if necessary.
+    pub(super) fn make_node(&mut self, key: &Key<A>) -> Result<NodeRoutes, Exhausted> {
+        let id = self.store.nodes.ensure_path(self.shortcuts.start(key), key)?;
         Ok(NodeRoutes { id, bits: self.store.nodes.get(id).bits() })
     }
 
     /// Removes nodes without routes that an insertion has left that failed.
     #[cold]
-    pub(super) fn undo_path(&mut self, key: &Key<A>, len: u32) {
+    pub(super) fn undo_path(&mut self, key: &Key<A>) {
         if self.len == 0 {
             self.clear();
         } else {
-            self.store.nodes.remove_path(FROM_ROOT, key, len);
-            self.shortcuts.after_undo(&self.store.nodes, (key, len));
+            self.store.nodes.remove_path(FROM_ROOT, key);
+            self.shortcuts.after_undo(&self.store.nodes, key);
         }
     }
 
@@ -205,19 +196,18 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     pub fn remove(&mut self, prefix: &Prefix<A>) -> Option<V> {
-        let (key, len) = (Key::from(prefix), prefix.len());
-        let NodeRoutes { id, bits } = self.find_node(&key, len)?;
-        let position = bits.position(key.index(node_pos(len), len));
+        let key = Key::from(prefix);
+        let NodeRoutes { id, bits } = self.find_node(&key)?;
+        let position = bits.position(key.index());
         let node = NodeRoutes { id, bits };
-        position.exists.then(|| self.remove_from(&key, len, node, &position))
+        position.exists.then(|| self.remove_from(&key, node, &position))
     }
 
-    /// Removes the route of `len` bits of `key` from the node with these routes. Returns its value.
+    /// Removes the route of `key` from the node with these routes. Returns its value.
     #[inline]
     pub(super) fn remove_from(
         &mut self,
         key: &Key<A>,
-        len: u32,
         NodeRoutes { id, bits }: NodeRoutes,
         position: &Position,
     ) -> V {
@@ -227,10 +217,10 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
             self.clear();
             return value;
         }
-        self.shortcuts.after_remove(&self.store.nodes, self.len, (key, len), id, changed);
+        self.shortcuts.after_remove(&self.store.nodes, self.len, key, id, changed);
         if changed.bits.is_empty() && self.store.nodes.is_redundant(id) {
-            let changed = self.store.nodes.remove_path(self.shortcuts.start(key, len), key, len);
-            self.shortcuts.after_remove_path(&self.store.nodes, (key, len), changed);
+            let changed = self.store.nodes.remove_path(self.shortcuts.start(key), key);
+            self.shortcuts.after_remove_path(&self.store.nodes, key, changed);
         }
         value
     }
@@ -250,9 +240,9 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// ```
     #[must_use]
     pub fn get(&self, prefix: &Prefix<A>) -> Option<&V> {
-        let (key, len) = (Key::from(prefix), prefix.len());
-        let node = self.find_node(&key, len)?.id;
-        self.store.value(node, key.index(node_pos(len), len))
+        let key = Key::from(prefix);
+        let node = self.find_node(&key)?.id;
+        self.store.value(node, key.index())
     }
 
     /// Returns a mutable reference to the value of the route of exactly this prefix.
@@ -269,9 +259,9 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     pub fn get_mut(&mut self, prefix: &Prefix<A>) -> Option<&mut V> {
-        let (key, len) = (Key::from(prefix), prefix.len());
-        let bits = self.find_node(&key, len)?.bits;
-        let position = bits.position(key.index(node_pos(len), len));
+        let key = Key::from(prefix);
+        let bits = self.find_node(&key)?.bits;
+        let position = bits.position(key.index());
         position.exists.then(|| self.store.value_at(&position))
     }
 

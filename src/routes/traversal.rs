@@ -77,8 +77,11 @@ impl<A: Address, M: Allocator + Clone> Walk<A, M> {
 
     /// Creates a walk over the routes that `prefix` covers, without those up to `last`, which it
     /// covers, too.
-    pub(super) fn after(nodes: &Nodes<M>, prefix: &Prefix<A>, last: &Prefix<A>) -> Self {
-        Self::below_from(nodes, prefix, last, false)
+    pub(super) fn after(nodes: &Nodes<M>, prefix: &Prefix<A>, last: Option<&Prefix<A>>) -> Self {
+        match last {
+            Some(last) => Self::below_from(nodes, prefix, last, false),
+            None => Self::below(nodes, prefix),
+        }
     }
 
     /// Creates a walk over all routes from a bound on.

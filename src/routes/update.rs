@@ -5,13 +5,12 @@
 
 use super::RouteTable;
 use super::change::{FROM_ROOT, Start};
-use super::direct::{Direct, RoutesByFirst};
+use super::direct::{Direct, RoutesByFirst, TABLE_END};
 use super::key::Key;
 use super::levels::{FIRST, LAST, Levels, has_levels, key_of, level_of};
 use super::pool::Exhausted;
-use super::route_bits::{Changed, NodeRoutes, RouteBits};
-use super::segment::Entry;
-use super::slot::TABLE_END;
+use super::search::{Changed, NodeRoutes, RouteBits};
+use super::segment::LevelEntry;
 use super::store::{NO_NODE, Nodes, ROOT, Store};
 use super::stride::{PrefixIndex, SLOTS, STRIDE, first_slot};
 use crate::key::bits::Address;
@@ -92,12 +91,12 @@ impl<M: Allocator + Clone> Shortcuts<M> {
 }
 
 impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
-    /// Returns the node for routes of `len` bits of `key` and its routes, if a slot of a direct
+    /// Returns the node for the routes of `key` and its routes, if a slot of a direct
     /// table or an entry of the levels has them: then an update does not descend the trie.
     /// Prefetches the values.
     #[inline]
-    pub(super) fn node_by_copy(&self, key: &Key<A>, len: u32) -> Option<NodeRoutes> {
-        let Store { values, nodes, .. } = &self.store;
+    pub(super) fn node_by_copy(&self, key: &Key<A>) -> Option<NodeRoutes> {
+        let (Store { values, nodes, .. }, len) = (&self.store, key.len());
         // Its blocks are found by these routes, so a copy is not relied on.
         let is_there =
             |node: &NodeRoutes| nodes.find(node.id).is_some_and(|it| it.bits() == node.bits);
@@ -119,46 +118,46 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         Some(node).filter(|node| is_of_slot && is_there(node))
     }
 
-    /// Returns the node for routes of `len` bits of `key`, if it exists, and its routes.
+    /// Returns the node for the routes of `key`, if it exists, and its routes.
     #[inline]
-    pub(super) fn find_node(&self, key: &Key<A>, len: u32) -> Option<NodeRoutes> {
-        self.node_by_copy(key, len).or_else(|| {
-            let id = self.store.nodes.find_node(self.shortcuts.start(key, len), key, len)?;
+    pub(super) fn find_node(&self, key: &Key<A>) -> Option<NodeRoutes> {
+        self.node_by_copy(key).or_else(|| {
+            let id = self.store.nodes.find_node(self.shortcuts.start(key), key)?;
             Some(NodeRoutes { id, bits: self.store.nodes.get(id).bits() })
         })
     }
 }
 
 impl<M: Allocator + Clone> Shortcuts<M> {
-    /// Returns where the path to the node for routes of `len` bits of `key` is entered: at the node
+    /// Returns where the path to the node for the routes of `key` is entered: at the node
     /// of a slot, which is not stale, or at the root.
     #[inline]
-    pub(super) fn start<A: Address>(&self, key: &Key<A>, len: u32) -> Start {
-        let direct = self.direct.as_ref().filter(|_| len > TABLE_END);
+    pub(super) fn start<A: Address>(&self, key: &Key<A>) -> Start {
+        let direct = self.direct.as_ref().filter(|_| key.len() > TABLE_END);
         match direct.map_or(NO_NODE, |direct| direct.slot(key.word()).node) {
             NO_NODE => FROM_ROOT,
             node => (node, TABLE_END),
         }
     }
 
-    /// Updates the shortcuts after the insertion of a route of `len` bits into a node, given
+    /// Updates the shortcuts after the insertion of the route of `key` into a node, given
     /// whether that has been found by its copy. There are `routes` now.
     #[inline]
     pub(super) fn after_insert<A: Address>(
         &mut self,
         nodes: &Nodes<M>,
         routes: usize,
-        (key, len): (&Key<A>, u32),
+        key: &Key<A>,
         node: u32,
         changed: Changed,
         is_found: bool,
     ) {
-        let (first, counts) = (first_slot(key.word()), &mut self.counts);
+        let (first, len, counts) = (first_slot(key.word()), key.len(), &mut self.counts);
         if len > STRIDE {
             counts.by_first[first as usize] += 1;
         }
         if let Some(direct) = &mut self.direct {
-            direct.update(nodes, (key, len), node, changed, is_found);
+            direct.update(nodes, key, node, changed, is_found);
             if len > STRIDE {
                 direct.add_route(nodes, first, counts.by_first[first as usize]);
             }
@@ -171,10 +170,10 @@ impl<M: Allocator + Clone> Shortcuts<M> {
             match is_found {
                 true => self.update_level_routes(
                     nodes,
-                    (key, len),
+                    key,
                     NodeRoutes { id: node, bits: changed.bits },
                 ),
-                false => self.update_level(nodes, (key, len), Some(node)),
+                false => self.update_level(nodes, key, Some(node)),
             }
             if self.counts.long == MAKE_LEVELS_AT && self.levels.is_none() {
                 self.levels = nodes.levels().ok();
@@ -182,25 +181,25 @@ impl<M: Allocator + Clone> Shortcuts<M> {
         }
     }
 
-    /// Updates the shortcuts after the removal of a route of `len` bits from a node. There are
+    /// Updates the shortcuts after the removal of the route of `key` from a node. There are
     /// `routes` now.
     #[inline]
     pub(super) fn after_remove<A: Address>(
         &mut self,
         nodes: &Nodes<M>,
         routes: usize,
-        (key, len): (&Key<A>, u32),
+        key: &Key<A>,
         node: u32,
         changed: Changed,
     ) {
-        let (first, counts) = (first_slot(key.word()), &mut self.counts);
+        let (first, len, counts) = (first_slot(key.word()), key.len(), &mut self.counts);
         if len > STRIDE {
             // In case an inconsistent address type returns other first bits than before.
             let count = &mut counts.by_first[first as usize];
             *count = count.saturating_sub(1);
         }
         if let Some(direct) = &mut self.direct {
-            direct.update(nodes, (key, len), node, changed, true);
+            direct.update(nodes, key, node, changed, true);
             if len > STRIDE {
                 direct.remove_route(first, counts.by_first[first as usize]);
             }
@@ -213,35 +212,31 @@ impl<M: Allocator + Clone> Shortcuts<M> {
             if counts.long < DROP_LEVELS_BELOW {
                 self.levels = None;
             }
-            self.update_level_routes(
-                nodes,
-                (key, len),
-                NodeRoutes { id: node, bits: changed.bits },
-            );
+            self.update_level_routes(nodes, key, NodeRoutes { id: node, bits: changed.bits });
         }
     }
 
-    /// Updates the shortcuts after the removal of the nodes that led to a route of `len` bits from
+    /// Updates the shortcuts after the removal of the nodes that led to the route of `key` from
     /// one at position `changed`.
     pub(super) fn after_remove_path<A: Address>(
         &mut self,
         nodes: &Nodes<M>,
-        (key, len): (&Key<A>, u32),
+        key: &Key<A>,
         changed: Option<u32>,
     ) {
-        let is_in_slots = changed.is_some_and(|pos| pos <= TABLE_END) && len > TABLE_END;
+        let is_in_slots = changed.is_some_and(|pos| pos <= TABLE_END) && key.len() > TABLE_END;
         if let Some(direct) = self.direct.as_mut().filter(|_| is_in_slots) {
             direct.update_deeper(nodes, key.word());
         }
         // The node at the last level has lost its routes before.
-        if has_levels::<A>() && len > LAST + STRIDE {
-            self.update_level(nodes, (key, len), None);
+        if has_levels::<A>() && key.len() > LAST + STRIDE {
+            self.update_level(nodes, key, None);
         }
     }
 
     /// Updates the shortcuts after the removal of nodes that a failed insertion has added.
-    pub(super) fn after_undo<A: Address>(&mut self, nodes: &Nodes<M>, (key, len): (&Key<A>, u32)) {
-        self.after_remove_path(nodes, (key, len), Some(0));
+    pub(super) fn after_undo<A: Address>(&mut self, nodes: &Nodes<M>, key: &Key<A>) {
+        self.after_remove_path(nodes, key, Some(0));
         if let Some(direct) = &mut self.direct {
             // Their siblings have moved.
             direct.update_nodes(nodes, key.word());
@@ -249,7 +244,7 @@ impl<M: Allocator + Clone> Shortcuts<M> {
     }
 
     /// Sets an entry of the levels, if there are any.
-    fn set_entry(&mut self, entry: Entry) {
+    fn set_entry(&mut self, entry: LevelEntry) {
         if let Some(levels) = self.levels.as_mut() {
             let set = levels.set(entry);
             self.keep_levels_if(set);
@@ -261,27 +256,22 @@ impl<M: Allocator + Clone> Shortcuts<M> {
     fn update_level_routes<A: Address>(
         &mut self,
         nodes: &Nodes<M>,
-        (key, len): (&Key<A>, u32),
+        key: &Key<A>,
         node: NodeRoutes,
     ) {
         match self.levels.as_mut() {
-            Some(levels) if len <= LAST + STRIDE => levels.set_routes(key.level(), node),
-            _ => self.update_level(nodes, (key, len), Some(node.id)),
+            Some(levels) if key.len() <= LAST + STRIDE => levels.set_routes(key.level(), node),
+            _ => self.update_level(nodes, key, Some(node.id)),
         }
     }
 
-    /// Sets the entry that depends on the routes of `len` bits, given their node.
-    fn update_level<A: Address>(
-        &mut self,
-        nodes: &Nodes<M>,
-        (key, len): (&Key<A>, u32),
-        node: Option<u32>,
-    ) {
+    /// Sets the entry that depends on the routes of `key`, given their node.
+    fn update_level<A: Address>(&mut self, nodes: &Nodes<M>, key: &Key<A>, node: Option<u32>) {
         if self.levels.as_mut().is_none() {
             return;
         }
-        let entry = match node.filter(|_| len <= LAST + STRIDE) {
-            Some(node) => nodes.entry_of(node, key.word(), level_of(len)),
+        let entry = match node.filter(|_| key.len() <= LAST + STRIDE) {
+            Some(node) => nodes.entry_of(node, key.word(), level_of(key.len())),
             None => nodes.last_entry(key.word()),
         };
         self.set_entry(entry);
@@ -290,15 +280,15 @@ impl<M: Allocator + Clone> Shortcuts<M> {
 
 impl<M: Allocator + Clone> Nodes<M> {
     /// Returns the entry of the node at `pos`.
-    pub(super) fn entry_of(&self, id: u32, word: u64, pos: u32) -> Entry {
+    pub(super) fn entry_of(&self, id: u32, word: u64, pos: u32) -> LevelEntry {
         let node = self.get(id);
         let deeper = pos == LAST && node.only_child().is_some();
-        Entry::new(key_of(word, pos), id, node.routes(), deeper)
+        LevelEntry::new(key_of(word, pos), id, node.routes(), deeper)
     }
 
     /// Returns the entry for the routes at [`LAST`] and below, given the first bits.
-    pub(super) fn last_entry(&self, word: u64) -> Entry {
-        let entry = |deeper| Entry::new(key_of(word, LAST), NO_NODE, RouteBits::NONE, deeper);
+    pub(super) fn last_entry(&self, word: u64) -> LevelEntry {
+        let entry = |deeper| LevelEntry::new(key_of(word, LAST), NO_NODE, RouteBits::NONE, deeper);
         let (mut id, mut pos) = (ROOT, 0);
         while pos < LAST {
             let node = self.get(id);
@@ -322,7 +312,7 @@ impl<M: Allocator + Clone> Nodes<M> {
     /// Calls a function with all entries of the levels.
     pub(super) fn each_entry(
         &self,
-        mut each: impl FnMut(Entry) -> Result<(), Exhausted>,
+        mut each: impl FnMut(LevelEntry) -> Result<(), Exhausted>,
     ) -> Result<(), Exhausted> {
         let mut open = Vec::new_in(self.memory().clone());
         open.try_reserve(SLOTS as usize).map_err(|_| Exhausted)?;
@@ -332,7 +322,7 @@ impl<M: Allocator + Clone> Nodes<M> {
             if let Some(path) = node.as_path() {
                 let (word, end) = (word | path.bits >> pos, pos + path.len());
                 if end > LAST {
-                    each(Entry::new(key_of(word, LAST), NO_NODE, RouteBits::NONE, true))?;
+                    each(LevelEntry::new(key_of(word, LAST), NO_NODE, RouteBits::NONE, true))?;
                 } else {
                     open.push((path.child, end, word));
                 }
@@ -360,7 +350,7 @@ impl<M: Allocator + Clone> Nodes<M> {
             Ok(())
         })?;
         let mut levels = Levels::with_capacity_in(count, self.memory().clone())?;
-        let (mut burst, mut len) = ([Entry::VACANT; BURST], 0);
+        let (mut burst, mut len) = ([LevelEntry::VACANT; BURST], 0);
         self.each_entry(|entry| {
             burst[len] = entry;
             len = (len + 1) % BURST;

@@ -12,7 +12,7 @@
 
 use super::block::Block;
 use super::slots::END;
-use crate::raw::bit_ops::{ones, select, select_ptrs, select_ptrs_by_sign};
+use crate::raw::bit_ops::{BitOps, select, select_ptrs, select_ptrs_by_sign};
 use crate::routes::search::Covering;
 use crate::routes::stride::{COVERS, STRIDE};
 
@@ -54,10 +54,10 @@ impl<'p, V> Block<'p, V> {
     ) -> Option<(u32, &'p V)> {
         debug_assert!(DEEP || !self.has_children() && pos == END);
         let bits = self.bits();
-        // SAFETY: by the contract of this function; and so for the call below.
-        let found = unsafe { Covering::of::<FAST>((bits.inner, bits.outer), &COVERS, slot) };
-        // SAFETY: as above.
-        let children = || unsafe { ones::<FAST>(bits.branches) };
+        // SAFETY: by the contract of this function.
+        let ops = unsafe { BitOps::<FAST>::assume() };
+        let found = Covering::of(ops, (bits.inner, bits.outer), &COVERS, slot);
+        let children = || ops.ones(bits.branches);
         let children = if DEEP { children() as usize } else { 0 };
         // Of those that do not exist, the address is of no use.
         let lengths = if DEEP { BELOW.as_ptr() } else { AT_SLOT.as_ptr() };

@@ -30,7 +30,6 @@
 #![allow(unsafe_code)]
 
 mod chunks;
-mod free_map;
 mod size;
 
 use core::array;
@@ -39,7 +38,7 @@ use core::ptr::{self, NonNull};
 
 use crate::memory::{Allocator, Global, Vec};
 use crate::raw::prefetch::prefetch;
-use free_map::FreeMap;
+use chunks::FreeMap;
 pub(super) use size::block_size;
 use size::{BLOCK_SIZES, MAX_BLOCK, size_class};
 
