@@ -165,10 +165,10 @@ impl<A: BitByBit, B: BitByBit> BitByBit for (A, B) {
 
 impl<K: BitByBit, H: BitByBit + BitString> BitByBit for Headed<K, H> {
     fn read(input: &mut Unstructured<'_>) -> Result<Self> {
-        Ok(Self::with_header(H::read(input)?, K::read(input)?))
+        Ok(Self { header: H::read(input)?, key: K::read(input)? })
     }
     fn bits(&self) -> Vec<bool> {
-        [self.header().bits(), self.key().bits()].concat()
+        [self.header.bits(), self.key.bits()].concat()
     }
 }
 

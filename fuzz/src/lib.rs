@@ -174,7 +174,7 @@ impl Key for [u8; 20] {
 impl Key for Headed<u64, u32> {
     fn grow(seed: Seed) -> Self {
         let key = u64::grow(seed);
-        Self::with_header((key as u32 ^ (key >> 35) as u32) << 29, key)
+        Self { header: (key as u32 ^ (key >> 35) as u32) << 29, key }
     }
 }
 

@@ -160,11 +160,11 @@ proptest! {
     fn headed_keys_match_the_model(key: u64, other: u64, seed: u64) {
         let hasher = DefaultHashBuilder::with_seed(seed);
         check(&Headed::new(key, &hasher), &Headed::new(other, &hasher));
-        check(&Headed::<u64, u32>::with_header(7, key), &Headed::with_header(7, other));
+        check(&Headed { header: 7_u32, key }, &Headed { header: 7, key: other });
         let long = Headed::new(key, &hasher);
-        prop_assert_eq!(*long.header(), hasher.hash_one(key));
+        prop_assert_eq!(long.header, hasher.hash_one(key));
         let short = Headed::short(key, &hasher);
-        prop_assert_eq!(u64::from(*short.header()), hasher.hash_one(key) >> 32);
+        prop_assert_eq!(u64::from(short.header), hasher.hash_one(key) >> 32);
     }
 
     #[test]

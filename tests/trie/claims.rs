@@ -220,7 +220,7 @@ fn with_a_header_the_depth_is_that_of_random_keys() {
 fn headers_of_32_bits_collide_as_often_as_random_numbers() {
     let hasher = DefaultHashBuilder::with_seed(SEED);
     let pairs = |keys: usize| {
-        let header = |key| *Headed::<u64, u32>::short(key, &hasher).header();
+        let header = |key| Headed::<u64, u32>::short(key, &hasher).header;
         let random = StdRng::seed_from_u64(SEED).random_iter();
         keys - random.take(keys).map(header).collect::<HashSet<u32>>().len()
     };

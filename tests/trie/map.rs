@@ -264,7 +264,7 @@ proptest! {
     #[cfg_attr(miri, ignore = "slow; the code is covered by dense_keys")]
     fn headed_keys_whose_headers_collide(
         ops in vec(
-            op((0..3_u32, any::<u8>()).prop_map(|(h, k)| Headed::with_header(h, k))),
+            op((0..3_u32, any::<u8>()).prop_map(|(h, k)| Headed { header: h, key: k })),
             0..STEPS,
         ),
         tuning in tuning(),

@@ -55,7 +55,7 @@ impl Meter for Trie {
             key,
             record,
             |_, record| Some(record.last),
-            |key, record| ended.add(key.key(), &record.counters, record.first, record.last),
+            |key, record| ended.add(&key.key, &record.counters, record.first, record.last),
         );
         true
     }
@@ -68,7 +68,7 @@ impl Meter for Trie {
 
     fn drain(&mut self, ended: &mut EndedFlows) {
         for (key, record) in &self.flows {
-            ended.add(key.key(), &record.counters, record.first, record.last);
+            ended.add(&key.key, &record.counters, record.first, record.last);
         }
         self.flows.clear();
     }
