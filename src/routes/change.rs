@@ -18,7 +18,7 @@
 
 use super::direct::TABLE_END;
 use super::key::Key;
-use super::node::{Node, Path};
+use super::node::{Form, Node, Path};
 use super::pool::Exhausted;
 use super::store::{Nodes, ROOT};
 use super::stride::{STRIDE, first_slot, node_pos};
@@ -63,17 +63,18 @@ impl<M: Allocator + Clone> Nodes<M> {
             return None;
         }
         loop {
-            let node = self.get(id);
-            if let Some(path) = node.as_path() {
-                let strides = path.common_strides(key.window(pos));
-                if strides < path.strides || pos + path.len() > end {
-                    return None;
+            match self.get(id).form() {
+                Form::Path(path) => {
+                    let strides = path.common_strides(key.window(pos));
+                    if strides < path.strides || pos + path.len() > end {
+                        return None;
+                    }
+                    (id, pos) = (path.child, pos + path.len());
                 }
-                (id, pos) = (path.child, pos + path.len());
-            } else if pos == end {
-                return Some(id);
-            } else {
-                (id, pos) = (node.child(key.slot(pos))?, pos + STRIDE);
+                Form::Branch(_) if pos == end => return Some(id),
+                Form::Branch(branch) => {
+                    (id, pos) = (branch.child(key.slot(pos))?, pos + STRIDE);
+                }
             }
         }
     }
@@ -97,7 +98,7 @@ impl<M: Allocator + Clone> Nodes<M> {
 
     /// Returns the node at bit 18, if it exists.
     pub(super) fn node_at_18(&self, word: u64) -> Option<u32> {
-        self.node_at_12(word)?.child(first_slot(word << (2 * STRIDE)))
+        self.node_at_12(word)?.branch().child(first_slot(word << (2 * STRIDE)))
     }
 
     /// Returns the node for the routes of `key`, from a node at a position before it.
@@ -130,7 +131,7 @@ impl<M: Allocator + Clone> Nodes<M> {
             } else {
                 let slot = key.slot(pos);
                 above = (pos >= PATHS_FROM).then_some(id);
-                id = match node.child(slot) {
+                id = match node.branch().child(slot) {
                     Some(child) => child,
                     None => self.add_branch(id, slot, key, pos + STRIDE, end)?,
                 };
@@ -158,7 +159,7 @@ impl<M: Allocator + Clone> Nodes<M> {
             } else {
                 let slot = key.slot(at.pos);
                 // Missing after a failed insertion.
-                let Some(child) = node.child(slot) else { break };
+                let Some(child) = node.branch().child(slot) else { break };
                 if at.id == ROOT || node.as_chain().is_none() {
                     last_branch = (at, Some(slot));
                 }
@@ -208,9 +209,9 @@ impl<M: Allocator + Clone> Nodes<M> {
 
     /// Adds a child to a node in an empty slot. Returns the index of the child.
     fn add_child(&mut self, id: u32, slot: u32, child: Node) -> Result<u32, Exhausted> {
-        let node = *self.get(id);
-        let (block, len) = node.children_block();
-        let at = node.child_of(slot) - block;
+        let branch = *self.get(id).branch();
+        let (block, len) = branch.children_block();
+        let at = branch.child_of(slot) - block;
         let (block, place) = self.insert(block, len, at)?;
         *place = child;
         self.get_mut(id).flip_child(slot, block);
@@ -252,10 +253,10 @@ impl<M: Allocator + Clone> Nodes<M> {
 
     /// Removes the child in a slot and all nodes below it, which have no routes and one child each.
     fn detach(&mut self, id: u32, slot: u32) {
-        let node = *self.get(id);
-        debug_assert!(node.has_child(slot));
-        let (block, len) = node.children_block();
-        let (freed, block) = self.remove(block, len, node.child_of(slot) - block);
+        let branch = *self.get(id).branch();
+        debug_assert!(branch.has_child(slot));
+        let (block, len) = branch.children_block();
+        let (freed, block) = self.remove(block, len, branch.child_of(slot) - block);
         self.get_mut(id).flip_child(slot, block);
         self.free_chain(freed);
     }

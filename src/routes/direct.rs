@@ -209,7 +209,7 @@ impl<M: Allocator + Clone> Direct<M> {
     /// Recomputes the routes of up to six bits.
     #[inline(never)]
     fn update_short(&mut self, nodes: &Nodes<M>) {
-        let root = nodes.root();
+        let root = nodes.root().branch();
         for (slot, short) in (0..).zip(&mut self.short) {
             *short = root.longest(slot).map_or(RouteMatch::NONE, |found| found.at(0));
         }
@@ -252,7 +252,7 @@ impl<M: Allocator + Clone> Direct<M> {
                 slot.inherited = by;
             });
         };
-        let (node, pos) = (nodes.get(node), 2 * STRIDE);
+        let (node, pos) = (nodes.get(node).branch(), 2 * STRIDE);
         if !node.has(changed) {
             let shorter = node.longest_above(changed).map_or_else(
                 || inherited_of_group(nodes.child_of(nodes.root(), first), second),
@@ -288,7 +288,9 @@ impl<M: Allocator + Clone> Direct<M> {
         let Some(table) = self.tables[first_slot(word) as usize].slots_mut() else { return };
         let group = &mut table[slot_in_table(word) & !(SLOTS as usize - 1)..][..SLOTS as usize];
         // The other slots have no nodes.
-        for (slot, child) in nodes.node_at_12(word).into_iter().flat_map(Node::children) {
+        for (slot, child) in
+            nodes.node_at_12(word).into_iter().flat_map(|node| node.branch().children())
+        {
             group[slot as usize].node = child;
         }
     }
@@ -349,7 +351,7 @@ const fn pays(routes: u32) -> bool {
 
 /// Returns the longest route of 7 to 12 bits for the slots of a group.
 fn inherited_of_group(at_6: Option<&Node>, second: u32) -> RouteMatch {
-    let found = at_6.and_then(|node| node.longest(second));
+    let found = at_6.and_then(|node| node.branch().longest(second));
     found.map_or(RouteMatch::NONE, |found| found.at(STRIDE))
 }
 
@@ -362,7 +364,7 @@ fn inherited_by_slots(
     let mut inherited = [inherited_of_group(at_6, second); SLOTS as usize];
     if let Some(node) = at_12 {
         // Longer ones follow shorter ones.
-        node.for_each_route(|index, value| {
+        node.branch().for_each_route(|index, value| {
             let (from, count) = (index.first_slot() as usize, SLOTS as usize >> index.level());
             let found = RouteMatch::new(value, 2 * STRIDE + index.level());
             inherited[from..from + count].fill(found);
@@ -387,7 +389,7 @@ fn compute_group<M: Allocator + Clone>(
         return group.fill(slot);
     }
     for (slot, (entry, inherited)) in (0..).zip(group.iter_mut().zip(inherited)) {
-        entry.copy_node(nodes, at_12.and_then(|node| node.child(slot)));
+        entry.copy_node(nodes, at_12.and_then(|node| node.branch().child(slot)));
         entry.inherited = inherited;
     }
 }

@@ -15,7 +15,7 @@
 use super::RouteTable;
 use super::direct::{Direct, Slot};
 use super::levels::{Candidates, Found, has_levels};
-use super::node::{Node, Path};
+use super::node::{Branch, Form, Node, Path};
 use super::search::RouteMatch;
 use super::store::{Nodes, ROOT};
 use super::stride::{PrefixIndex, STRIDE, first_slot, node_pos, slot_of};
@@ -28,7 +28,7 @@ use crate::raw::prefetch::{BURST, prefetch};
 /// The last node on the path that has a match, and its position.
 #[derive(Clone, Copy)]
 struct Best<'n> {
-    node: &'n Node,
+    branch: &'n Branch,
     pos: u32,
 }
 
@@ -52,8 +52,10 @@ impl<M: Allocator + Clone> Nodes<M> {
         ops: BitOps<FAST>,
         address: &A,
     ) -> RouteMatch {
-        let Some(Best { node, pos }) = self.descend(ops, address) else { return RouteMatch::NONE };
-        node.longest_by(ops, slot_of(address, pos), pos)
+        let Some(Best { branch, pos }) = self.descend(ops, address) else {
+            return RouteMatch::NONE;
+        };
+        branch.longest_by(ops, slot_of(address, pos), pos)
     }
 
     /// Returns the longest match of a prefix, which may not exist.
@@ -61,24 +63,26 @@ impl<M: Allocator + Clone> Nodes<M> {
         let (address, end) = (prefix.address(), node_pos(prefix.len()));
         let (mut id, mut pos, mut best) = (ROOT, 0, RouteMatch::NONE);
         while !self.is_empty() {
-            let node = self.get(id);
-            if let Some(path) = node.as_path() {
-                let agrees = path.common_strides(address.window(pos)) == path.strides;
-                if !agrees || pos + path.len() > end {
-                    break;
+            let branch = match self.get(id).form() {
+                Form::Branch(branch) => branch,
+                Form::Path(path) => {
+                    let agrees = path.common_strides(address.window(pos)) == path.strides;
+                    if !agrees || pos + path.len() > end {
+                        break;
+                    }
+                    (id, pos) = (path.child, pos + path.len());
+                    continue;
                 }
-                (id, pos) = (path.child, pos + path.len());
-                continue;
-            }
+            };
             let is_last = pos == end;
             let found = match is_last {
-                true => node.longest_of(PrefixIndex::of(prefix, pos)),
-                false => node.longest(slot_of(&address, pos)),
+                true => branch.longest_of(PrefixIndex::of(prefix, pos)),
+                false => branch.longest(slot_of(&address, pos)),
             };
             if let Some(found) = found {
                 best = found.at(pos);
             }
-            let child = if is_last { None } else { node.child(slot_of(&address, pos)) };
+            let child = if is_last { None } else { branch.child(slot_of(&address, pos)) };
             let Some(child) = child else { break };
             (id, pos) = (child, pos + STRIDE);
         }
@@ -105,18 +109,21 @@ impl<M: Allocator + Clone> Nodes<M> {
             // The address is read again only when this word of it is used up.
             let mut window = address.window(pos);
             for _ in 0..Path::LONGEST {
-                if let Some(path) = node.as_path() {
-                    if path.common_strides(address.window(pos)) < path.strides {
-                        return best;
+                let branch = match node.form() {
+                    Form::Branch(branch) => branch,
+                    Form::Path(path) => {
+                        if path.common_strides(address.window(pos)) < path.strides {
+                            return best;
+                        }
+                        (node, pos) = (self.node(path.child), pos + path.len());
+                        break;
                     }
-                    (node, pos) = (self.node(path.child), pos + path.len());
-                    break;
-                }
+                };
                 let slot = first_slot(window);
-                if node.covers(slot) {
-                    best = Some(Best { node, pos });
+                if branch.covers(slot) {
+                    best = Some(Best { branch, pos });
                 }
-                let Some(child) = node.child_by(ops, slot) else { return best };
+                let Some(child) = branch.child_by(ops, slot) else { return best };
                 (node, pos) = (self.node(child), pos + STRIDE);
                 window <<= STRIDE;
             }

@@ -21,12 +21,11 @@ use crate::raw::bit_ops::{BitOps, count_ones, each_one, rank};
 /// The bit of the route of level 0, which only the root has.
 const TOP_BIT: u64 = 1 << 1;
 
-/// A node, half a cache line. It is a branch with routes and children, or a compressed [`Path`].
+/// A node with routes and children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(32))]
-pub(super) struct Node {
-    /// Routes of levels 0 to 5: bit `n` for prefix index `n`. Level 0 is in the root only. Bit 0 is
-    /// set in a [`Path`].
+pub(super) struct Branch {
+    /// Routes of levels 0 to 5: bit `n` for prefix index `n`. Level 0 is in the root only.
     inner: u64,
     /// Routes of level 6: bit `n` for slot `n`.
     outer: u64,
@@ -36,6 +35,22 @@ pub(super) struct Node {
     values: u32,
     /// Index of the first child.
     children: u32,
+}
+
+/// A node, half a cache line: a [`Branch`], or a compressed [`Path`] in the fields of a branch.
+///
+/// ```text
+///     branch    inner  │ outer │ branches │ values │ children
+///     path        1    │ bits  │ strides  │   0    │ child
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub(super) struct Node(Branch);
+
+/// The form of a node.
+pub(super) enum Form<'n> {
+    Path(Path),
+    Branch(&'n Branch),
 }
 
 // SAFETY: zeros are `Node::EMPTY`.
@@ -106,47 +121,41 @@ impl NodeMatch {
 
 impl Node {
     /// A node without routes and children.
-    pub(super) const EMPTY: Self = Self { inner: 0, outer: 0, branches: 0, values: 0, children: 0 };
-
-    /// Returns the routes. A path has none.
-    pub(super) const fn routes(&self) -> RouteBits {
-        if self.is_path() { RouteBits::NONE } else { self.bits() }
-    }
+    pub(super) const EMPTY: Self = Self(Branch::EMPTY);
 
     /// Creates a node for these strides: a path, or a branch with a single child if it is one
     /// stride. Single strides are too frequent for a lookup to predict the kind of the next node.
-    pub(super) fn chain(path: Path) -> Self {
-        if path.strides == 1 {
-            return Self {
-                branches: 1 << first_slot(path.bits),
-                children: path.child,
-                ..Self::EMPTY
-            };
-        }
-        Self {
-            inner: 1,
-            outer: path.bits,
-            branches: path.strides as u64,
-            values: 0,
-            children: path.child,
-        }
+    pub(super) fn chain(Path { bits, strides, child }: Path) -> Self {
+        let (inner, outer, branches) = match strides {
+            1 => (0, 0, 1 << first_slot(bits)),
+            _ => (1, bits, strides.into()),
+        };
+        Self(Branch { inner, outer, branches, values: 0, children: child })
     }
 
-    /// Creates a node with these routes and children, without its blocks.
-    pub(super) fn branch(routes: impl Iterator<Item = PrefixIndex>, branches: u64) -> Self {
-        let mut node = Self { branches, ..Self::EMPTY };
+    /// Creates a branch with these routes and children, without its blocks.
+    pub(super) fn with(routes: impl Iterator<Item = PrefixIndex>, branches: u64) -> Self {
+        let mut branch = Branch { branches, ..Branch::EMPTY };
         for index in routes {
             match index.slot() {
-                Some(slot) => node.outer |= 1 << slot,
-                None => node.inner |= 1 << index.get(),
+                Some(slot) => branch.outer |= 1 << slot,
+                None => branch.inner |= 1 << index.get(),
             }
         }
-        node
+        Self(branch)
     }
 
     #[inline]
     pub(super) const fn is_path(&self) -> bool {
-        self.inner & 1 != 0
+        self.0.inner & 1 != 0
+    }
+
+    #[inline]
+    pub(super) const fn form(&self) -> Form<'_> {
+        match self.as_path() {
+            Some(path) => Form::Path(path),
+            None => Form::Branch(&self.0),
+        }
     }
 
     #[inline]
@@ -154,26 +163,88 @@ impl Node {
         if !self.is_path() {
             return None;
         }
-        Some(Path { bits: self.outer, strides: self.branches as u32, child: self.children })
+        let Branch { outer, branches, children, .. } = self.0;
+        Some(Path { bits: outer, strides: branches as u32, child: children })
+    }
+
+    /// Returns the branch; the node is no path.
+    #[inline]
+    pub(super) fn branch(&self) -> &Branch {
+        debug_assert!(!self.is_path());
+        &self.0
     }
 
     /// Returns the strides of a chain node: one that has one child and no routes.
     pub(super) fn as_chain(&self) -> Option<Path> {
-        let is_single = self.inner | self.outer == 0 && self.branches.is_power_of_two();
-        if !is_single {
+        let Branch { inner, outer, branches, children, .. } = self.0;
+        if inner | outer != 0 || !branches.is_power_of_two() {
             return self.as_path();
         }
-        let bits = u64::from(self.branches.trailing_zeros()) << (64 - STRIDE);
-        Some(Path { bits, strides: 1, child: self.children })
+        let bits = u64::from(branches.trailing_zeros()) << (64 - STRIDE);
+        Some(Path { bits, strides: 1, child: children })
     }
 
-    /// Returns the longest route that covers `slot`. Must not be called on a path.
+    /// Returns whether it has neither routes nor children.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.0.inner | self.0.outer | self.0.branches == 0
+    }
+
+    /// Returns the first child of a branch, or the child of a path.
+    pub(super) const fn only_child(&self) -> Option<u32> {
+        // The strides of a path are not zero.
+        if self.0.branches != 0 { Some(self.0.children) } else { None }
+    }
+
+    /// Returns the routes. A path has none.
+    pub(super) const fn routes(&self) -> RouteBits {
+        if self.is_path() { RouteBits::NONE } else { self.bits() }
+    }
+
+    /// Returns the bitmaps of the routes of a branch; of a path, bitmaps that no branch has.
+    #[inline]
+    pub(super) const fn bits(&self) -> RouteBits {
+        self.0.bits()
+    }
+
+    /// Sets the routes.
+    #[inline]
+    pub(super) fn set_routes(&mut self, bits: RouteBits) {
+        (self.0.inner, self.0.outer, self.0.values) = (bits.inner, bits.outer, bits.values);
+    }
+
+    /// Returns a copy of the node with other blocks of values and of children.
+    pub(super) fn relocated(&self, values: u32, children: u32) -> Self {
+        let values = values + count_ones(self.routes().inner);
+        Self(Branch { values, children, ..self.0 })
+    }
+
+    /// Detaches the first child of a branch, if there is one.
+    pub(super) fn take_child(&mut self) -> Option<u32> {
+        let Branch { branches, children: first, .. } = *self.branch();
+        (branches != 0).then(|| {
+            self.flip_child(branches.trailing_zeros(), first + 1);
+            first
+        })
+    }
+
+    /// Adds or removes the child of a slot of a branch; `block` is the block of children after it.
+    pub(super) fn flip_child(&mut self, slot: u32, block: u32) {
+        self.0.branches ^= 1 << slot;
+        self.0.children = block;
+    }
+}
+
+impl Branch {
+    /// A branch without routes and children.
+    pub(super) const EMPTY: Self = Self { inner: 0, outer: 0, branches: 0, values: 0, children: 0 };
+
+    /// Returns the longest route that covers `slot`.
     #[inline]
     pub(super) fn longest(&self, slot: u32) -> Option<NodeMatch> {
         self.covers(slot).then(|| self.longest_covering(slot))
     }
 
-    /// Returns whether a route covers `slot`. Must not be called on a path.
+    /// Returns whether a route covers `slot`.
     #[inline]
     pub(super) const fn covers(&self, slot: u32) -> bool {
         self.outer >> slot & 1 | self.inner & COVERS[slot as usize] != 0
@@ -202,7 +273,7 @@ impl Node {
         each_one(self.inner).map(|index| PrefixIndex::new(index.into()))
     }
 
-    /// Returns the longest of the shorter routes that cover a prefix. Must not be called on a path.
+    /// Returns the longest of the shorter routes that cover a prefix.
     pub(super) fn longest_above(&self, index: PrefixIndex) -> Option<NodeMatch> {
         // A prefix has a lower index than the prefixes that it covers.
         let lower = 1_u64.checked_shl(index.get()).unwrap_or(0).wrapping_sub(1);
@@ -213,8 +284,7 @@ impl Node {
         })
     }
 
-    /// Returns the longest route that covers a prefix, itself included. Must not be called on a
-    /// path.
+    /// Returns the longest route that covers a prefix, itself included.
     pub(super) fn longest_of(&self, index: PrefixIndex) -> Option<NodeMatch> {
         match self.has(index) {
             true => Some(NodeMatch { value: self.value(index), level: index.level() }),
@@ -222,8 +292,7 @@ impl Node {
         }
     }
 
-    /// Calls a function for each route, with the index of its value: the shorter ones first. Must
-    /// not be called on a path.
+    /// Calls a function for each route, with the index of its value: the shorter ones first.
     pub(super) fn for_each_route(&self, mut each: impl FnMut(PrefixIndex, u32)) {
         for (nth, index) in (1..).zip(self.inner_routes()) {
             each(index, self.values - nth);
@@ -238,14 +307,13 @@ impl Node {
         }
     }
 
-    /// Returns the slots at which a route begins or that have a child. Must not be called on a
-    /// path.
+    /// Returns the slots at which a route begins or that have a child.
     pub(super) fn starts(&self) -> u64 {
         let begin = |slots, index: PrefixIndex| slots | 1 << index.first_slot();
         self.inner_routes().fold(self.outer | self.branches, begin)
     }
 
-    /// Returns whether it has a route or a child that `top` covers. Must not be called on a path.
+    /// Returns whether it has a route or a child that `top` covers.
     pub(super) fn has_covered(&self, top: PrefixIndex) -> bool {
         (self.outer | self.branches) & top.slots() != 0
             || self.inner_routes().any(|index| top.covers(index))
@@ -284,8 +352,7 @@ impl Node {
         ((up_to as i64) < 0).then(|| self.children.wrapping_add(count).wrapping_sub(1))
     }
 
-    /// Returns the longest route that covers `slot`, if there is one. The node is at `pos`. Must
-    /// not be called on a path.
+    /// Returns the longest route that covers `slot`, if there is one. The node is at `pos`.
     #[inline(always)]
     pub(super) fn longest_by<const FAST: bool>(
         &self,
@@ -318,61 +385,25 @@ impl Node {
         self.branches
     }
 
-    /// Iterates over the children: the slot and the index of each. Must not be called on a path.
+    /// Iterates over the children: the slot and the index of each.
     pub(super) fn children(&self) -> impl Iterator<Item = (u32, u32)> {
         each_one(self.branches).zip(self.children..)
     }
 
-    /// Returns the block of the values: its index and length. Must not be called on a path.
+    /// Returns the block of the values: its index and length.
     pub(super) fn values_block(&self) -> (u32, u32) {
         let inner = count_ones(self.inner);
         (self.values - inner, inner + count_ones(self.outer))
     }
 
-    /// Returns the block of the children: its index and length. Must not be called on a path.
+    /// Returns the block of the children: its index and length.
     pub(super) fn children_block(&self) -> (u32, u32) {
         (self.children, count_ones(self.branches))
     }
 
-    /// Returns whether it has neither routes nor children.
-    pub(super) const fn is_empty(&self) -> bool {
-        self.inner | self.outer | self.branches == 0
-    }
-
-    /// Returns the first child of a node, or the child of a path.
-    pub(super) const fn only_child(&self) -> Option<u32> {
-        if self.is_path() || self.branches != 0 { Some(self.children) } else { None }
-    }
-
-    /// Returns the bitmaps of the routes, and the index of the value of the first outer one; of a
-    /// path, bitmaps that no node has.
+    /// Returns the bitmaps of the routes, and the index of the value of the first outer one.
     #[inline]
     pub(super) const fn bits(&self) -> RouteBits {
         RouteBits { inner: self.inner, outer: self.outer, values: self.values }
-    }
-
-    /// Sets the routes.
-    #[inline]
-    pub(super) fn set_routes(&mut self, bits: RouteBits) {
-        (self.inner, self.outer, self.values) = (bits.inner, bits.outer, bits.values);
-    }
-
-    /// Returns a copy of the node with other blocks of values and of children.
-    pub(super) fn relocated(&self, values: u32, children: u32) -> Self {
-        let values = values + if self.is_path() { 0 } else { count_ones(self.inner) };
-        Self { values, children, ..*self }
-    }
-
-    /// Detaches the first child, if there is one. Must not be called on a path.
-    pub(super) fn take_child(&mut self) -> Option<u32> {
-        let first = (self.branches != 0).then_some(self.children)?;
-        self.flip_child(self.branches.trailing_zeros(), first + 1);
-        Some(first)
-    }
-
-    /// Adds or removes the child of a slot; `block` is the block of children after that.
-    pub(super) fn flip_child(&mut self, slot: u32, block: u32) {
-        self.branches ^= 1 << slot;
-        self.children = block;
     }
 }

@@ -8,7 +8,7 @@ use super::RouteTable;
 use super::change::PATHS_FROM;
 use super::direct::TABLE_END;
 use super::levels::{FIRST, has_levels};
-use super::node::{Node, Path};
+use super::node::{Branch, Form, Node, Path};
 use super::pool::block_size;
 use super::store::{NO_NODE, Nodes, ROOT};
 use super::stride::{PrefixIndex, SLOTS, STRIDE, slot_of};
@@ -107,21 +107,22 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
         let mut open = start;
         // A node, its position, its depth, and whether its path begins in a direct table.
         while let Some((id, pos, nth, in_table)) = open.pop() {
-            let node = self.store.nodes.get(id);
-            if let Some(path) = node.as_path() {
-                shape.paths += 1;
-                open.push((path.child, pos + path.len(), nth + 1, in_table));
-                continue;
-            }
+            let branch = match self.store.nodes.get(id).form() {
+                Form::Branch(branch) => branch,
+                Form::Path(path) => {
+                    shape.paths += 1;
+                    open.push((path.child, pos + path.len(), nth + 1, in_table));
+                    continue;
+                }
+            };
             shape.nodes += 1;
             let nth = match pos {
                 TABLE_END if in_table => 1,
                 1..TABLE_END if in_table => 0,
                 _ => nth,
             };
-            shape.count_found(nth, node.values_block().1 as usize);
-            for slot in 0..1 << STRIDE {
-                let Some(child) = node.child(slot) else { continue };
+            shape.count_found(nth, branch.values_block().1 as usize);
+            for (slot, child) in branch.children() {
                 let has_table =
                     || self.shortcuts.direct.as_ref().is_some_and(|direct| direct.has_table(slot));
                 open.push((child, pos + STRIDE, nth + 1, in_table || (pos == 0 && has_table())));
@@ -197,20 +198,20 @@ impl Tally {
         while let Some((id, pos, address)) = open.pop() {
             let node = *nodes.get(id);
             validate_chain(nodes, &node, pos)?;
-            match node.as_path() {
-                Some(path) => {
+            match node.form() {
+                Form::Path(path) => {
                     validate_path(path, pos)?;
                     tally.nodes.push((path.child, 1));
                     tally.in_use.push((path.child, 1));
                     let end = with_bits(&address, pos, path.bits);
                     open.push((path.child, pos + path.len(), end));
                 }
-                None => {
-                    validate_node::<A>(&node, pos)?;
-                    tally.count(&node, pos, &address);
-                    open.extend((0..SLOTS).filter_map(|slot| {
+                Form::Branch(branch) => {
+                    validate_branch::<A>(branch, pos)?;
+                    tally.count(branch, pos, &address);
+                    open.extend(branch.children().map(|(slot, child)| {
                         let bits = PrefixIndex::covering(slot, STRIDE).bits();
-                        Some((node.child(slot)?, pos + STRIDE, with_bits(&address, pos, bits)))
+                        (child, pos + STRIDE, with_bits(&address, pos, bits))
                     }));
                 }
             }
@@ -218,9 +219,9 @@ impl Tally {
         Ok(tally)
     }
 
-    fn count<A: Address>(&mut self, node: &Node, pos: u32, address: &A) {
-        let (values, routes) = node.values_block();
-        let (children, count) = node.children_block();
+    fn count<A: Address>(&mut self, branch: &Branch, pos: u32, address: &A) {
+        let (values, routes) = branch.values_block();
+        let (children, count) = branch.children_block();
         self.values.push((values, block_size(routes)));
         self.nodes.push((children, block_size(count)));
         self.in_use.push((children, count));
@@ -311,15 +312,15 @@ fn validate_path(path: Path, pos: u32) -> Result<(), InvariantError> {
     ensure(is_valid, || format!("the path at bit {pos} is not allowed there, or malformed"))
 }
 
-fn validate_node<A: Address>(node: &Node, pos: u32) -> Result<(), InvariantError> {
-    ensure(pos == 0 || !node.is_empty(), || format!("the node at bit {pos} is empty"))?;
-    let fits = |index: PrefixIndex| !node.has(index) || (pos + index.level() <= A::BITS);
+fn validate_branch<A: Address>(branch: &Branch, pos: u32) -> Result<(), InvariantError> {
+    ensure(pos == 0 || branch.starts() != 0, || format!("the node at bit {pos} is empty"))?;
+    let fits = |index: PrefixIndex| !branch.has(index) || (pos + index.level() <= A::BITS);
     let is_within = (1..128).map(PrefixIndex::new).all(fits);
     let ends = pos + STRIDE >= A::BITS;
-    ensure(is_within && !(ends && node.branches() != 0), || {
+    ensure(is_within && !(ends && branch.branches() != 0), || {
         format!("the node at bit {pos} has a route or a child past the end of the address")
     })?;
-    ensure(pos == 0 || !node.has(PrefixIndex::TOP), || {
+    ensure(pos == 0 || !branch.has(PrefixIndex::TOP), || {
         format!("the node at bit {pos} has a route of level 0, which only the root may have")
     })
 }

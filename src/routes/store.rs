@@ -17,7 +17,7 @@ use core::fmt;
 use core::mem::{self, MaybeUninit};
 use core::ops::Range;
 
-use super::node::{Node, Path};
+use super::node::{Form, Node, Path};
 use super::pool::{Exhausted, Pool, Unit};
 use super::search::{Changed, NodeRoutes, Position, RouteBits};
 use super::stride::PrefixIndex;
@@ -108,7 +108,7 @@ impl<M: Allocator + Clone> Nodes<M> {
     /// Returns the child of a branch node in a slot.
     #[inline]
     pub(super) fn child_of(&self, node: &Node, slot: u32) -> Option<&Node> {
-        Some(self.get(node.child(slot)?))
+        Some(self.get(node.branch().child(slot)?))
     }
 }
 
@@ -137,7 +137,7 @@ impl<V, M: Allocator + Clone> Store<V, M> {
 
     /// Returns the value of a route of a node, if it exists.
     pub(super) fn value(&self, id: u32, index: PrefixIndex) -> Option<&V> {
-        let node = self.nodes.get(id);
+        let node = self.nodes.get(id).branch();
         // SAFETY: the node has the route.
         node.has(index).then(|| unsafe { self.values.get(node.value(index)) })
     }
@@ -152,7 +152,7 @@ impl<V, M: Allocator + Clone> Store<V, M> {
 
     /// Returns a mutable reference to the value of a route of a node, if it exists.
     pub(super) fn value_mut(&mut self, id: u32, index: PrefixIndex) -> Option<&mut V> {
-        let node = self.nodes.get(id);
+        let node = self.nodes.get(id).branch();
         // SAFETY: the node has the route.
         node.has(index).then(|| unsafe { self.values.get_mut(node.value(index)) })
     }
@@ -206,10 +206,10 @@ impl<V, M: Allocator + Clone> Store<V, M> {
         debug_assert!(self.nodes.get(id).is_empty());
         let values = self.values.0.alloc(routes.len() as u32)?;
         let children = self.nodes.alloc(branches.count_ones())?;
-        let node = Node::branch(routes.iter().map(|(index, _)| *index), branches);
+        let node = Node::with(routes.iter().map(|(index, _)| *index), branches);
         let node = node.relocated(values, children);
         for &(index, at) in routes {
-            self.values.0.get_mut(node.value(index)).write(value(at));
+            self.values.0.get_mut(node.branch().value(index)).write(value(at));
         }
         // All units of its routes are initialised (S2). Nodes that were not in use are empty.
         *self.nodes.get_mut(id) = node;
@@ -255,11 +255,10 @@ impl<V, M: Allocator + Clone> Store<V, M> {
         open.push((ROOT, ROOT));
         while let Some((from, to)) = open.pop() {
             let node = nodes.get(from);
-            let (old_children, children) = match node.as_path() {
-                Some(path) => (path.child, 1),
-                None => node.children_block(),
+            let ((old_children, children), (old_values, routes)) = match node.form() {
+                Form::Path(path) => ((path.child, 1), (0, 0)),
+                Form::Branch(branch) => (branch.children_block(), branch.values_block()),
             };
-            let (old_values, routes) = if node.is_path() { (0, 0) } else { node.values_block() };
             let new_values = self.values.0.alloc(routes)?;
             let new_children = self.nodes.alloc(children)?;
             // Before a value is read.
@@ -358,10 +357,10 @@ impl<V, M: Allocator + Clone> Dropping<'_, V, M> {
         let nodes = &mut self.store.nodes;
         let node = *nodes.get(id);
         self.values = 0..0;
-        match node.as_path() {
-            Some(path) => *nodes.get_mut(id) = Node::chain(Path { strides: 1, ..path }),
-            None => {
-                let (block, len) = node.values_block();
+        match node.form() {
+            Form::Path(path) => *nodes.get_mut(id) = Node::chain(Path { strides: 1, ..path }),
+            Form::Branch(branch) => {
+                let (block, len) = branch.values_block();
                 self.values = block..block + len;
             }
         }

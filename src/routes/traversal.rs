@@ -7,7 +7,7 @@
 
 use core::ops::Bound;
 
-use super::node::Node;
+use super::node::{Branch, Form};
 use super::store::{Nodes, ROOT};
 use super::stride::{PrefixIndex, STRIDE, node_pos, slot_of};
 use crate::key::bits::{Address, with_bits};
@@ -17,7 +17,7 @@ use crate::memory::{Allocator, Vec};
 /// The current node of a walk.
 #[derive(Clone, Debug)]
 struct Frame<A> {
-    node: Node,
+    branch: Branch,
     id: u32,
     pos: u32,
     /// The prefix of the node.
@@ -39,8 +39,8 @@ impl<A: Address> Frame<A> {
             address = with_bits(&address, pos, path.bits);
             (id, pos) = (path.child, pos + path.len());
         }
-        let node = *nodes.get(id);
-        Self { node, id, pos, address, slots: node.starts(), level: 0 }
+        let branch = *nodes.get(id).branch();
+        Self { branch, id, pos, address, slots: branch.starts(), level: 0 }
     }
 }
 
@@ -61,9 +61,9 @@ impl<A: Address, M: Allocator + Clone> Walk<A, M> {
     pub(super) fn below(nodes: &Nodes<M>, prefix: &Prefix<A>) -> Self {
         let ancestors = Ancestors::new_in(nodes.memory().clone());
         let Some((id, pos)) = top_of(nodes, prefix) else {
-            let (node, address) = (Node::EMPTY, prefix.address());
+            let (branch, address) = (Branch::EMPTY, prefix.address());
             return Self {
-                frame: Frame { node, id: ROOT, pos: 0, address, slots: 0, level: 0 },
+                frame: Frame { branch, id: ROOT, pos: 0, address, slots: 0, level: 0 },
                 ancestors,
             };
         };
@@ -124,7 +124,7 @@ impl<A: Address, M: Allocator + Clone> Walk<A, M> {
             let slot = slot_of(&from.address(), pos);
             // Those that begin there and are in this node cover `from`.
             (frame.slots, frame.level) = (frame.slots & (u64::MAX << slot << 1), 0);
-            let Some(child) = frame.node.child(slot) else { return walk };
+            let Some(child) = frame.branch.child(slot) else { return walk };
             walk.descend(nodes, slot, child);
         }
     }
@@ -141,19 +141,23 @@ impl<A: Address, M: Allocator + Clone> Walk<A, M> {
             if frame.slots == 0 {
                 let Ancestor { id, pos, slots } = self.ancestors.pop()?;
                 let address = frame.address.truncated(pos);
-                *frame = Frame { node: *nodes.get(id), id, pos, address, slots, level: 0 };
+                *frame =
+                    Frame { branch: *nodes.get(id).branch(), id, pos, address, slots, level: 0 };
             }
             let (pos, slot) = (frame.pos, frame.slots.trailing_zeros());
             let levels = frame.level.max(PrefixIndex::first_level(slot))..=STRIDE;
             let mut indices = levels.map(|level| PrefixIndex::covering(slot, level));
-            if let Some(index) = indices.find(|&index| frame.node.has(index)) {
+            if let Some(index) = indices.find(|&index| frame.branch.has(index)) {
                 frame.level = index.level() + 1;
                 let address = with_bits(&frame.address, pos, index.bits());
-                return Some((Prefix::of(&address, pos + index.level()), frame.node.value(index)));
+                return Some((
+                    Prefix::of(&address, pos + index.level()),
+                    frame.branch.value(index),
+                ));
             }
             frame.slots &= frame.slots - 1;
             frame.level = 0;
-            if let Some(child) = frame.node.child(slot) {
+            if let Some(child) = frame.branch.child(slot) {
                 self.descend(nodes, slot, child);
             }
         }
@@ -234,20 +238,21 @@ fn top_of<A: Address, M: Allocator + Clone>(
         return None;
     }
     loop {
-        let node = nodes.get(id);
-        if let Some(path) = node.as_path() {
-            let bits = path.len().min(prefix.len() - pos);
-            if (path.bits ^ prefix.address().window(pos)) >> (u64::BITS - bits) != 0 {
-                return None;
+        match nodes.get(id).form() {
+            Form::Path(path) => {
+                let bits = path.len().min(prefix.len() - pos);
+                if (path.bits ^ prefix.address().window(pos)) >> (u64::BITS - bits) != 0 {
+                    return None;
+                }
+                if pos + path.len() > end {
+                    return Some((id, pos));
+                }
+                (id, pos) = (path.child, pos + path.len());
             }
-            if pos + path.len() > end {
-                return Some((id, pos));
+            Form::Branch(_) if pos == end => return Some((id, pos)),
+            Form::Branch(branch) => {
+                (id, pos) = (branch.child(slot_of(&prefix.address(), pos))?, pos + STRIDE);
             }
-            (id, pos) = (path.child, pos + path.len());
-        } else if pos == end {
-            return Some((id, pos));
-        } else {
-            (id, pos) = (node.child(slot_of(&prefix.address(), pos))?, pos + STRIDE);
         }
     }
 }
@@ -257,10 +262,10 @@ pub(super) fn has_covered<A: Address, M: Allocator + Clone>(
     nodes: &Nodes<M>,
     prefix: &Prefix<A>,
 ) -> bool {
-    top_of(nodes, prefix).is_some_and(|(id, pos)| {
-        let node = nodes.get(id);
+    top_of(nodes, prefix).is_some_and(|(id, pos)| match nodes.get(id).form() {
         // Below a path there is always a route.
-        node.is_path() || node.has_covered(PrefixIndex::of(prefix, pos))
+        Form::Path(_) => true,
+        Form::Branch(branch) => branch.has_covered(PrefixIndex::of(prefix, pos)),
     })
 }
 
@@ -290,13 +295,14 @@ impl<A: Address> Descent<A> {
     ) -> Option<(Prefix<A>, u32)> {
         loop {
             let (id, pos) = self.at?;
-            let node = nodes.get(id);
-            if let Some(path) = node.as_path() {
-                let strides = path.common_strides(self.address.window(pos));
-                let agrees = strides == path.strides;
-                self.at = agrees.then_some((path.child, pos + path.len()));
-                continue;
-            }
+            let branch = match nodes.get(id).form() {
+                Form::Branch(branch) => branch,
+                Form::Path(path) => {
+                    let agrees = path.common_strides(self.address.window(pos)) == path.strides;
+                    self.at = agrees.then_some((path.child, pos + path.len()));
+                    continue;
+                }
+            };
             let slot = slot_of(&self.address, pos);
             while self.level <= STRIDE {
                 let (len, index) = (pos + self.level, PrefixIndex::covering(slot, self.level));
@@ -305,11 +311,11 @@ impl<A: Address> Descent<A> {
                     return None;
                 }
                 self.level += 1;
-                if node.has(index) {
-                    return Some((Prefix::of(&self.address, len), node.value(index)));
+                if branch.has(index) {
+                    return Some((Prefix::of(&self.address, len), branch.value(index)));
                 }
             }
-            self.at = node.child(slot).map(|child| (child, pos + STRIDE));
+            self.at = branch.child(slot).map(|child| (child, pos + STRIDE));
             self.level = 1;
         }
     }

@@ -8,6 +8,7 @@ use super::change::{FROM_ROOT, Start};
 use super::direct::{Direct, RoutesByFirst, TABLE_END};
 use super::key::Key;
 use super::levels::{FIRST, LAST, Levels, has_levels, key_of, level_of};
+use super::node::Form;
 use super::pool::Exhausted;
 use super::search::{Changed, NodeRoutes, RouteBits};
 use super::segment::LevelEntry;
@@ -291,19 +292,22 @@ impl<M: Allocator + Clone> Nodes<M> {
         let entry = |deeper| LevelEntry::new(key_of(word, LAST), NO_NODE, RouteBits::NONE, deeper);
         let (mut id, mut pos) = (ROOT, 0);
         while pos < LAST {
-            let node = self.get(id);
-            if let Some(path) = node.as_path() {
-                let strides = (LAST - pos) / STRIDE;
-                if path.common_strides(word << pos) < strides.min(path.strides) {
-                    return entry(false);
+            match self.get(id).form() {
+                Form::Path(path) => {
+                    let strides = (LAST - pos) / STRIDE;
+                    if path.common_strides(word << pos) < strides.min(path.strides) {
+                        return entry(false);
+                    }
+                    if path.strides > strides {
+                        return entry(true);
+                    }
+                    (id, pos) = (path.child, pos + path.len());
                 }
-                if path.strides > strides {
-                    return entry(true);
+                Form::Branch(branch) => {
+                    let child = branch.child(first_slot(word << pos));
+                    let Some(child) = child else { return entry(false) };
+                    (id, pos) = (child, pos + STRIDE);
                 }
-                (id, pos) = (path.child, pos + path.len());
-            } else {
-                let Some(child) = node.child(first_slot(word << pos)) else { return entry(false) };
-                (id, pos) = (child, pos + STRIDE);
             }
         }
         self.entry_of(id, word, LAST)
@@ -318,16 +322,18 @@ impl<M: Allocator + Clone> Nodes<M> {
         open.try_reserve(SLOTS as usize).map_err(|_| Exhausted)?;
         open.extend((!self.is_empty()).then_some((ROOT, 0, 0)));
         while let Some((id, pos, word)) = open.pop() {
-            let node = self.get(id);
-            if let Some(path) = node.as_path() {
-                let (word, end) = (word | path.bits >> pos, pos + path.len());
-                if end > LAST {
-                    each(LevelEntry::new(key_of(word, LAST), NO_NODE, RouteBits::NONE, true))?;
-                } else {
-                    open.push((path.child, end, word));
+            let branch = match self.get(id).form() {
+                Form::Branch(branch) => branch,
+                Form::Path(path) => {
+                    let (word, end) = (word | path.bits >> pos, pos + path.len());
+                    if end > LAST {
+                        each(LevelEntry::new(key_of(word, LAST), NO_NODE, RouteBits::NONE, true))?;
+                    } else {
+                        open.push((path.child, end, word));
+                    }
+                    continue;
                 }
-                continue;
-            }
+            };
             let entry = self.entry_of(id, word, pos);
             if pos >= FIRST && entry.is_needed() {
                 each(entry)?;
@@ -336,7 +342,7 @@ impl<M: Allocator + Clone> Nodes<M> {
                 open.try_reserve(SLOTS as usize).map_err(|_| Exhausted)?;
                 let bits = |slot| PrefixIndex::covering(slot, STRIDE).bits();
                 let open_child = |(slot, child)| (child, pos + STRIDE, word | bits(slot) >> pos);
-                open.extend(node.children().map(open_child));
+                open.extend(branch.children().map(open_child));
             }
         }
         Ok(())
