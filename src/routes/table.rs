@@ -405,7 +405,7 @@ impl<A: Address, V, M: Allocator + Clone> RouteTable<A, V, M> {
     /// let mut routes = RouteTable::from([(Prefix::new(0x40_u8, 2)?, 0)]);
     /// let (route, count) = routes.lookup_prefix_mut(&Prefix::new(0x48, 5)?).expect("it covers");
     /// *count += 1;
-    /// assert_eq!((route.len(), routes[&route]), (2, 1));
+    /// assert_eq!((route.len(), routes.get(&route)), (2, Some(&1)));
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     #[doc(alias("get_lpm_mut"))]
