@@ -52,11 +52,11 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
             // Clones of an iterator over a slice make counted loops.
             let count = self.stages(keys.clone(), &mut burst);
             let lookups = burst.hashes.iter().zip(&burst.candidates).zip(keys.clone());
-            for (at, ((&hash, &entry), key)) in lookups.enumerate() {
-                let key = key.key();
+            for (at, ((&hash, &entry), query)) in lookups.enumerate() {
+                let key = query.key();
                 let found = match entry {
                     Some((own, value)) if key.equivalent(own) => Some(value),
-                    _ => self.find(hash, key).map(|(_, value)| value),
+                    _ => self.find_of_burst(hash, &query).map(|(_, value)| value),
                 };
                 each(first + at, found);
             }
@@ -95,6 +95,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
             let count = self.stages(keys.clone(), &mut burst);
             let hashes = burst.hashes;
             for (at, (&hash, key)) in hashes.iter().zip(keys.clone()).enumerate() {
+                let hash = self.hash_of_burst(hash, &key);
                 let found = self.find_mut(hash, key.key());
                 each(first + at, found.map(|(_, value)| value));
             }
@@ -148,7 +149,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         for hashes in hashes.chunks(BURST) {
             self.table.find_candidates(hashes.iter().copied(), &mut Burst::new());
         }
-        self.prepare_all(&keys);
+        self.prepare_all(&hashes, &keys);
         let at = from_fn(|index| {
             let key = keys[index].key();
             let hash = self.current_hash(hashes[index], key);
@@ -184,6 +185,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
             let count = self.stages(chunk.iter().flatten().map(|(key, _)| key), &mut burst);
             let hashes = burst.hashes;
             for ((key, value), hash) in chunk.into_iter().flatten().zip(hashes) {
+                let hash = self.hash_of_burst(hash, &&key);
                 let inserted = self.try_insert_with_hash(hash, key, value);
                 if let Some(old) = inserted.unwrap_or_else(|refusal| refusal.reason.raise()) {
                     replaced(index, old);
@@ -194,6 +196,14 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
                 return;
             }
         }
+    }
+
+    /// Returns the entry of a query that is not a candidate.
+    #[inline]
+    fn find_of_burst<Q: Query<K>>(&self, hash: u64, query: &Q) -> Option<&(K, V)> {
+        let has_extras = || self.table.has_extras();
+        let miss = || if has_extras() { self.find_further_of_burst(hash, query) } else { None };
+        self.table.find_or(hash, |(own, _)| query.key().equivalent(own), Some, miss)
     }
 
     /// Takes at most [`BURST`] keys through the first two stages, and returns their number. The

@@ -165,7 +165,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         key: &Q,
     ) -> Result<(u64, Option<Position>), TryReserveError> {
         if self.is_unusual() {
-            self.prepare(key)?;
+            self.prepare(hash, key)?;
             hash = self.current_hash(hash, key);
         }
         Ok((hash, self.current().locate(hash, |(own, _)| key.equivalent(own))))

@@ -67,7 +67,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
     pub fn insert_unique_unchecked(&mut self, key: K, value: V) -> (&K, &mut V) {
         let mut hash = self.hash_of(&key);
         if self.is_unusual() {
-            self.prepare(&key).unwrap_or_else(|error| error.raise());
+            self.prepare(hash, &key).unwrap_or_else(|error| error.raise());
             hash = self.current_hash(hash, &key);
         }
         let room = self.room_for(hash).unwrap_or_else(|error| error.raise());
@@ -84,9 +84,9 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         key: K,
         value: V,
     ) -> Result<Option<V>, TryInsertError<(K, V)>> {
-        if let Err(reason) = self.prepare(&key) {
+        if let Err(reason) = self.prepare(hash, &key) {
             // There is no memory to move its entry.
-            let at = self.locate_old(&key);
+            let at = self.locate_old(hash, &key);
             return match at.and_then(|at| self.old_table_mut()?.get_mut(at)) {
                 Some((_, old)) => Ok(Some(mem::replace(old, value))),
                 None => Err(TryInsertError { refused: (key, value), reason }),

@@ -225,7 +225,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
     ) -> Option<&V> {
         let eq = |(own, _): &(K, V)| key.equivalent(own);
         let found = self.table.find_observed(hash, eq, observer);
-        found.or_else(|| self.find_reseeded(key, observer)).map(|(_, value)| value)
+        found.or_else(|| self.find_reseeded(hash, key, observer)).map(|(_, value)| value)
     }
 
     /// Returns a mutable reference to the value of `key`.
@@ -292,7 +292,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         key: &Q,
     ) -> Option<&(K, V)> {
         let stashed = self.table.find(hash, |(own, _)| key.equivalent(own));
-        stashed.or_else(|| self.find_reseeded(key, &mut ()))
+        stashed.or_else(|| self.find_reseeded(hash, key, &mut ()))
     }
 
     /// Removes the entry at a position of the current table.

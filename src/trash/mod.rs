@@ -41,7 +41,10 @@
 //! tables until it is done. Weak hashes, such as small numbers that are their own hash, are
 //! answered in the same way.
 //!
-//! A lookup in a map that has reseeded hashes twice, since the first hash may be the caller's.
+//! A map that has reseeded hashes a key twice: by its hasher, as the hash may be the caller's, and
+//! by the seed. While entries move from a table that has a seed, it hashes by that seed, too. A
+//! burst of `get_batch` needs the hash of the hasher only while entries move; a burst of changes
+//! hashes by the seed once more, to prefetch.
 //!
 //! Keys whose [`Hash`] implementations feed equal bytes to every hasher cannot be separated: the
 //! map stays correct, its lookups are linear, and it tries another seed each time that it has

@@ -59,16 +59,31 @@ pub(super) struct Old<K, V, A: Allocator + Clone> {
     cursor: Cursor,
 }
 
-/// The hash of `key`, by the seed if there is one, else by the hasher.
-#[inline]
-pub(super) fn hash<Q: Hash + ?Sized>(
-    hasher: &impl BuildHasher,
-    seed: Option<&Reseed>,
-    key: &Q,
-) -> u64 {
-    match seed {
-        None => hasher.hash_one(key),
-        Some(seed) => seed.hash_one(key),
+impl<K, V, A: Allocator + Clone> Old<K, V, A> {
+    /// The hash of `key` in the table; `by_hasher` returns the hash by the hasher.
+    fn hash<Q: Hash + ?Sized>(&self, by_hasher: impl FnOnce() -> u64, key: &Q) -> u64 {
+        self.seed.as_ref().map_or_else(by_hasher, |seed| seed.hash_one(key))
+    }
+}
+
+impl<K, V, A: Allocator + Clone> Reseeded<K, V, A> {
+    /// The entry of `key`, given its hash in the current table; `by_hasher` returns the hash by the
+    /// hasher.
+    #[cold]
+    #[inline(never)]
+    fn find<Q: Hash + Equivalent<K> + ?Sized>(
+        &self,
+        hash: u64,
+        by_hasher: impl FnOnce() -> u64,
+        key: &Q,
+        observer: &mut impl Observer,
+    ) -> Option<&(K, V)> {
+        let eq = |(own, _): &(K, V)| key.equivalent(own);
+        let found = self.table.find_observed(hash, eq, observer);
+        found.or_else(|| {
+            let old = self.old.as_ref()?;
+            old.table.find_observed(old.hash(by_hasher, key), eq, observer)
+        })
     }
 }
 
@@ -79,7 +94,10 @@ pub(super) fn entry_hasher<'m, K: Hash, V, S: BuildHasher>(
     hasher: &'m S,
     seed: Option<&'m Reseed>,
 ) -> impl Fn(&(K, V)) -> u64 + Copy {
-    move |(key, _)| hash(hasher, seed, key)
+    move |(key, _)| match seed {
+        None => hasher.hash_one(key),
+        Some(seed) => seed.hash_one(key),
+    }
 }
 
 impl<K, V, S, A: Allocator + Clone> TrashMap<K, V, S, A> {
@@ -131,21 +149,42 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         (table, entry_hasher(&*hasher, seed))
     }
 
-    /// The entry of `key` in the tables of a map that has reseeded.
+    /// The entry of `key`, given its hash by the hasher, in the tables of a map that has reseeded.
     #[cold]
     #[inline(never)]
     pub(super) fn find_reseeded<Q: Hash + Equivalent<K> + ?Sized>(
         &self,
+        hash: u64,
         key: &Q,
         observer: &mut impl Observer,
     ) -> Option<&(K, V)> {
         let reseeded = self.reseeded.as_ref()?;
-        let eq = |(own, _): &(K, V)| key.equivalent(own);
-        let found = reseeded.table.find_observed(reseeded.seed.hash_one(key), eq, observer);
-        found.or_else(|| {
-            let old = reseeded.old.as_ref()?;
-            old.table.find_observed(hash(&self.hasher, old.seed.as_ref(), key), eq, observer)
-        })
+        reseeded.find(reseeded.seed.hash_one(key), || hash, key, observer)
+    }
+
+    /// The entry of a query of a burst, given its hash in the current table, which is in none of
+    /// the segments of the map's own table.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn find_further_of_burst<Q: Query<K>>(
+        &self,
+        hash: u64,
+        query: &Q,
+    ) -> Option<&(K, V)> {
+        match &self.reseeded {
+            None => self.find_further(hash, query.key()),
+            Some(reseeded) => {
+                reseeded.find(hash, || query.hash_with(&self.hasher), query.key(), &mut ())
+            }
+        }
+    }
+
+    /// The hash by the hasher of a query of a burst, given its hash in the current table when the
+    /// burst began.
+    #[inline]
+    pub(super) fn hash_of_burst<Q: Query<K>>(&self, hash: u64, query: &Q) -> u64 {
+        let is_reseeded = self.is_unusual() && self.reseeded.is_some();
+        if is_reseeded { query.hash_with(&self.hasher) } else { hash }
     }
 
     /// The entry of `key`, in a map that has reseeded or is flooded.
@@ -156,9 +195,9 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         hash: u64,
         key: &Q,
     ) -> Option<&mut (K, V)> {
-        if self.prepare(key).is_err() {
+        if self.prepare(hash, key).is_err() {
             // There is no memory to move it.
-            let at = self.locate_old(key)?;
+            let at = self.locate_old(hash, key)?;
             return self.old_table_mut()?.get_mut(at);
         }
         let hash = self.current_hash(hash, key);
@@ -187,9 +226,9 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         hash: u64,
         key: &Q,
     ) -> Option<(K, V)> {
-        if self.prepare(key).is_err() {
+        if self.prepare(hash, key).is_err() {
             // There is no memory to move it.
-            let at = self.locate_old(key)?;
+            let at = self.locate_old(hash, key)?;
             let Self { hasher, reseeded, .. } = self;
             let old = reseeded.as_mut()?.old.as_mut()?;
             return old.table.take_slot(at, &entry_hasher(&*hasher, old.seed.as_ref()));
@@ -199,7 +238,8 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         table.remove(hash, |(own, _)| key.equivalent(own), &hasher)
     }
 
-    /// Answers a flood, and moves the entry of `key` to the current table if it is in the old one.
+    /// Answers a flood, and moves the entry of `key`, given its hash by the hasher, to the current
+    /// table if it is in the old one.
     ///
     /// # Errors
     ///
@@ -208,24 +248,25 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
     #[inline(never)]
     pub(super) fn prepare<Q: Hash + Equivalent<K> + ?Sized>(
         &mut self,
+        hash: u64,
         key: &Q,
     ) -> Result<(), TryReserveError> {
         if self.current().is_flooded() {
-            self.reseed(self.hasher.hash_one(key));
+            self.reseed(hash);
         }
-        self.locate_old(key).map_or(Ok(()), |at| self.move_over(at))?;
+        self.locate_old(hash, key).map_or(Ok(()), |at| self.move_over(at))?;
         // Without memory, the move goes on another time.
         let _ = self.move_some(MOVED, VISITED);
         Ok(())
     }
 
-    /// Moves the entries of all these keys to the current table, so that none moves while they are
-    /// located.
-    pub(super) fn prepare_all<Q: Query<K>>(&mut self, keys: &[Q]) {
+    /// Moves the entries of all these keys, given their hashes by the hasher, to the current table,
+    /// so that none moves while they are located.
+    pub(super) fn prepare_all<Q: Query<K>>(&mut self, hashes: &[u64], keys: &[Q]) {
         while self.is_unusual() {
             let reseeds = self.reseeds();
-            for key in keys {
-                self.prepare(key.key()).unwrap_or_else(|error| error.raise());
+            for (&hash, key) in hashes.iter().zip(keys) {
+                self.prepare(hash, key.key()).unwrap_or_else(|error| error.raise());
             }
             // Another reseeding needs twice as many entries, so this ends.
             if self.reseeds() == reseeds {
@@ -267,10 +308,14 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
         self.reseeded = Some(Box::write(uninit, Reseeded { seed, table, old, count, again_at }));
     }
 
-    /// The position of the entry of `key` in the old table.
-    pub(super) fn locate_old<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<Position> {
+    /// The position of the entry of `key`, given its hash by the hasher, in the old table.
+    pub(super) fn locate_old<Q: Hash + Equivalent<K> + ?Sized>(
+        &self,
+        hash: u64,
+        key: &Q,
+    ) -> Option<Position> {
         let old = self.reseeded.as_ref()?.old.as_ref()?;
-        let hash = hash(&self.hasher, old.seed.as_ref(), key);
+        let hash = old.hash(|| hash, key);
         old.table.locate(hash, |(own, _)| key.equivalent(own))
     }
 

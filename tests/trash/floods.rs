@@ -396,3 +396,60 @@ fn a_reseeded_map_passes_only_keys_to_the_hasher() {
     assert!((0..count).all(|key: u64| map.get(&key) == Some(&key)));
     map.validate().unwrap();
 }
+
+thread_local! {
+    static HASHED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// A key that counts how often it is hashed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Counted(u64);
+
+impl Hash for Counted {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        HASHED.set(HASHED.get() + 1);
+        state.write_u64(self.0);
+    }
+}
+
+/// Counts the hashes of a call.
+fn hashes<R>(act: impl FnOnce() -> R) -> usize {
+    let before = HASHED.get();
+    act();
+    HASHED.get() - before
+}
+
+/// By the hasher, and by the seed.
+#[test]
+fn a_map_that_has_reseeded_hashes_a_key_twice() {
+    let mut map = TrashMap::with_hasher(Weak::Three);
+    let (mut number, mut migrating) = (0, 0);
+    while map.reseeds() == 0 || map.shape().old > 0 {
+        map.insert(Counted(number), number);
+        number += 1;
+        if map.shape().old > 0 {
+            migrating += 1;
+            assert!(
+                (0..number + 3)
+                    .step_by(17)
+                    .all(|key| hashes(|| map.contains_key(&Counted(key))) == 2)
+            );
+        }
+    }
+    assert!(migrating > 0);
+    let [here, absent] = [Counted(0), Counted(number)];
+    for key in [here, absent] {
+        let known = Prehashed { hash: map.hash_of(&key), key: &key };
+        assert_eq!(hashes(|| map.contains_key(&key)), 2);
+        assert_eq!(hashes(|| map.contains_key(known)), 1);
+        assert_eq!(hashes(|| map.get_mut(&key).is_some()), 2);
+        assert_eq!(hashes(|| map.get_mut(known).is_some()), 1);
+        assert_eq!(hashes(|| map.get_batch([&key], |_, _| ())), 1);
+        assert_eq!(hashes(|| map.get_batch_mut([&key], |_, _| ())), 3);
+        assert_eq!(hashes(|| _ = map.entry(key)), 2);
+    }
+    assert_eq!(hashes(|| map.insert(here, 1)), 2);
+    assert_eq!(hashes(|| map.get_disjoint_mut([&here, &absent]).len()), 4);
+    assert!(hashes(|| map.remove(&here)) >= 2, "displaced keys are hashed, too");
+    map.validate().unwrap();
+}
