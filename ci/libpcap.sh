@@ -2,6 +2,8 @@
 # Installs libpcap, which the tests of network interfaces and of filters need: without it, `cargo
 # test --all-features` passes, and these tests print that they were skipped.
 set -euo pipefail
+cd "$(dirname "$0")/.."
+source ci/functions
 
 cat >"${TMPDIR:-/tmp}/libpcap-$$.c" <<'C'
 #include <pcap.h>
@@ -11,14 +13,7 @@ trap 'rm -f "${TMPDIR:-/tmp}/libpcap-$$".*' EXIT
 is_there() {
     cc "${TMPDIR:-/tmp}/libpcap-$$.c" -lpcap -o "${TMPDIR:-/tmp}/libpcap-$$.out"
 }
-install() {
-    local sudo=
-    [ "$(id -u)" = 0 ] || sudo="sudo -n"
-    timeout 300 $sudo apt-get install -y --no-install-recommends libpcap-dev ||
-        { timeout 300 $sudo apt-get update &&
-            timeout 300 $sudo apt-get install -y --no-install-recommends libpcap-dev; }
-}
-if ! { is_there || { install && is_there; }; } >/dev/null 2>&1; then
+if ! has_package libpcap-dev is_there; then
     echo "SKIPPED: network interfaces and filters, because libpcap-dev could not be installed"
     exit 77
 fi

@@ -6,14 +6,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-install() {
-    local sudo=
-    [ "$(id -u)" = 0 ] || sudo="sudo -n"
-    timeout 300 $sudo apt-get install -y --no-install-recommends nfdump ||
-        { timeout 300 $sudo apt-get update &&
-            timeout 300 $sudo apt-get install -y --no-install-recommends nfdump; }
-}
-if ! { command -v nfcapd && command -v nfdump || install; } >/dev/null 2>&1; then
+source ci/functions
+
+if ! has_package nfdump nfdump -V; then
     echo "SKIPPED: a real collector, because nfdump could not be installed"
     exit 77
 fi
