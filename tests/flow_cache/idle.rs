@@ -258,7 +258,9 @@ fn flows_expire_late_with_small_budgets_but_none_is_lost() {
 
 #[test]
 fn flows_expire_in_time_with_the_timeouts_of_connection_tracking() {
-    churn(&mut Timed::new(500, Timeouts::CONNTRACK), scaled(MANY, 4 * MANY, MANY), 800, |_| 100_000);
+    churn(&mut Timed::new(500, Timeouts::CONNTRACK), scaled(MANY, 4 * MANY, MANY), 800, |_| {
+        100_000
+    });
 }
 
 /// Without packets, `advance` is called only at the times that it returns.

@@ -30,9 +30,10 @@
 //!
 //! Of hashbrown's examples, these do not compile with this table:
 //!
-//! - *Removal without a hasher*: `OccupiedEntry::remove`, `replace_entry_with`, `retain` and
-//!   `extract_if`. An entry that a full group has not had room for moves back, and its hash tells
-//!   where to. So they take a `hasher`, and `remove` returns the entry alone. (8 examples)
+//! - *Removal without a hasher*: `OccupiedEntry::remove`, `retain` and `extract_if`. An entry that
+//!   a full group has not had room for moves back, and its hash tells where to. So they take a
+//!   `hasher`, and `remove` returns the entry alone. There is no `replace_entry_with`, which would
+//!   need one, too. (8 examples)
 //! - *Unsafe methods*: `get_bucket_unchecked`, `get_bucket_unchecked_mut`,
 //!   `get_bucket_entry_unchecked` and `unsafe_iter`. The ones that check cost a comparison of a
 //!   tag. (4 examples)
