@@ -71,7 +71,7 @@ fn run<K: Key>(Input { threshold, goal, in_use, script }: Input) {
             }
             _ => assert!(cache.iter().eq(model.entries.iter().map(|(key, value)| (key, value)))),
         }
-        cache.trie().validate().expect("invariant");
+        cache.validate().expect("invariant");
         assert_eq!(cache.len(), model.entries.len());
     }
     assert!(cache.into_iter().eq(model.entries));

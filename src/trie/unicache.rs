@@ -29,6 +29,7 @@
 
 use alloc::vec::Vec;
 use core::fmt;
+use core::ops::Deref;
 
 use crate::eviction::PassiveGc;
 use crate::key::FinWatch;
@@ -94,43 +95,11 @@ impl<K: BitString, V> Unicache<K, V> {
     /// // The parameters of the paper.
     /// let cache: Unicache<u32, ()> =
     ///     Unicache::with_tuning(PassiveGc::TRASH_2006, Tuning::TRASH_2006);
-    /// assert_eq!(cache.trie().tuning(), Tuning::TRASH_2006);
+    /// assert_eq!(cache.tuning(), Tuning::TRASH_2006);
     /// ```
     #[must_use]
     pub const fn with_tuning(gc: PassiveGc, tuning: Tuning) -> Self {
         Self { trie: LcTrieMap::with_tuning(tuning), gc, rover: None }
-    }
-
-    /// Returns the underlying trie.
-    #[must_use]
-    pub const fn trie(&self) -> &LcTrieMap<K, V> {
-        &self.trie
-    }
-
-    /// Returns the number of entries.
-    #[must_use]
-    pub const fn len(&self) -> usize {
-        self.trie.len()
-    }
-
-    /// Returns whether there are no entries.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.trie.is_empty()
-    }
-
-    /// Returns the value of `key`. Cost: see [`LcTrieMap`].
-    #[inline]
-    #[must_use]
-    pub fn get(&self, key: &K) -> Option<&V> {
-        self.trie.get(key)
-    }
-
-    /// Returns whether `key` has a value. Cost: see [`LcTrieMap`].
-    #[inline]
-    #[must_use]
-    pub fn contains_key(&self, key: &K) -> bool {
-        self.trie.contains_key(key)
     }
 
     /// Returns a mutable reference to the value of `key`. Cost: see [`LcTrieMap`].
@@ -316,12 +285,6 @@ impl<K: BitString, V> Unicache<K, V> {
         self.rover = None;
     }
 
-    /// Iterates over the entries in the order of their keys.
-    #[must_use]
-    pub fn iter(&self) -> Iter<'_, K, V> {
-        self.trie.iter()
-    }
-
     /// Runs one collection: evicts the lowest score of each of the next `goal` rings.
     fn collect<S: Ord>(
         &mut self,
@@ -424,6 +387,16 @@ impl<K: BitString + fmt::Debug, V: fmt::Debug> fmt::Debug for Unicache<K, V> {
             .field("gc", &self.gc)
             .field("entries", &self.trie)
             .finish_non_exhaustive()
+    }
+}
+
+/// The trie, for lookups and iteration.
+impl<K, V> Deref for Unicache<K, V> {
+    type Target = LcTrieMap<K, V>;
+
+    #[inline]
+    fn deref(&self) -> &LcTrieMap<K, V> {
+        &self.trie
     }
 }
 

@@ -268,7 +268,7 @@ fn a_full_cache_keeps_its_root_and_is_less_deep_than_random_keys() {
         let hits = forward(&mut cache, key, false, packets.by_ref().take(50_000), &mut clock);
         assert!((24_500..=25_500).contains(&hits), "{hits} hits in 50 000 packets");
         assert!((99_900..=100_000).contains(&cache.len()));
-        let shape = cache.trie().shape();
+        let shape = cache.shape();
         assert_shape(&shape, 18, 1.315, 4..=5);
         assert!(shape.average_depth() < 1.33, "{shape}");
     }
@@ -285,7 +285,7 @@ fn active_collection_keeps_live_flows_only() {
         let packets = Rings::new(4096, packets_per_flow, Order::Random, Rings::ADJACENT);
         forward(&mut cache, |flow| trash(flow, &hasher), true, packets.take(300_000), &mut 0);
         assert!(cache.len().abs_diff(alive) < 200, "{} entries, not {alive}", cache.len());
-        assert_shape(&cache.trie().shape(), root_bits, average, 3..=4);
+        assert_shape(&cache.shape(), root_bits, average, 3..=4);
     }
 }
 

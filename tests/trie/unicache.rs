@@ -82,7 +82,7 @@ proptest! {
                     model.get_mut(&key).into_iter().for_each(|flow| flow.1 = true);
                 }
             }
-            cache.trie().validate().unwrap();
+            cache.validate().unwrap();
             prop_assert!(cache.iter().eq(&model));
             let pinned = model.values().filter(|flow| flow.1).count();
             prop_assert!(cache.len() <= threshold + pinned, "bounded except for entries in use");

@@ -83,7 +83,7 @@ impl<K: BitString, F: Fn(&Flow) -> K> Cache for Trash<K, F> {
     }
 
     fn state(&self) -> State {
-        let shape = self.cache.trie().shape();
+        let shape = self.cache.shape();
         State { entries: shape.leaves, bytes: shape.bytes, shape: Some(shape) }
     }
 }

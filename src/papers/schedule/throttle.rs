@@ -166,11 +166,6 @@ impl Throttle {
         Self { is_strict: true, ..self }
     }
 
-    /// Enables the cap of thresholds.
-    pub(super) const fn with_capped_thresholds(self) -> Self {
-        Self { is_strict: false, ..self }
-    }
-
     /// Sets the shortest timeslice that amortises a switch.
     pub(super) fn with_shortest_slice(self) -> Self {
         // At most the present timeslice, so it fits.
@@ -425,7 +420,7 @@ impl Adaptive {
             demanded: u64::try_from(demanded).unwrap_or(u64::MAX),
         })?;
         let throttle = match Throttle::new(self.switch, overhead, self.longest_slice) {
-            Ok(throttle) => throttle.with_shortest_slice().with_strict_thresholds(),
+            Ok(throttle) => throttle.with_shortest_slice(),
             Err(ThrottleError::ShortSlice { needed }) => {
                 return Err(Inadmissible::LongSlice { needed });
             }
@@ -433,12 +428,12 @@ impl Adaptive {
         };
         let flows = flows.iter().enumerate();
         for (flow, demand) in flows.filter(|(_, flow)| flow.packets_per_second > 0) {
-            let needed = throttle.threshold(demand.cost, demand.buffers);
+            let needed = throttle.threshold(demand.cost, u32::MAX);
             if needed > demand.buffers {
                 return Err(Inadmissible::Buffers { flow, needed });
             }
         }
-        Ok(throttle.with_capped_thresholds())
+        Ok(throttle)
     }
 }
 

@@ -1,11 +1,11 @@
 //! The forwarding table of a router, indexed by label.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
 use alloc::vec::Vec;
 
 use super::error::{InsertError, LabelError, NoLabel, Stale};
-use super::label::{Label, LabelAllocator, Labels};
+use super::label::{Label, Labels};
 use crate::invariant::{InvariantError, ensure};
 use crate::timestamp::Timestamp;
 
@@ -106,7 +106,7 @@ impl Row {
 /// | [`forward_to`](Self::forward_to), [`label`](Self::label), [`set`](Self::set) | O(log rows) |
 /// | [`insert`](Self::insert), [`remove`](Self::remove) | O(log rows) |
 /// | [`destination`](Self::destination), [`len`](Self::len); [`iter`](Self::iter) | O(1); O(rows) |
-/// | memory | 8 bytes per row, 16 for its label, the destination, and again in a tree |
+/// | memory | 8 bytes per row, and its destination twice: by row and in a tree; 16 if it is free |
 ///
 /// Paper: Chandranmenon and Varghese, section 4. The generations of rows are ours.
 ///
@@ -139,13 +139,30 @@ impl Row {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Table<D> {
-    /// The rows, as many as labels were ever live at once. Indices of packets are bounds-checked.
+    /// The rows, as many as were ever in use or held down at once. Indices of packets are
+    /// bounds-checked.
     rows: Vec<Row>,
     /// The owner of each row.
-    owners: Vec<Option<D>>,
+    owners: Vec<Owner<D>>,
     /// The live label of each destination.
     destinations: BTreeMap<D, Label>,
-    labels: LabelAllocator,
+    /// The rows without owner, the one that was freed first in front: as the hold-down is equal for
+    /// all rows, only that one is checked.
+    free: VecDeque<FreeRow>,
+    labels: Labels,
+}
+
+#[derive(Clone, Debug)]
+struct Owner<D> {
+    /// The generation of the present or next owner.
+    generation: u8,
+    destination: Option<D>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct FreeRow {
+    index: u32,
+    freed: Timestamp,
 }
 
 impl<D> Table<D> {
@@ -155,9 +172,14 @@ impl<D> Table<D> {
     ///
     /// If the number of labels is zero, or more than [`Label::ROWS`].
     pub fn new(labels: Labels) -> Result<Self, LabelError> {
-        let (rows, owners) = (Vec::new(), Vec::new());
-        let labels = LabelAllocator::new(labels)?;
-        Ok(Self { rows, owners, destinations: BTreeMap::new(), labels })
+        let (rows, owners, free) = (Vec::new(), Vec::new(), VecDeque::new());
+        match labels.capacity {
+            0 => Err(LabelError::NoRows),
+            1..=Label::ROWS => {
+                Ok(Self { rows, owners, destinations: BTreeMap::new(), free, labels })
+            }
+            _ => Err(LabelError::TooManyRows),
+        }
     }
 
     /// Returns the hop of a packet with this label. Compares no destination.
@@ -180,8 +202,9 @@ impl<D> Table<D> {
     /// Returns the destination of a live label. For checks of the generations, not for forwarding.
     #[must_use]
     pub fn destination(&self, label: Label) -> Option<&D> {
-        let live = self.labels.is_live(label);
-        self.owners.get(label.index() as usize).filter(|_| live)?.as_ref()
+        let is_live =
+            |owner: &&Owner<D>| label.is_threaded() && owner.generation == label.generation();
+        self.owners.get(label.index() as usize).filter(is_live)?.destination.as_ref()
     }
 
     /// Iterates over the destinations with their labels, in order.
@@ -203,7 +226,7 @@ impl<D> Table<D> {
 
     /// Returns the maximum number of destinations.
     pub(super) const fn capacity(&self) -> usize {
-        self.labels.capacity()
+        self.labels.capacity as usize
     }
 }
 
@@ -237,19 +260,37 @@ impl<D: Ord + Clone> Table<D> {
         if self.destinations.contains_key(&destination) {
             return Err(InsertError::InUse);
         }
-        // Reserve before the label is allocated: it needs at most one more row.
-        self.rows.try_reserve(1).map_err(|_| NoLabel::NoMemory)?;
-        self.owners.try_reserve(1).map_err(|_| NoLabel::NoMemory)?;
-        let label = self.labels.allocate(now)?;
+        let label = self.allocate(now)?;
         let index = label.index() as usize;
-        if index == self.rows.len() {
-            self.rows.push(Row::EMPTY);
-            self.owners.push(None);
-        }
         self.rows[index] = Row::new(label, hop);
-        self.owners[index] = Some(destination.clone());
+        self.owners[index].destination = Some(destination.clone());
         self.destinations.insert(destination, label);
         Ok(label)
+    }
+
+    /// Allocates the label of the row that has been free for the longest time, or of an additional
+    /// row.
+    fn allocate(&mut self, now: Timestamp) -> Result<Label, NoLabel> {
+        if let Some(FreeRow { index, freed }) = self.free.front_mut() {
+            if now.since(*freed) >= self.labels.hold_down {
+                let label = Label::of(*index, self.owners[*index as usize].generation);
+                self.free.pop_front();
+                return Ok(label);
+            }
+            // After a time that was wrong, or a clock that was set back, a hold-down from now on.
+            *freed = now.min(*freed);
+        }
+        let rows = self.rows.len();
+        if rows == self.capacity() {
+            return Err(if self.free.is_empty() { NoLabel::Full } else { NoLabel::HeldDown });
+        }
+        self.rows.try_reserve(1).map_err(|_| NoLabel::NoMemory)?;
+        self.owners.try_reserve(1).map_err(|_| NoLabel::NoMemory)?;
+        // So removals allocate nothing.
+        self.free.try_reserve(rows + 1 - self.free.len()).map_err(|_| NoLabel::NoMemory)?;
+        self.rows.push(Row::EMPTY);
+        self.owners.push(Owner { generation: self.labels.start, destination: None });
+        Ok(Label::of(rows as u32, self.labels.start))
     }
 
     /// Sets the hop of a destination. Its label does not change, and is returned if there is a row.
@@ -284,9 +325,10 @@ impl<D: Ord + Clone> Table<D> {
         let label = self.destinations.remove(destination)?;
         let index = label.index() as usize;
         self.rows[index] = Row::EMPTY;
-        self.owners[index] = None;
-        let freed = self.labels.free(label, now);
-        debug_assert_eq!(freed, Ok(()), "labels of destinations are live");
+        // At once: the old label is stale from now on.
+        let generation = self.owners[index].generation.wrapping_add(1);
+        self.owners[index] = Owner { generation, destination: None };
+        self.free.push_back(FreeRow { index: label.index(), freed: now });
         Some(label)
     }
 
@@ -310,7 +352,6 @@ impl<D: Ord + Clone> Table<D> {
     /// ```
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), InvariantError> {
-        self.labels.validate()?;
         for (destination, label) in self.iter() {
             let index = label.index();
             let row = self.rows.get(index as usize);
@@ -318,12 +359,22 @@ impl<D: Ord + Clone> Table<D> {
                 && row.is_some_and(|row| [label.tag(), Row::CLOSED].contains(&row.tag));
             ensure(is_owner, || format!("row {index} does not belong to its destination"))?;
         }
-        let orphan = |(row, owner): (&Row, &Option<D>)| owner.is_none() && row.tag != Row::CLOSED;
-        let orphan = self.rows.iter().zip(&self.owners).position(orphan);
-        ensure(orphan.is_none(), || format!("row {orphan:?} forwards without an owner"))?;
-        let owners = self.owners.iter().flatten().count();
-        let counts =
-            [owners, self.labels.len()] == [self.len(); 2] && self.rows.len() == self.owners.len();
-        ensure(counts, || "the numbers of rows, owners and labels differ")
+        let mut free: Vec<u32> = self.free.iter().map(|row| row.index).collect();
+        free.sort_unstable();
+        for index in &free {
+            let row = self.rows.get(*index as usize);
+            ensure(row.is_some_and(|row| row.tag == Row::CLOSED), || {
+                format!("row {index} forwards without an owner")
+            })?;
+        }
+        let owners = (0..).zip(&self.owners);
+        let without_owner = owners.filter(|(_, owner)| owner.destination.is_none());
+        ensure(
+            without_owner.map(|(index, _)| index).eq(free.iter().copied()),
+            || "a row has neither an owner nor a place in the free list, or both",
+        )?;
+        let rows = self.len() + free.len();
+        let counts = [rows, self.owners.len()] == [self.rows.len(); 2] && rows <= self.capacity();
+        ensure(counts, || "the numbers of rows and owners differ, or exceed the capacity")
     }
 }
