@@ -26,7 +26,7 @@ pub enum Refused {
     Garbage {
         /// Bytes that are retired and not freed yet, in the structure or in a shard.
         retired: usize,
-        /// The limit of the structure, in bytes, or an eighth of it for a shard of a
+        /// The limit of the structure, in bytes, or an eighth of it for one of many shards of a
         /// [`ConcurrentMap`](crate::ConcurrentMap).
         limit: usize,
     },
@@ -74,8 +74,7 @@ impl core::error::Error for Refused {}
 /// // While this reader holds its pin, nothing that it may access is freed.
 /// let error = (0..).find_map(|value| map.pin().insert("key", value).err()).unwrap();
 /// assert_eq!(reader.get("key"), Some(&(error.refused.1 - 1)));
-/// // One key is in one shard, whose limit is an eighth.
-/// assert!(matches!(error.reason, Refused::Garbage { limit: 8192, .. }));
+/// assert!(matches!(error.reason, Refused::Garbage { limit: 65_536, .. }));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Refusal<T> {

@@ -6,7 +6,7 @@
 //! acquiring a second lock panics. (Locks of the caller are the caller's responsibility.)
 
 use core::ops::{Deref, DerefMut};
-use std::sync::PoisonError;
+use std::sync::{PoisonError, TryLockError};
 
 use super::sync::{HAS_LOCK, Mutex, MutexGuard};
 
@@ -26,21 +26,44 @@ impl<T> Lock<T> {
     /// # Panics
     ///
     /// If this thread holds a lock already.
+    #[inline]
     pub(crate) fn lock(&self) -> LockGuard<'_, T> {
-        let has_lock = HAS_LOCK.with(|has_lock| has_lock.replace(true));
-        assert!(
-            !has_lock,
-            "code that runs under a lock must not take another lock of a concurrent structure"
-        );
+        enter();
         // A panic under the lock comes from code of the caller, and the structure has restored the
         // state.
         LockGuard(self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Acquires the lock, unless another thread holds it. Panics as [`lock`](Self::lock) does.
+    #[inline(always)]
+    pub(crate) fn try_lock(&self) -> Option<LockGuard<'_, T>> {
+        enter();
+        match self.0.try_lock() {
+            Ok(guard) => Some(LockGuard(guard)),
+            Err(TryLockError::Poisoned(error)) => Some(LockGuard(error.into_inner())),
+            Err(TryLockError::WouldBlock) => {
+                HAS_LOCK.with(|has_lock| has_lock.set(false));
+                None
+            }
+        }
     }
 
     /// Returns a mutable reference to the contents, without locking.
     pub(crate) fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Records that this thread holds a lock.
+#[inline(always)]
+fn enter() {
+    HAS_LOCK.with(|has_lock| {
+        assert!(
+            !has_lock.get(),
+            "code that runs under a lock must not take another lock of a concurrent structure"
+        );
+        has_lock.set(true);
+    });
 }
 
 impl<T> Deref for LockGuard<'_, T> {

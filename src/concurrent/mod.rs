@@ -78,7 +78,7 @@
 //! | changed data | place | cost of a change |
 //! |---|---|---|
 //! | counters, timestamps, flags | atomics in the value | one atomic operation |
-//! | plain data of any size | [`ConcurrentTable`]: `fetch_add`, `update` | the lock of a shard of 64 |
+//! | plain data of any size | [`ConcurrentTable`]: `fetch_add`, `update` | the lock of a shard |
 //! | anything else | a `Mutex` in the value | its lock |
 //! | rarely, and as a whole | `update`, `compute` | a new entry |
 //!

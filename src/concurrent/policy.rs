@@ -5,21 +5,35 @@
 //!                  │ segment  │        bucket        │  shard  │
 //!                  └──────────┴────────── … ─────────┴─────────┘
 //!                   upper bits      lower 32 bits      6 bits
+//!
+//!     path         ┌─────────┬──────────┬─────── … ────────────┐
+//!                  │  drahs  │ segment  │                      │
+//!                  └─────────┴──────────┴─────── … ────────────┘
+//!                   reversed   upper bits
 //! ```
+//!
+//! A segment of depth `d` has the entries whose paths share `d` bits. So a table has one shard and
+//! one segment in the beginning; six splits later, each shard has one segment.
 
 use super::sync::IS_CHECKED;
 
-/// Shards of a table.
-pub(super) const SHARDS: usize = match (IS_CHECKED, cfg!(miri)) {
-    (true, _) => 2,
+/// The bits of a mixed hash that select its shard.
+pub(super) const SHARD_BITS: u32 = match (IS_CHECKED, cfg!(miri)) {
+    (true, _) => 1,
     // Traversals would be most of the time of tests in Miri.
-    (_, true) => 4,
-    _ => 64,
+    (_, true) => 2,
+    _ => 6,
 };
+
+/// The greatest number of shards of a table.
+pub(super) const SHARDS: usize = 1 << SHARD_BITS;
 
 /// The greatest depth of a directory, in bits: as many bits as a note of a segment has, and fewer
 /// than the upper half of a mixed hash.
-pub(super) const DEEPEST: u32 = 16;
+const DEEPEST_DIRECTORY: u32 = 16;
+
+/// The greatest depth of a segment.
+pub(super) const DEEPEST: u32 = SHARD_BITS + DEEPEST_DIRECTORY;
 
 /// The maximum difference of a segment's depth to the usual one: keys with colliding hashes would
 /// double the directory for each few of them.
@@ -39,10 +53,46 @@ pub(super) fn mix(hash: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// Returns the shard of a mixed hash.
+/// Returns the shard of a mixed hash, if all shards are open.
 #[inline]
-pub(super) fn shard_of(mixed: u64) -> usize {
+pub(super) fn root_of(mixed: u64) -> usize {
     mixed as usize % SHARDS
+}
+
+/// Returns the shard of a mixed hash; `open` has a bit for each open shard, the first one for sure.
+#[inline]
+pub(super) fn shard_of(mixed: u64, open: u64) -> usize {
+    let root = root_of(mixed);
+    if open >> root & 1 != 0 { root } else { parent_of(root, open) % SHARDS }
+}
+
+/// Returns the open shard that will be split into another one.
+#[cold]
+#[inline(never)]
+fn parent_of(root: usize, open: u64) -> usize {
+    // A shard has one bit less than those that are split from it.
+    let mut parents = (0..SHARD_BITS).rev().map(|bits| root % (1 << bits));
+    parents.find(|parent| open >> parent & 1 != 0).unwrap_or(0)
+}
+
+/// Returns the shards whose roots refer to the segment of this depth of a mixed hash: the first one
+/// is its own.
+#[inline]
+pub(super) fn roots_of(mixed: u64, depth: u32) -> impl Iterator<Item = usize> {
+    let step = 1 << depth.min(SHARD_BITS);
+    (mixed as usize % step..SHARDS).step_by(step)
+}
+
+/// Returns the path of a mixed hash.
+#[inline]
+pub(super) fn path(mixed: u64) -> u64 {
+    (mixed % SHARDS as u64).reverse_bits() | mixed >> SHARD_BITS
+}
+
+/// Returns a mixed hash that has a path, but for its lowest bits.
+#[inline]
+pub(super) fn mixed_of(path: u64) -> u64 {
+    (path.reverse_bits() % SHARDS as u64) | path << SHARD_BITS
 }
 
 /// Returns the bucket of a mixed hash, of `buckets`, at most 2^32.
@@ -66,22 +116,20 @@ pub(super) fn limit(slots: usize, seed: u64) -> usize {
     if slots <= 16 { slots - slots.div_ceil(5) } else { slots * (lowest + random) / 64 }
 }
 
-/// Returns the seed of the limit of a segment, different for each: prefix and depth in the
-/// directory, and the number of the shard.
-pub(super) fn seed(mixed: u64, depth: u32, shard: usize) -> u64 {
-    let prefix = mixed.checked_shr(64 - depth).unwrap_or(0);
-    (prefix << 5 | u64::from(depth)) << 6 | shard as u64
+/// Returns the seed of the limit of a segment, different for each: its prefix and depth.
+pub(super) fn seed(mixed: u64, depth: u32) -> u64 {
+    path(mixed).checked_shr(64 - depth).unwrap_or(0) | u64::from(depth) << 48
 }
 
 /// Returns the bit of a mixed hash that distinguishes the halves of a segment of this depth.
 pub(super) const fn bit_below(depth: u32) -> u64 {
-    1 << (63 - depth)
+    if depth < SHARD_BITS { 1 << depth } else { 1 << (63 + SHARD_BITS - depth) }
 }
 
 /// Returns whether a segment of this depth is not much deeper than the number of entries of its
 /// shard requires, if segments have `slots`.
 pub(super) const fn may_split(depth: u32, entries: usize, slots: usize) -> bool {
-    let deepest = (entries / slots + 1).ilog2() + 1 + DEEPER;
+    let deepest = SHARD_BITS + (entries / slots + 1).ilog2() + 1 + DEEPER;
     depth < deepest && depth < DEEPEST
 }
 
@@ -101,8 +149,28 @@ mod tests {
 
     #[test]
     fn segments_of_colliding_keys_do_not_split_for_ever() {
-        assert!(may_split(0, 0, 160) && may_split(3, 100, 160) && !may_split(4, 100, 160));
-        assert!(may_split(13, 160 << 10, 160) && !may_split(14, 160 << 10, 160));
-        assert!(!may_split(DEEPEST, usize::MAX / 2, 160));
+        let may_split = |depth, entries| may_split(SHARD_BITS + depth, entries, 160);
+        assert!(may_split(0, 0) && may_split(3, 100) && !may_split(4, 100));
+        assert!(may_split(13, 160 << 10) && !may_split(14, 160 << 10));
+        assert!(!may_split(DEEPEST_DIRECTORY, usize::MAX / 2));
+    }
+
+    #[test]
+    fn segments_have_the_entries_whose_paths_share_bits() {
+        for mixed in (0..1000).map(mix) {
+            assert_eq!(
+                mixed_of(path(mixed)),
+                (mixed >> SHARD_BITS << SHARD_BITS) | (mixed % SHARDS as u64)
+            );
+            for depth in 0..DEEPEST {
+                let differs = path(mixed) ^ path(mixed ^ bit_below(depth));
+                assert_eq!(differs, 1 << (63 - depth));
+                assert!(roots_of(mixed, depth).any(|root| root == root_of(mixed)));
+            }
+        }
+        // The first shard has been split.
+        let shards = [0, 1, 2, 3].map(|mixed| shard_of(mixed, 0b11) + 10 * shard_of(mixed, 1));
+        assert_eq!(shards, [0, 1, 0, 1].map(|shard| shard % SHARDS));
+        assert!((0..SHARDS as u64).all(|mixed| shard_of(mixed, u64::MAX) == mixed as usize));
     }
 }

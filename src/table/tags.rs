@@ -96,6 +96,18 @@ impl<const SHIFT: u32> Bits<SHIFT> {
         Self(self.0 & ((1 << (slots << SHIFT)) - 1))
     }
 
+    /// These slots without those of another mask.
+    #[inline(always)]
+    pub(crate) const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// Returns 1 if a slot is one of these, and 0 otherwise.
+    #[inline(always)]
+    pub(crate) const fn count_at(self, slot: usize) -> usize {
+        self.0 as usize >> (((slot + 1) << SHIFT) - 1) & 1
+    }
+
     /// All of these slots but the lowest. There is one.
     #[inline(always)]
     pub(crate) fn without_lowest(self) -> Self {

@@ -11,8 +11,9 @@
 //! An entry is replaced in place. Only when a segment splits that has one entry, a directory of
 //! twice the length is published; the old one is not written any more.
 //!
-//! - **D1** A directory has a power of two of entries, at least two. A segment of depth `s` has the
-//!   `2^(d − s)` entries whose index has its prefix.
+//! - **D1** A directory has a power of two of entries, at least two. A segment of depth `6 + s` has
+//!   the `2^(d − s)` entries whose index has its prefix. A segment of a depth below 6 has all
+//!   entries of several directories: those of the roots that have its bits.
 //! - **D2** Entries are stored by the lock holder, in the directory that is published: so a reader
 //!   that has loaded it before it was replaced finds the segments of that time.
 #![allow(unsafe_code)]
@@ -24,6 +25,7 @@ use core::ptr;
 use super::segment::{Segment, SegmentBox, SegmentPtr};
 use super::storage::Storage;
 use crate::concurrent::memory::{ALIGN, allocate, free};
+use crate::concurrent::policy::SHARD_BITS;
 use crate::concurrent::sync::{AtomicPtr, Ordering};
 use crate::table::error::TryReserveError;
 
@@ -123,15 +125,12 @@ impl DirectoryBox {
 pub(super) struct Root<C>(AtomicPtr<Entry>, PhantomData<AtomicPtr<C>>);
 
 impl<C: Storage> Root<C> {
-    /// Bytes of a directory with one empty segment.
-    pub(super) const EMPTY_BYTES: usize = bytes(1) + SegmentPtr::bytes::<C>(1);
+    /// Bytes of the first directory.
+    pub(super) const BYTES: usize = bytes(1);
 
-    /// Creates a directory with one empty segment.
-    pub(super) fn new() -> Result<Self, TryReserveError> {
-        let segment = SegmentBox::<C>::new(1, 0, 0)?;
-        let at = segment.segment().ptr();
-        let directory = DirectoryBox::new(1, |_| at)?;
-        segment.into_ptr();
+    /// Creates a root with a directory of one segment.
+    pub(super) fn new(segment: &SegmentBox<C>) -> Result<Self, TryReserveError> {
+        let directory = DirectoryBox::new(1, |_| segment.segment().ptr())?;
         Ok(Self(AtomicPtr::new(directory.into_ptr().0), PhantomData))
     }
 
@@ -153,15 +152,16 @@ impl<C: Storage> Root<C> {
         self.0.store(directory.into_ptr().0, Ordering::Release);
     }
 
-    /// Frees the directory and its segments.
+    /// Frees the directory, and its segments if the shard is open.
     ///
     /// # Safety
     ///
     /// No thread uses them any more, and the root is not used again.
-    pub(super) unsafe fn free(&self) {
+    pub(super) unsafe fn free(&self, is_open: bool) {
         // SAFETY: by the contract.
         let directory = unsafe { self.directory() };
-        for segment in directory.segments() {
+        let segments = is_open.then(|| directory.segments());
+        for segment in segments.into_iter().flatten() {
             // SAFETY: by the contract; the iterator has read its depth before.
             unsafe { segment.ptr().free::<C>() };
         }
@@ -230,15 +230,20 @@ impl<'p, C: Storage> Directory<'p, C> {
         core::iter::from_fn(move || {
             (next >> self.depth() == 0).then(|| {
                 let segment = self.at(next);
-                next += 1 << (self.depth() - segment.depth());
+                next += self.span(segment.depth());
                 segment
             })
         })
     }
 
-    /// Publishes a segment in all entries with the prefix of a mixed hash, of `depth` bits.
+    /// Returns the number of entries of a segment of a depth.
+    pub(super) fn span(self, depth: u32) -> usize {
+        1 << (self.depth() - depth.saturating_sub(SHARD_BITS))
+    }
+
+    /// Publishes a segment in all entries with the prefix of a mixed hash.
     pub(super) fn set(self, mixed: u64, depth: u32, segment: SegmentPtr) {
-        let count = 1 << (self.depth() - depth);
+        let count = self.span(depth);
         let first = self.at.index(mixed) & !(count - 1);
         for index in first..first + count {
             // Release: pairs with the Acquire in `at`.

@@ -81,9 +81,11 @@ impl<C: Storage> Header<C> {
     }
 
     /// Returns the occupied slots.
-    pub(super) fn occupied(self) -> impl Iterator<Item = usize> {
-        let used = Tags::of_words(self.0).full().below(C::SLOTS);
-        used.filter(move |&slot| C::REUSES || self.tag(slot) != DEAD)
+    #[inline(always)]
+    pub(super) fn occupied(&self) -> Mask {
+        let tags = Tags::of_words(self.0);
+        let used = tags.full().below(C::SLOTS);
+        if C::REUSES { used } else { used.without(tags.matches(DEAD)) }
     }
 
     /// Returns the free slots.
@@ -326,7 +328,7 @@ impl<'p, C: Storage> Group<'p, C> {
 }
 
 impl<C: Entries> Group<'_, C> {
-    /// Returns the value in a slot whose tag was loaded.
+    /// Returns the value in a slot whose tag was loaded; of a slot that is reused, any id.
     #[inline(always)]
     pub(in crate::concurrent) fn value(self, slot: usize) -> C::Value {
         // Acquire: pairs with the Release in `replace` and in `write`. Several words are stored

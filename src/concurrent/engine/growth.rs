@@ -14,10 +14,10 @@ use super::plan::{MOST, Plan, size_for};
 use super::retired::Retired;
 use super::segment::{Segment, SegmentBox, SegmentPtr, Slot};
 use super::shard::Writer;
-use super::storage::Storage;
+use super::storage::{Bits, Storage};
 use crate::concurrent::error::Refused;
 use crate::concurrent::garbage::test_memory;
-use crate::concurrent::policy::{DEEPEST, bit_below, seed};
+use crate::concurrent::policy::{DEEPEST, SHARD_BITS, bit_below, roots_of, seed};
 use crate::table::error::TryReserveError;
 
 /// The hashes of the entries of a segment, in the order of its slots.
@@ -27,10 +27,14 @@ struct Hashes {
 }
 
 impl Hashes {
-    fn of<C: Storage>(segment: Segment<'_, C>, hash_of: impl Fn(Slot<'_, C>) -> u64) -> Self {
+    fn of<C: Storage>(
+        segment: Segment<'_, C>,
+        bits: Bits,
+        hash_of: impl Fn(Slot<'_, C>, Bits) -> u64,
+    ) -> Self {
         let mut all = Self { hashes: [0; MOST], len: 0 };
         for slot in segment.entries() {
-            all.hashes[all.len] = hash_of(slot);
+            all.hashes[all.len] = hash_of(slot, bits);
             all.len += 1;
         }
         all
@@ -58,14 +62,19 @@ impl<C: Storage> Writer<'_, C> {
         mixed: u64,
         depth: u32,
     ) -> Result<SegmentBox<C>, TryReserveError> {
-        SegmentBox::new(size, depth, seed(mixed, depth, self.nth))
+        SegmentBox::new(size, depth, seed(mixed, depth))
     }
 
-    /// Publishes a segment for the entries of a mixed hash.
+    /// Publishes a segment for the entries of a mixed hash, in the directories of its shard, which
+    /// this one is or is split into.
     fn set(&self, mixed: u64, depth: u32, segment: SegmentBox<C>) {
         let segment = segment.into_ptr();
-        self.add_to_bytes(segment.allocation_size::<C>(), 0);
-        self.directory().set(mixed, depth, segment);
+        for (nth, root) in roots_of(mixed, depth).enumerate() {
+            if nth == 0 {
+                self.engine.shards[root].add_to_bytes(segment.allocation_size::<C>(), 0);
+            }
+            self.engine.directory(root, self.pin).set(mixed, depth, segment);
+        }
     }
 
     /// Publishes a directory. Returns the former one.
@@ -73,30 +82,30 @@ impl<C: Storage> Writer<'_, C> {
         let old = self.directory().ptr();
         self.engine.roots[self.nth].publish(directory);
         let new = self.directory().ptr();
-        self.add_to_bytes(new.allocation_size(), old.allocation_size());
+        self.shard().add_to_bytes(new.allocation_size(), old.allocation_size());
         old
     }
 
     /// Halves the directory as often as possible.
     pub(super) fn fit_directory(&self) -> Option<Retired<C>> {
         let directory: Directory<'_, C> = self.directory();
-        let deepest = directory.segments().map(Segment::depth).max().unwrap_or(0).max(1);
-        if deepest == directory.depth() {
+        let deepest = directory.segments().map(Segment::depth).max().unwrap_or(0);
+        let depth = deepest.saturating_sub(SHARD_BITS).max(1);
+        if depth == directory.depth() {
             return None;
         }
-        let fitted = directory.resized(deepest).ok()?;
+        let fitted = directory.resized(depth).ok()?;
         test_memory().ok()?;
         Some(Retired::NOTHING.with(self.publish(fitted)))
     }
 
-    /// Makes the segment of a mixed hash large enough for its share of `entries` entries in this
-    /// shard, by one step of growth. Returns the replaced memory, or `None` if the segment is large
-    /// enough.
+    /// Makes the segment of a mixed hash large enough for its share of `entries` entries, by one
+    /// step of growth. Returns the replaced memory, or `None` if the segment is large enough.
     pub(super) fn reserve(
         &self,
         mixed: u64,
         entries: usize,
-        hash_of: impl Fn(Slot<'_, C>) -> u64,
+        hash_of: impl Fn(Slot<'_, C>, Bits) -> u64,
     ) -> Result<Option<Retired<C>>, TryReserveError> {
         let segment = self.segment(mixed);
         let plan = segment.load().reserved(entries.div_ceil(1 << segment.depth()));
@@ -113,7 +122,7 @@ impl<C: Storage> Writer<'_, C> {
         &self,
         mixed: u64,
         full: SegmentPtr,
-        hash_of: impl Fn(Slot<'_, C>) -> u64,
+        hash_of: impl Fn(Slot<'_, C>, Bits) -> u64,
     ) -> Result<Retired<C>, Refused> {
         let segment = self.segment(mixed);
         if segment.ptr() != full {
@@ -132,35 +141,36 @@ impl<C: Storage> Writer<'_, C> {
         segment: Segment<'_, C>,
         mixed: u64,
         size: u32,
-        hash_of: impl Fn(Slot<'_, C>) -> u64,
+        hash_of: impl Fn(Slot<'_, C>, Bits) -> u64,
     ) -> Result<Retired<C>, TryReserveError> {
         let (depth, old) = (segment.depth(), segment.ptr());
-        let hashes = Hashes::of(segment, &hash_of);
+        let hashes = Hashes::of(segment, Bits::Known, &hash_of);
         let new = self.allocate(size, mixed, depth)?;
         test_memory()?;
         hashes.copy(segment, &new, 0, false);
         self.set(mixed, depth, new);
-        self.add_to_bytes(0, old.allocation_size::<C>());
+        self.shard().add_to_bytes(0, old.allocation_size::<C>());
         Ok(Retired::of(old, None))
     }
 
-    /// Splits a segment in two.
-    fn split(
+    /// Splits a segment in two, and its shard, unless all shards are open.
+    pub(super) fn split(
         &self,
         segment: Segment<'_, C>,
         mixed: u64,
-        hash_of: impl Fn(Slot<'_, C>) -> u64,
+        hash_of: impl Fn(Slot<'_, C>, Bits) -> u64,
     ) -> Result<Retired<C>, TryReserveError> {
         let (depth, old) = (segment.depth(), segment.ptr());
-        let hashes = Hashes::of(segment, &hash_of);
-        let bit = bit_below(depth);
+        let (bit, is_shard) = (bit_below(depth), depth < SHARD_BITS);
+        let bits = if is_shard { Bits::All } else { Bits::Known };
+        let hashes = Hashes::of(segment, bits, &hash_of);
         let high = hashes.iter().filter(|&hash| C::mix(hash) & bit != 0).count();
         let size = |entries| size_for(C::SIZES, entries, C::SLOTS);
         let low = self.allocate(size(hashes.len - high), mixed & !bit, depth + 1)?;
         let high = self.allocate(size(high), mixed | bit, depth + 1)?;
         let directory = self.directory();
-        let is_deepest = depth == directory.depth();
-        let doubled = is_deepest.then(|| directory.resized(depth + 1)).transpose()?;
+        let is_deepest = depth == SHARD_BITS + directory.depth();
+        let doubled = is_deepest.then(|| directory.resized(directory.depth() + 1)).transpose()?;
         test_memory()?;
         hashes.copy(segment, &low, bit, false);
         hashes.copy(segment, &high, bit, true);
@@ -170,7 +180,10 @@ impl<C: Storage> Writer<'_, C> {
         }
         self.set(mixed & !bit, depth + 1, low);
         self.set(mixed | bit, depth + 1, high);
-        self.add_to_bytes(0, old.allocation_size::<C>());
+        self.shard().add_to_bytes(0, old.allocation_size::<C>());
+        if is_shard {
+            self.open(self.nth | bit as usize);
+        }
         Ok(retired)
     }
 
@@ -181,7 +194,7 @@ impl<C: Storage> Writer<'_, C> {
         &self,
         mixed: u64,
         smallest: bool,
-        hash_of: impl Fn(Slot<'_, C>) -> u64,
+        hash_of: impl Fn(Slot<'_, C>, Bits) -> u64,
     ) -> Option<Retired<C>> {
         let segment = self.segment(mixed);
         let merged = self.merge(segment, mixed, &hash_of);
@@ -202,9 +215,10 @@ impl<C: Storage> Writer<'_, C> {
         &self,
         segment: Segment<'_, C>,
         mixed: u64,
-        hash_of: impl Fn(Slot<'_, C>) -> u64,
+        hash_of: impl Fn(Slot<'_, C>, Bits) -> u64,
     ) -> Option<Retired<C>> {
-        let depth = segment.depth().checked_sub(1)?;
+        // Shards are not merged.
+        let depth = segment.depth().checked_sub(1).filter(|&depth| depth >= SHARD_BITS)?;
         let sibling = self.segment(mixed ^ bit_below(depth));
         if sibling.depth() != depth + 1 {
             return None;
@@ -215,13 +229,13 @@ impl<C: Storage> Writer<'_, C> {
         if !self.may_shrink_by(before.saturating_sub(SegmentPtr::bytes::<C>(size as usize))) {
             return None;
         }
-        let (hashes, others) = (Hashes::of(segment, &hash_of), Hashes::of(sibling, &hash_of));
+        let [hashes, others] = [segment, sibling].map(|own| Hashes::of(own, Bits::Known, &hash_of));
         let new = self.allocate(size, mixed, depth).ok()?;
         test_memory().ok()?;
         hashes.copy(segment, &new, 0, false);
         others.copy(sibling, &new, 0, false);
         self.set(mixed, depth, new);
-        self.add_to_bytes(0, before);
+        self.shard().add_to_bytes(0, before);
         Some(Retired::of(old[0], Some(old[1])))
     }
 }

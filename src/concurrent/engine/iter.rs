@@ -1,9 +1,9 @@
 //! Traversals, concurrent with writers.
 //!
-//! A traversal copies one segment after the other, in the order of the mixed hashes; of ids, as
-//! many segments at a time as there is room for. If a segment has split since, its half is copied
-//! next; if it was merged, the entries that the traversal has passed are left out, by their hashes.
-//! So an entry that stays in the table is visited once.
+//! A traversal copies one segment after the other, in the order of the paths of mixed hashes; of
+//! ids, as many segments at a time as there is room for. If a segment has split since, its half is
+//! copied next; if it was merged, the entries that the traversal has passed are left out, by their
+//! hashes. So an entry that stays in the table is visited once.
 //!
 //! A copy is a number for each entry: its id, or its slot, if the slots of a segment are not
 //! reused. They are stored in the traversal itself, which allocates nothing.
@@ -26,39 +26,41 @@
 #![allow(unsafe_code)]
 
 use core::mem::MaybeUninit;
+use core::slice;
 
 use crossbeam_epoch::Guard;
 
 use super::Engine;
 use super::plan::MOST;
 use super::segment::{Segment, Slot};
-use super::shard::{Shard, Writer};
+use super::shard::Writer;
 use super::storage::Storage;
-use crate::concurrent::policy::{SHARDS, bit_below};
+use crate::concurrent::policy::{self, SHARD_BITS, mixed_of, root_of};
+use crate::table::tags::GROUP as NUMBERS;
 
-/// The mixed hashes of a segment.
+/// The paths of the entries of a segment.
 struct Range {
     first: u64,
-    /// The first mixed hash after them; 0 if there is none.
-    end: u64,
+    /// The first path after them.
+    end: Option<u64>,
 }
 
 impl Range {
-    /// Returns the range of a segment, the segment of `mixed`.
+    /// Returns the range of a segment, which has this path.
     #[inline]
-    fn of<C: Storage>(segment: Segment<'_, C>, mixed: u64) -> Self {
-        // 0 for a segment of all mixed hashes.
-        let size = bit_below(segment.depth()) << 1;
-        let first = mixed & size.wrapping_neg();
-        Self { first, end: first.wrapping_add(size) }
+    fn of<C: Storage>(segment: Segment<'_, C>, path: u64) -> Self {
+        // 0 for a segment of all paths.
+        let size = 1_u64 << 63 >> segment.depth() << 1;
+        let first = path & size.wrapping_neg();
+        Self { first, end: Some(first.wrapping_add(size)).filter(|&end| end != 0) }
     }
 }
 
 impl<C: Storage> Writer<'_, C> {
-    /// Returns the first mixed hash after the range of the segment of `mixed`; `None` if the
+    /// Returns the first path after the range of the segment that has this path; `None` if the
     /// segment is the last one.
-    pub(super) fn end(&self, mixed: u64) -> Option<u64> {
-        Some(Range::of(self.segment(mixed), mixed).end).filter(|&end| end != 0)
+    pub(super) fn end(&self, path: u64) -> Option<u64> {
+        Range::of(self.segment(mixed_of(path)), path).end
     }
 }
 
@@ -68,15 +70,15 @@ impl<C: Storage> Writer<'_, C> {
 pub(in crate::concurrent) struct Walk<'p, C: Storage> {
     engine: &'p Engine<C>,
     pin: &'p Guard,
-    shard: usize,
-    /// The first prefix of the shard that is not copied yet.
-    position: u64,
+    /// The first path that is not copied yet.
+    position: Option<u64>,
     /// The count of the remaining `numbers`.
     len: usize,
     /// The last segment, which is not freed while the pin lasts.
-    segment: Segment<'p, C>,
-    /// Of the entries that were copied last: ids, or slots of `segment`.
-    numbers: [MaybeUninit<u32>; MOST],
+    pub(in crate::concurrent) segment: Segment<'p, C>,
+    /// Of the entries that were copied last: ids, or slots of `segment`. With room for the numbers
+    /// of another group, free slots included.
+    numbers: [MaybeUninit<u32>; MOST + NUMBERS],
 }
 
 impl<'p, C: Storage> Walk<'p, C> {
@@ -84,15 +86,13 @@ impl<'p, C: Storage> Walk<'p, C> {
     #[inline]
     pub(in crate::concurrent) fn new(engine: &'p Engine<C>, pin: &'p Guard) -> Self {
         const { assert!(C::SIZES.largest() as usize * C::SLOTS <= MOST) };
-        let segment = engine.segment(0, pin);
         Self {
             engine,
             pin,
-            shard: 0,
-            position: 0,
-            numbers: [MaybeUninit::uninit(); MOST],
+            position: Some(0),
             len: 0,
-            segment,
+            segment: engine.segment(0, pin),
+            numbers: [MaybeUninit::uninit(); MOST + NUMBERS],
         }
     }
 
@@ -106,9 +106,35 @@ impl<'p, C: Storage> Walk<'p, C> {
         if self.len == 0 {
             self.fill(number_of, hash_of);
         }
-        self.len = self.len.checked_sub(1)?;
+        let number = *self.left().last()?;
+        self.len -= 1;
+        Some(number)
+    }
+
+    /// Calls `each` with the segment of each entry that is left, and its number, by `number_of`.
+    #[inline]
+    pub(in crate::concurrent) fn for_each(
+        &mut self,
+        number_of: impl Fn(Slot<'p, C>) -> u32,
+        hash_of: impl Fn(Slot<'_, C>) -> u64,
+        mut each: impl FnMut(Segment<'p, C>, u32),
+    ) {
+        loop {
+            let segment = self.segment;
+            self.left().iter().for_each(|&number| each(segment, number));
+            self.len = 0;
+            self.fill(&number_of, &hash_of);
+            if self.len == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Returns the numbers of the entries that are left of those that were copied.
+    #[inline]
+    fn left(&self) -> &[u32] {
         // SAFETY: the numbers before `len` are written.
-        Some(unsafe { self.numbers[self.len].assume_init() })
+        unsafe { slice::from_raw_parts(self.numbers.as_ptr().cast(), self.len) }
     }
 
     /// Copies the numbers of the next segment; of ids, of all next segments that have room.
@@ -118,30 +144,15 @@ impl<'p, C: Storage> Walk<'p, C> {
         number_of: impl Fn(Slot<'p, C>) -> u32,
         hash_of: impl Fn(Slot<'_, C>) -> u64,
     ) {
-        while self.shard < SHARDS {
-            // Most shards of a small table have no entries.
-            while self.shard().counts().len > 0 {
-                let mixed = self.position | self.shard as u64;
-                let segment = self.engine.segment(mixed, self.pin);
-                if !self.has_room(segment) {
-                    return;
-                }
-                let end = self
-                    .copy_unlocked(segment, mixed, &number_of)
-                    .or_else(|| self.copy_locked(mixed, &number_of, &hash_of));
-                let Some(end) = end else { return };
-                // A branch, which the CPU predicts: the next loads do not wait for the depth.
-                if end == 0 {
-                    break;
-                }
-                self.position = end;
+        while let Some(path) = self.position {
+            let segment = self.engine.segment(mixed_of(path), self.pin);
+            let is_copied = self.has_room(segment)
+                && (self.copy_unlocked(segment, path, &number_of)
+                    || self.copy_locked(path, &number_of, &hash_of));
+            if !is_copied {
+                return;
             }
-            (self.shard, self.position) = (self.shard + 1, 0);
         }
-    }
-
-    fn shard(&self) -> &'p Shard<C> {
-        &self.engine.shards[self.shard]
     }
 
     /// Returns whether all entries of a segment can be copied now: so it is without earlier ones.
@@ -151,51 +162,63 @@ impl<'p, C: Storage> Walk<'p, C> {
         self.len == 0 || C::REUSES && self.len + segment.len() * C::SLOTS <= MOST
     }
 
-    /// Copies the ids of the segment of `mixed`, unless a removal takes effect in the meantime, or
-    /// some of its entries have been visited. Returns the end of its range.
+    /// Copies the ids of the segment that has a path, unless a removal takes effect before the end,
+    /// or some of its entries have been visited. Returns whether it has.
     #[inline]
     fn copy_unlocked(
         &mut self,
         segment: Segment<'p, C>,
-        mixed: u64,
+        path: u64,
         number_of: impl Fn(Slot<'p, C>) -> u32,
-    ) -> Option<u64> {
-        let range = Range::of(segment, mixed);
-        if !C::REUSES || range.first != self.position {
-            return None;
+    ) -> bool {
+        let range = Range::of(segment, path);
+        if !C::REUSES || range.first != path {
+            return false;
         }
-        let before = self.shard().counts().removals;
+        // The first path of a segment is the number of its shard, even if that has split since.
+        let shard = &self.engine.shards[root_of(mixed_of(path))];
+        let before = shard.counts().removals;
         let len = self.copy(segment, |_| true, number_of);
-        (self.shard().counts().removals == before).then(|| {
-            (self.len, self.segment) = (len, segment);
-            range.end
-        })
+        let is_copied = shard.counts().removals == before;
+        if is_copied {
+            (self.position, self.len, self.segment) = (range.end, len, segment);
+        }
+        is_copied
     }
 
-    /// Copies the numbers of the entries of the segment of `mixed` that have not been visited,
-    /// under the lock of the shard. Returns the end of its range; `None` if the segment has grown,
+    /// Copies the numbers of the entries of the segment that has a path, and that have not been
+    /// visited, under the lock of the shard. Returns whether it has: not if the segment has grown,
     /// so that there is no room.
-    #[inline]
     fn copy_locked(
         &mut self,
-        mixed: u64,
+        path: u64,
         number_of: impl Fn(Slot<'p, C>) -> u32,
         hash_of: impl Fn(Slot<'_, C>) -> u64,
-    ) -> Option<u64> {
-        let writer = Writer::new(self.engine, self.shard, self.pin);
-        let (segment, first) = (writer.segment(mixed), self.position);
+    ) -> bool {
+        let writer = self.engine.lock(mixed_of(path), self.pin);
+        let segment = writer.segment(mixed_of(path));
         if !self.has_room(segment) {
-            return None;
+            return false;
         }
-        let range = Range::of(segment, mixed);
-        let is_left = |slot| range.first == first || C::mix(hash_of(slot)) >= first;
+        let range = Range::of(segment, path);
+        self.len = if range.first == path {
+            self.copy(segment, |_| true, number_of)
+        } else {
+            // The bits of the shard are those of the position.
+            let rest = |path: u64| path << SHARD_BITS;
+            let is_left = |slot| rest(policy::path(C::mix(hash_of(slot)))) >= rest(path);
+            self.copy(segment, is_left, number_of)
+        };
         // After all hashes, which may panic.
-        (self.len, self.segment) = (self.copy(segment, is_left, number_of), segment);
-        Some(range.end)
+        (self.position, self.segment) = (range.end, segment);
+        true
     }
 
     /// Copies the numbers of entries. Returns the number of all that are copied.
-    #[inline]
+    ///
+    /// A branch for each slot would be mispredicted: so the numbers of free slots are stored, too,
+    /// and overwritten by the next one.
+    #[inline(always)]
     fn copy(
         &mut self,
         segment: Segment<'p, C>,
@@ -203,19 +226,16 @@ impl<'p, C: Storage> Walk<'p, C> {
         number_of: impl Fn(Slot<'p, C>) -> u32,
     ) -> usize {
         let mut len = self.len;
-        segment.entries().filter(|&slot| is_left(slot)).for_each(|slot| {
-            if let Some(number) = self.numbers.get_mut(len) {
-                number.write(number_of(slot));
-                len += 1;
+        for (slots, occupied) in segment.occupied() {
+            let Some(numbers) = self.numbers[len..].first_chunk_mut::<NUMBERS>() else { break };
+            let mut count = 0;
+            for slot in 0..C::SLOTS {
+                numbers[count % NUMBERS].write(number_of(slots(slot)));
+                let own = occupied.count_at(slot);
+                count += if own == 0 || is_left(slots(slot)) { own } else { 0 };
             }
-        });
+            len += count;
+        }
         len
-    }
-
-    /// Returns the slot with a number, of the segment of the last entry. Read without the lock:
-    /// the words of the entry were stored before the slot was noted under it, and the slot is not
-    /// reused.
-    pub(in crate::concurrent) fn slot(&self, number: u32) -> Slot<'p, C> {
-        self.segment.slot(number)
     }
 }

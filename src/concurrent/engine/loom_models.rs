@@ -1,8 +1,9 @@
 //! Models of the protocols for loom, which runs them in all interleavings with few preemptions:
 //! for ids of entries, and for entries of one word and of two words in the slots.
 //!
-//! Under a checker a table has two shards, and a segment one group before it grows. All keys of a
-//! model are in one shard, and have one home if the model requires it.
+//! Under a checker a table has at most two shards, and a segment one group before it grows. All
+//! keys of a model are in one shard, unless it is split, and have one home if the model requires
+//! it.
 #![allow(unsafe_code)]
 
 use alloc::vec::Vec;
@@ -13,6 +14,9 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 
+use super::Engine;
+use super::storage::Storage;
+use crate::concurrent::collector;
 use crate::concurrent::loom_hasher::Spread;
 use crate::concurrent::{ConcurrentMap, ConcurrentTable};
 
@@ -29,6 +33,7 @@ trait Subject: Sync + Send + 'static {
     /// Reads keys under one pin.
     fn reads<const N: usize>(&self, keys: [u64; N]) -> [Option<u64>; N];
     fn len(&self) -> usize;
+    fn visited(&self) -> Vec<u64>;
 
     fn get(&self, key: u64) -> Option<u64> {
         self.reads([key])[0]
@@ -75,13 +80,26 @@ type Ids = ConcurrentMap<Checked, Checked, Spread>;
 type Word = ConcurrentTable<u64, u64, Spread>;
 type Words = ConcurrentTable<u64, [u64; 2], Spread>;
 
+/// Splits the shard of an empty table.
+fn open_all<C: Storage>(engine: &Engine<C>) {
+    let pin = collector::pin();
+    let writer = engine.lock(0, &pin);
+    let split = writer.split(writer.segment(0), 0, |_, _| 0);
+    drop(writer);
+    engine.retire(split.unwrap(), &pin);
+}
+
 macro_rules! subject {
-    ($type:ty, $slots:expr, $key:expr, $new:expr, $number:expr) => {
+    ($type:ty, $slots:expr, $key:expr, $number_of_key:expr, $new:expr, $number:expr) => {
         impl Subject for $type {
             const SLOTS: u64 = $slots;
 
             fn new(spread: Spread) -> Self {
-                Self::with_hasher(spread)
+                let new = Self::with_hasher(spread);
+                if spread != Spread::Shards {
+                    open_all(&new.engine);
+                }
+                new
             }
             fn insert(&self, key: u64, number: u64) {
                 assert!(self.pin().insert($key(key), $new(number)).is_ok());
@@ -96,13 +114,16 @@ macro_rules! subject {
             fn len(&self) -> usize {
                 Self::len(self)
             }
+            fn visited(&self) -> Vec<u64> {
+                self.pin().iter().map(|(key, _)| $number_of_key(key)).collect()
+            }
         }
     };
 }
 
-subject!(Ids, 12, Checked::new, Checked::new, Checked::get);
-subject!(Word, 7, |key| key, |number| number, |number| number);
-subject!(Words, 5, |key| key, |number| [number; 2], |[one, other]: [u64; 2]| {
+subject!(Ids, 12, Checked::new, Checked::get, Checked::new, Checked::get);
+subject!(Word, 7, |key| key, |key| key, |number| number, |number| number);
+subject!(Words, 5, |key| key, |key| key, |number| [number; 2], |[one, other]: [u64; 2]| {
     assert_eq!(one, other, "A2");
     one
 });
@@ -285,6 +306,83 @@ fn move_a_key_that_returns_to_its_home_is_absent_in_between() {
 fn grow_remaining_entries_are_found_in_the_old_segment_or_in_the_new() {
     grow::<Ids>();
     grow::<Word>();
+}
+
+/// The shard is split: half of its keys are in another one then.
+fn split_shard<T: Subject>() {
+    concurrently::<T>(
+        Spread::Shards,
+        T::FULL,
+        [
+            |table| table.insert(T::FULL + 1, 6),
+            |table| {
+                let found = table.reads([1, 2, T::FULL + 1]);
+                assert_eq!(found[..2], [Some(1), Some(2)], "A3");
+                let (least, len) =
+                    (T::FULL as usize + usize::from(found[2].is_some()), table.len());
+                assert!((least..T::FULL as usize + 2).contains(&len), "an entry is not counted");
+            },
+            |table| {
+                assert_eq!((table.get(T::FULL + 1), table.len()), (Some(6), T::FULL as usize + 1))
+            },
+        ],
+    );
+}
+
+/// Two writers wait for room, and one of them splits the shard. With more than one preemption there
+/// are too many interleavings; it is between the choice of a lock and the lock.
+fn write_to_both_shards<T: Subject>() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(1);
+    check::<T>(
+        builder,
+        Spread::Shards,
+        T::FULL,
+        [
+            |table| table.insert(T::FULL + 1, 6),
+            |table| table.insert(T::FULL + 2, 7),
+            |table| {
+                let found = table.reads([1, 2, T::FULL + 1, T::FULL + 2]);
+                assert_eq!(found, [Some(1), Some(2), Some(6), Some(7)], "A1");
+                assert_eq!(table.len(), T::FULL as usize + 2);
+            },
+        ],
+    );
+}
+
+/// The shard is split while all entries are visited.
+fn visit_both_shards<T: Subject>() {
+    concurrently::<T>(
+        Spread::Shards,
+        T::FULL,
+        [
+            |table| table.insert(T::FULL + 1, 6),
+            |table| {
+                let mut visited = table.visited();
+                visited.sort_unstable();
+                visited.retain(|&key| key <= T::FULL);
+                assert!(visited.into_iter().eq(1..=T::FULL), "B1");
+            },
+            |table| assert_eq!(table.visited().len(), T::FULL as usize + 1),
+        ],
+    );
+}
+
+#[test]
+fn split_shard_entries_are_found_in_the_old_segment_or_in_the_new() {
+    split_shard::<Ids>();
+    split_shard::<Word>();
+}
+
+#[test]
+fn split_shard_no_insertion_is_lost() {
+    write_to_both_shards::<Word>();
+}
+
+#[test]
+fn split_shard_all_entries_are_visited_once() {
+    visit_both_shards::<Ids>();
+    visit_both_shards::<Word>();
 }
 
 #[test]

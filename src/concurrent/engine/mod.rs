@@ -33,6 +33,7 @@
 //! | word | store | load | the load makes visible |
 //! |---|---|---|---|
 //! | root of a shard | Release, `Root::publish` | Acquire, `Root::directory` | the entries of the directory |
+//! | open shards | Release, `Writer::open` | Acquire, `Engine::open` | the directory entries of their roots |
 //! | directory entry | Release, `Directory::set` | Acquire, `Directory::at` | the groups of the segment |
 //! | word of a header | Release, `Group::set` | Acquire, `Group::header` | the words of the entry, and the entries that the overflow count counts |
 //! | words of a key | Relaxed, `Group::write` | Relaxed, `Group::key_word` | nothing: ordered by the header, or by the lock under which a traversal has noted the slot |
@@ -84,15 +85,16 @@ use crossbeam_epoch::Guard;
 
 use super::error::Refused;
 use super::garbage::{Garbage, forget_panic};
-use super::policy::{SHARDS, shard_of};
-use super::sync::IS_CHECKED;
+use super::policy::{SHARD_BITS, SHARDS, mixed_of, root_of, shard_of};
+use super::sync::{AtomicU64, IS_CHECKED, Ordering};
 use crate::raw::prefetch::SMALL;
 use crate::table::error::TryReserveError;
 
 use directory::{Directory, Root};
 use retired::Retired;
+use segment::SegmentBox;
 use shard::{Room, Shard};
-use storage::{Entries, Storage};
+use storage::{Bits, Entries, Storage};
 
 pub(super) use group::Group;
 pub(super) use iter::Walk;
@@ -106,7 +108,10 @@ pub(super) struct Engine<C: Storage> {
     /// The readers' part of each shard.
     roots: [Root<C>; SHARDS],
     /// The writers' part of each shard.
-    shards: Box<[Shard<C>]>,
+    shards: Box<[Shard<C>; SHARDS]>,
+    /// A bit for each open shard. A shard that is not open has no entries: its root refers to the
+    /// segment of the shard from which it will be split.
+    open: AtomicU64,
     pub(super) garbage: Garbage,
 }
 
@@ -115,23 +120,47 @@ pub(super) type Placed<'p, C> =
     Result<(Writer<'p, C>, Place<'p, C>), Option<<C as Entries>::Value>>;
 
 impl<C: Storage> Engine<C> {
+    /// Creates a table of one shard.
     pub(super) fn new(state: impl Fn(usize) -> C::State) -> Self {
-        let roots =
-            array::from_fn(|_| Root::new().unwrap_or_else(|error: TryReserveError| error.raise()));
-        let bytes = Root::<C>::EMPTY_BYTES;
-        Self {
-            roots,
-            shards: (0..SHARDS).map(|nth| Shard::new(bytes, state(nth))).collect(),
-            garbage: Garbage::new(),
+        fn raise<T>(error: TryReserveError) -> T {
+            error.raise()
         }
+        let segment = SegmentBox::new(1, 0, 0).unwrap_or_else(raise);
+        let roots = array::from_fn(|_| Root::new(&segment).unwrap_or_else(raise));
+        let shard = |nth| Shard::new(Root::<C>::BYTES, state(nth));
+        let shards: Box<[_]> = (0..SHARDS).map(shard).collect();
+        let shards: Box<[_; SHARDS]> = shards.try_into().ok().expect("as many as roots");
+        shards[0].add_to_bytes(segment.into_ptr().allocation_size::<C>(), 0);
+        Self { roots, shards, open: AtomicU64::new(1), garbage: Garbage::new() }
+    }
+
+    /// Returns a bit for each open shard.
+    #[inline]
+    fn open(&self) -> u64 {
+        // Acquire: pairs with the Release in `Writer::open`: the segments of a shard are visible.
+        self.open.load(Ordering::Acquire)
+    }
+
+    /// Iterates over the open shards.
+    pub(super) fn open_shards(&self) -> impl Iterator<Item = usize> + use<C> {
+        let mut open = self.open();
+        core::iter::from_fn(move || {
+            let nth = open.trailing_zeros() as usize;
+            open &= open.wrapping_sub(1);
+            (nth < SHARDS).then_some(nth)
+        })
+    }
+
+    /// Returns the shard of a mixed hash. It may be split at any time.
+    pub(super) fn shard_of(&self, mixed: u64) -> usize {
+        shard_of(mixed, self.open())
     }
 
     pub(super) fn len(&self) -> usize {
-        self.shards.iter().map(Shard::len).sum()
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.shards.iter().all(|shard| shard.len() == 0)
+        // Shards that are not open have counted nothing.
+        let shards = (u64::BITS - self.open().leading_zeros()) as usize;
+        let len = |shard: &Shard<C>| i64::from(shard.counts().len);
+        self.shards.iter().take(shards).map(len).sum::<i64>().max(0) as usize
     }
 
     pub(super) fn allocation_size(&self) -> usize {
@@ -144,7 +173,7 @@ impl<C: Storage> Engine<C> {
         self.shards[shard].state()
     }
 
-    /// Iterates over the entries of a shard.
+    /// Iterates over the entries of an open shard.
     #[allow(unsafe_code)]
     pub(super) fn entries(&mut self, shard: usize) -> impl Iterator<Item = Slot<'_, C>> {
         // SAFETY: no other thread retires it: the reference is exclusive.
@@ -156,21 +185,21 @@ impl<C: Storage> Engine<C> {
     pub(super) fn reserve(
         &self,
         entries: usize,
-        hash_of: impl Fn(Slot<'_, C>) -> u64,
+        hash_of: impl Fn(Slot<'_, C>, Bits) -> u64,
         pin: &Guard,
     ) -> Result<(), TryReserveError> {
-        for nth in 0..SHARDS {
-            let mut position = Some(0);
-            while let Some(prefix) = position {
-                let mixed = prefix | nth as u64;
-                let writer = Writer::new(self, nth, pin);
-                let retired = writer.reserve(mixed, entries.div_ceil(SHARDS), &hash_of)?;
-                if retired.is_none() {
-                    position = writer.end(mixed);
-                }
-                drop(writer);
-                self.retire(retired.unwrap_or(Retired::NOTHING), pin);
+        let mut position = Some(0);
+        while let Some(path) = position {
+            let mixed = mixed_of(path);
+            let writer = self.lock(mixed, pin);
+            let retired = writer.reserve(mixed, entries, &hash_of)?;
+            if retired.is_none() {
+                position = writer.end(path);
             }
+            drop(writer);
+            self.retire(retired.unwrap_or(Retired::NOTHING), pin);
+        }
+        for nth in self.open_shards() {
             Writer::new(self, nth, pin).set_reserved(true);
         }
         Ok(())
@@ -178,22 +207,22 @@ impl<C: Storage> Engine<C> {
 
     #[inline]
     #[allow(unsafe_code)]
-    fn directory<'p>(&'p self, shard: usize, _pin: &'p Guard) -> Directory<'p, C> {
+    fn directory<'p>(&'p self, root: usize, _pin: &'p Guard) -> Directory<'p, C> {
         // SAFETY: the pin lasts for 'p.
-        unsafe { self.roots[shard].directory() }
+        unsafe { self.roots[root].directory() }
     }
 
     /// Returns the segment of a mixed hash.
     #[inline]
     pub(super) fn segment<'p>(&'p self, mixed: u64, pin: &'p Guard) -> Segment<'p, C> {
-        self.directory(shard_of(mixed), pin).segment(mixed)
+        self.directory(root_of(mixed), pin).segment(mixed)
     }
 
     /// Returns whether bursts do not prefetch, as the table is small: see [`SMALL`]. `entry` is the
     /// number of bytes of an entry outside of the segments. Of the first shard, as the others are
-    /// alike: half as many segments as its directory has entries. They are whole, unless entries
-    /// are so large that a whole segment of each shard is too much: then as large as its first one.
-    /// Checkers run the bursts of all tables.
+    /// alike: half as many segments as its directory has entries, in each. They are whole, unless
+    /// entries are so large that a whole segment of each shard is too much: then there are as many
+    /// as the depth of the first one implies, and as large. Checkers run the bursts of all tables.
     #[inline]
     pub(super) fn is_small(&self, entry: usize, pin: &Guard) -> bool {
         let directory = self.directory(0, pin);
@@ -203,15 +232,59 @@ impl<C: Storage> Engine<C> {
             SMALL / (segment::SegmentPtr::bytes::<C>(groups) + groups * C::SLOTS * entry / 2)
         };
         let whole = most(C::SIZES.whole() as usize);
-        let most = if whole < SHARDS { most(directory.segment(0).len()) } else { whole };
-        !is_checked && segments <= most
+        if is_checked || whole >= SHARDS {
+            return !is_checked && segments <= whole;
+        }
+        let first = directory.segment(0);
+        1 << first.depth() <= most(first.len())
     }
 
-    /// Locks the shard of a hash. Prefetches its segment before.
-    pub(super) fn writer<'p>(&'p self, hash: u64, pin: &'p Guard) -> Writer<'p, C> {
-        let mixed = C::mix(hash);
-        self.segment(mixed, pin).prefetch_for_write(mixed);
-        Writer::new(self, shard_of(mixed), pin)
+    /// Locks the shard of a mixed hash.
+    pub(super) fn lock<'p>(&'p self, mixed: u64, pin: &'p Guard) -> Writer<'p, C> {
+        loop {
+            let writer = Writer::new(self, self.shard_of(mixed), pin);
+            // It may have been split before it was locked.
+            if self.shard_of(mixed) == writer.nth {
+                return writer;
+            }
+        }
+    }
+
+    /// Locks the shard of a mixed hash, if it has one of its own, and no other thread has the lock.
+    #[inline(always)]
+    fn try_lock<'p>(&'p self, mixed: u64, pin: &'p Guard) -> Option<Writer<'p, C>> {
+        let nth = root_of(mixed);
+        // An open shard keeps its root when it is split.
+        let is_open = self.open() >> nth & 1 != 0;
+        let state = is_open.then(|| self.shards[nth].lock.try_lock()).flatten()?;
+        Some(Writer { engine: self, nth, pin, state })
+    }
+
+    /// Locks the shard of a mixed hash. Splits it if another thread has the lock.
+    #[inline(never)]
+    fn lock_or_split<'p>(
+        &'p self,
+        mixed: u64,
+        hash_of: impl Fn(Slot<'_, C>, Bits) -> u64,
+        pin: &'p Guard,
+    ) -> Writer<'p, C> {
+        let nth = self.shard_of(mixed);
+        let state = self.shards[nth].lock.try_lock();
+        let is_contended = state.is_none();
+        if let Some(state) = state.filter(|_| self.shard_of(mixed) == nth) {
+            return Writer { engine: self, nth, pin, state };
+        }
+        let writer = self.lock(mixed, pin);
+        let segment = writer.segment(mixed);
+        let is_divisible = segment.depth() < SHARD_BITS && !self.garbage.is_above_limit();
+        if !is_contended || !is_divisible {
+            return writer;
+        }
+        // Without memory it is not split.
+        let split = writer.split(segment, mixed, hash_of);
+        drop(writer);
+        self.retire(split.unwrap_or(Retired::NOTHING), pin);
+        self.lock(mixed, pin)
     }
 
     /// Defers replaced memory to the collector. No lock is held.
@@ -228,14 +301,14 @@ impl<C: Storage> Engine<C> {
         &self,
         mixed: u64,
         full: segment::SegmentPtr,
-        hash_of: impl Fn(Slot<'_, C>) -> u64,
+        hash_of: impl Fn(Slot<'_, C>, Bits) -> u64,
         pin: &Guard,
     ) -> Result<(), Refused> {
         let garbage = &self.garbage;
         if garbage.is_above_limit() && !garbage.reduce(pin, || garbage.is_above_limit()) {
             return Err(Refused::Garbage { retired: garbage.retired(), limit: garbage.limit });
         }
-        let grown = Writer::new(self, shard_of(mixed), pin).grow(mixed, full, hash_of);
+        let grown = self.lock(mixed, pin).grow(mixed, full, hash_of);
         self.retire(grown?, pin);
         Ok(())
     }
@@ -246,25 +319,24 @@ impl<C: Storage> Engine<C> {
         &self,
         mut work: impl FnMut(&mut Writer<'_, C>, u64) -> R,
         mut then: impl FnMut(R),
-        hash_of: impl Fn(Slot<'_, C>) -> u64,
+        hash_of: impl Fn(Slot<'_, C>, Bits) -> u64,
         pin: &Guard,
     ) {
-        for nth in 0..SHARDS {
-            let mut position = Some(0);
-            while let Some(prefix) = position {
-                // The lowest bits of a mixed hash are the shard.
-                let mixed = prefix | nth as u64;
-                let mut writer = Writer::new(self, nth, pin);
-                let result = work(&mut writer, mixed);
-                let may_shrink = !self.garbage.is_above_limit();
-                let retired = may_shrink.then(|| writer.shrink(mixed, true, &hash_of)).flatten();
-                if retired.is_none() {
-                    position = writer.end(mixed);
-                }
-                drop(writer);
-                then(result);
-                self.retire(retired.unwrap_or(Retired::NOTHING), pin);
+        let mut position = Some(0);
+        while let Some(path) = position {
+            let mixed = mixed_of(path);
+            let mut writer = self.lock(mixed, pin);
+            let result = work(&mut writer, mixed);
+            let may_shrink = !self.garbage.is_above_limit();
+            let retired = may_shrink.then(|| writer.shrink(mixed, true, &hash_of)).flatten();
+            if retired.is_none() {
+                position = writer.end(path);
             }
+            drop(writer);
+            then(result);
+            self.retire(retired.unwrap_or(Retired::NOTHING), pin);
+        }
+        for nth in self.open_shards() {
             let may_fit = !self.garbage.is_above_limit();
             let fit = || Writer::new(self, nth, pin).fit_directory();
             let fitted = may_fit.then(fit).flatten();
@@ -281,20 +353,57 @@ impl<C: Entries> Engine<C> {
         hash: u64,
         is: impl Fn(Group<'p, C>, usize) -> bool,
         expected: Expected<C::Value>,
-        hash_of: impl Fn(Slot<'_, C>) -> u64,
+        hash_of: impl Fn(Slot<'_, C>, Bits) -> u64,
         pin: &'p Guard,
     ) -> Result<Placed<'p, C>, Refused> {
+        let mixed = C::mix(hash);
         loop {
-            let writer = self.writer(hash, pin);
+            self.segment(mixed, pin).prefetch_for_write(mixed);
+            let writer = self.try_lock(mixed, pin);
+            let writer = writer.unwrap_or_else(|| self.lock_or_split(mixed, &hash_of, pin));
             match writer.place(hash, &is, expected) {
                 Room::Here(place) => return Ok(Ok((writer, place))),
                 Room::Unexpected(present) => return Ok(Err(present)),
                 Room::Full(segment) => {
                     drop(writer);
-                    self.make_room(C::mix(hash), segment, &hash_of, pin)?;
+                    self.make_room(mixed, segment, &hash_of, pin)?;
                 }
             }
         }
+    }
+
+    /// Replaces a value of at most one word by the result of `change`, which is of this crate, as
+    /// a word. Returns the former value.
+    pub(super) fn change<'p>(
+        &'p self,
+        hash: u64,
+        is: impl Fn(Group<'p, C>, usize) -> bool,
+        change: impl FnOnce(C::Value) -> u64,
+        hash_of: impl Fn(Slot<'_, C>, Bits) -> u64,
+        pin: &'p Guard,
+    ) -> Option<C::Value> {
+        let mixed = C::mix(hash);
+        let home = self.segment(mixed, pin).home(mixed);
+        home.prefetch();
+        home.prefetch_second();
+        match self.try_lock(mixed, pin) {
+            Some(writer) => writer.change(hash, is, change),
+            None => self.change_later(hash, is, change, hash_of, pin),
+        }
+    }
+
+    /// Replaces a value if the lock is not at hand. A function of its own, so that the other one is
+    /// not longer.
+    #[inline(never)]
+    fn change_later<'p>(
+        &'p self,
+        hash: u64,
+        is: impl Fn(Group<'p, C>, usize) -> bool,
+        change: impl FnOnce(C::Value) -> u64,
+        hash_of: impl Fn(Slot<'_, C>, Bits) -> u64,
+        pin: &'p Guard,
+    ) -> Option<C::Value> {
+        self.lock_or_split(C::mix(hash), hash_of, pin).change(hash, is, change)
     }
 
     /// Removes an entry if its value is as expected, and calls `removed` under the lock. Returns
@@ -304,15 +413,16 @@ impl<C: Entries> Engine<C> {
         hash: u64,
         is: impl Fn(Group<'p, C>, usize) -> bool,
         expected: Expected<C::Value>,
-        hash_of: impl Fn(Slot<'_, C>) -> u64,
+        hash_of: impl Fn(Slot<'_, C>, Bits) -> u64,
         removed: impl FnOnce(&mut C::State, C::Value),
         pin: &'p Guard,
     ) -> Result<C::Value, Option<C::Value>> {
         let may_shrink = !self.garbage.is_above_limit();
-        let mut writer = self.writer(hash, pin);
+        let mixed = C::mix(hash);
+        self.segment(mixed, pin).prefetch_for_write(mixed);
+        let mut writer = self.lock(mixed, pin);
         let value = writer.remove(hash, is, expected)?;
         removed(&mut writer.state, value);
-        let mixed = C::mix(hash);
         if may_shrink && writer.segment(mixed).load().is_low() {
             // The entry is removed. If a hash panics, the segment keeps its size.
             let shrink = || writer.shrink(mixed, false, hash_of);
@@ -332,9 +442,10 @@ impl<C: Entries> Engine<C> {
 impl<C: Storage> Drop for Engine<C> {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
-        for root in &self.roots {
+        let open = self.open();
+        for (nth, root) in self.roots.iter().enumerate() {
             // SAFETY: no pin of the table exists any more, and the table is not used again.
-            unsafe { root.free() };
+            unsafe { root.free(open >> nth & 1 != 0) };
         }
         self.garbage.reduce_at_drop();
     }

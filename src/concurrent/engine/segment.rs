@@ -38,6 +38,7 @@ use crate::concurrent::policy;
 use crate::concurrent::sync::{AtomicU64, Ordering};
 use crate::raw::prefetch::{CACHE_LINE, prefetch};
 use crate::table::error::TryReserveError;
+use crate::table::tags::{GROUP as NUMBERS, Mask};
 
 /// Counts of the lock holder. Not atomics of a checker, so that the interleavings of readers are
 /// not multiplied; all accesses are Relaxed.
@@ -198,9 +199,9 @@ impl<'p, C: Storage> Slot<'p, C> {
         (self.segment.group(self.group), self.slot)
     }
 
-    /// Returns its number in the segment.
+    /// Returns its number in the segment: see [`Segment::slot`].
     pub(in crate::concurrent) fn number(self) -> u32 {
-        (self.group * C::SLOTS + self.slot) as u32
+        (self.group * NUMBERS + self.slot) as u32
     }
 
     /// Returns the tag.
@@ -219,7 +220,7 @@ impl<'p, C: Storage> Slot<'p, C> {
         // SAFETY: a segment of such a storage has notes after its groups.
         let notes = unsafe { self.segment.ptr.first().add(groups) }.cast::<AtomicU16>();
         // SAFETY: as many as slots.
-        let note = unsafe { notes.add(self.number() as usize) };
+        let note = unsafe { notes.add(self.group * C::SLOTS + self.slot) };
         // SAFETY: not freed during 'p: see `SegmentPtr::segment`.
         unsafe { &*note }
     }
@@ -307,19 +308,24 @@ impl<'p, C: Storage> Segment<'p, C> {
         if index + 1 < self.len() { index + 1 } else { 0 }
     }
 
+    /// Iterates over the groups: the function that returns the slots of each, and which of them are
+    /// occupied.
+    #[inline(always)]
+    pub(super) fn occupied(self) -> impl Iterator<Item = (impl Fn(usize) -> Slot<'p, C>, Mask)> {
+        let slots = move |group| move |slot| Slot { segment: self, group, slot };
+        (0..self.len()).map(move |group| (slots(group), self.group(group).header().occupied()))
+    }
+
     /// Iterates over the occupied slots.
     pub(in crate::concurrent) fn entries(self) -> impl Iterator<Item = Slot<'p, C>> {
-        let slots = move |group| {
-            let slots = self.group(group).header().occupied();
-            slots.map(move |slot| Slot { segment: self, group, slot })
-        };
-        (0..self.len()).flat_map(slots)
+        self.occupied().flat_map(|(slots, occupied)| occupied.map(slots))
     }
 
     /// Returns the slot with a number that [`Slot::number`] has returned under the lock.
-    pub(super) fn slot(self, number: u32) -> Slot<'p, C> {
+    #[inline]
+    pub(in crate::concurrent) fn slot(self, number: u32) -> Slot<'p, C> {
         let number = number as usize;
-        Slot { segment: self, group: number / C::SLOTS, slot: number % C::SLOTS }
+        Slot { segment: self, group: number / NUMBERS, slot: number % NUMBERS }
     }
 
     fn counts(self) -> &'p Counts {
@@ -467,20 +473,20 @@ impl<'p, C: Storage> Segment<'p, C> {
         is: impl Fn(Group<'p, C>, usize) -> bool,
     ) -> Option<Position<'p, C>> {
         let home = self.home_index(mixed);
-        let mut index = home;
-        for distance in 0..self.len() {
+        let (mut index, mut distance) = (home, 0);
+        loop {
             let group = self.group(index);
             let (slot, has_overflowed) = group.find(hash, |slot| is(group, slot).then_some(slot));
             if let Some(slot) = slot {
                 let slot = Slot { segment: self, group: index, slot };
                 return Some(Position { slot, home, distance });
             }
-            if !has_overflowed {
+            distance += 1;
+            if !has_overflowed || distance == self.len() {
                 return None;
             }
             index = self.next(index);
         }
-        None
     }
 
     /// Inserts an entry, whose key must be absent, in a free slot.

@@ -9,7 +9,7 @@ use super::plain::is_same;
 use super::segment::{Position, Segment, SegmentPtr};
 use super::storage::{Entries, Storage};
 use crate::concurrent::lock::{Lock, LockGuard};
-use crate::concurrent::policy::{may_split, shard_of};
+use crate::concurrent::policy::may_split;
 use crate::concurrent::sync::{AtomicU64, AtomicUsize, Ordering};
 use bytemuck::NoUninit;
 
@@ -17,20 +17,23 @@ use bytemuck::NoUninit;
 /// lines; aligned to two of them, as CPUs prefetch them in pairs.
 #[repr(align(128))]
 pub(super) struct Shard<C: Storage> {
-    lock: Lock<C::State>,
+    pub(super) lock: Lock<C::State>,
     /// The number of entries, and in the upper half that of removals. Written under the lock.
     counts: AtomicU64,
-    /// Allocated bytes. Written under the lock.
+    /// Allocated bytes. Written under the lock; before the shard is open, under the lock of the
+    /// shard that is split.
     bytes: AtomicUsize,
-    /// The bytes of a reserved capacity, below which it does not shrink. Written under the lock.
+    /// The bytes of a reserved capacity, below which it does not shrink. Written as `bytes` are.
     reserved: AtomicUsize,
 }
 
 /// The counts of a shard.
 #[derive(Clone, Copy)]
 pub(super) struct Counts {
-    /// Entries: never less than other threads find. Below 2^32, which would take 64 GiB.
-    pub(super) len: usize,
+    /// Insertions without removals. It may be negative if the shard was split from another one,
+    /// which has counted its first entries: the sum of all shards is the number of entries, and
+    /// never less than other threads find. Below 2^31, which would take 32 GiB.
+    pub(super) len: i32,
     /// Removals so far, of an entry or of all entries of a segment. It wraps around: a traversal
     /// may visit a key twice if 2^32 removals take place while it copies a segment.
     pub(super) removals: u32,
@@ -47,18 +50,20 @@ impl<C: Storage> Shard<C> {
     pub(super) fn counts(&self) -> Counts {
         // Acquire: pairs with the Release in `add_to_len`: the removals are visible.
         let word = self.counts.load(Ordering::Acquire);
-        Counts { len: word as u32 as usize, removals: (word >> 32) as u32 }
-    }
-
-    /// Returns the number of entries.
-    pub(super) fn len(&self) -> usize {
-        self.counts().len
+        Counts { len: word as i32, removals: (word >> 32) as u32 }
     }
 
     /// Returns the allocated bytes.
     pub(super) fn allocation_size(&self) -> usize {
         // Relaxed: a statistic that publishes nothing.
         self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Adjusts the count of bytes.
+    pub(super) fn add_to_bytes(&self, added: usize, removed: usize) {
+        let bytes = self.allocation_size() + added - removed;
+        // Relaxed: a statistic that publishes nothing.
+        self.bytes.store(bytes, Ordering::Relaxed);
     }
 
     /// Returns the state of the lock.
@@ -113,7 +118,7 @@ pub(in crate::concurrent) enum Place<'p, C: Entries> {
 /// A locked shard.
 pub(in crate::concurrent) struct Writer<'p, C: Storage> {
     pub(super) engine: &'p Engine<C>,
-    pub(super) nth: usize,
+    pub(in crate::concurrent) nth: usize,
     pub(super) pin: &'p Guard,
     pub(in crate::concurrent) state: LockGuard<'p, C::State>,
 }
@@ -137,21 +142,22 @@ impl<'p, C: Storage> Writer<'p, C> {
         self.directory().segment(mixed)
     }
 
-    pub(in crate::concurrent) fn add_to_len(&self, difference: isize) {
+    pub(in crate::concurrent) fn add_to_len(&self, difference: i32) {
         let shard = self.shard();
         let Counts { len, removals } = shard.counts();
         let removals = removals.wrapping_add(u32::from(difference < 0));
-        let len = len.wrapping_add_signed(difference) as u32;
+        let len = len.wrapping_add(difference) as u32;
         // Release: pairs with the Acquire in `counts`.
         shard.counts.store(u64::from(removals) << 32 | u64::from(len), Ordering::Release);
     }
 
-    /// Adjusts the count of bytes.
-    pub(super) fn add_to_bytes(&self, added: usize, removed: usize) {
-        let shard = self.shard();
-        let bytes = shard.allocation_size() + added - removed;
-        // Relaxed: a statistic that publishes nothing.
-        shard.bytes.store(bytes, Ordering::Relaxed);
+    /// Opens a shard into which this one was split, with the same reserved capacity.
+    pub(super) fn open(&self, nth: usize) {
+        // Relaxed, here and below: for lock holders.
+        let reserved = self.shard().reserved.load(Ordering::Relaxed);
+        self.engine.shards[nth].reserved.store(reserved, Ordering::Relaxed);
+        // Release: pairs with the Acquire in `Engine::open`: its segment is visible.
+        self.engine.open.fetch_or(1 << nth, Ordering::Release);
     }
 
     /// Returns whether the shard may give this number of bytes back.
@@ -171,7 +177,7 @@ impl<'p, C: Storage> Writer<'p, C> {
     /// Returns whether a segment of this shard may split.
     pub(super) fn may_split(&self, segment: Segment<'_, C>) -> bool {
         let slots = super::plan::SPLIT as usize * C::SLOTS;
-        may_split(segment.depth(), self.shard().len(), slots)
+        may_split(segment.depth(), self.shard().counts().len.max(0) as usize, slots)
     }
 
     /// Returns the free slot in which an entry would be inserted, from a distance on, unless the
@@ -191,7 +197,7 @@ impl<'p, C: Entries> Writer<'p, C> {
         is: impl Fn(Group<'p, C>, usize) -> bool,
     ) -> (Segment<'p, C>, Option<Present<'p, C>>) {
         let mixed = C::mix(hash);
-        debug_assert_eq!(shard_of(mixed), self.nth);
+        debug_assert_eq!(self.engine.shard_of(mixed), self.nth);
         let segment = self.segment(mixed);
         let found = segment.locate(hash, mixed, is);
         (segment, found.map(|at| (at, at.slot.value())))
@@ -234,7 +240,7 @@ impl<'p, C: Entries> Writer<'p, C> {
                 Some(old)
             }
             Place::Free { segment, old: None, free } => {
-                // Counted first: a traversal passes a shard that has no entries by its count.
+                // Counted first: a thread that finds the entry counts it.
                 self.add_to_len(1);
                 segment.insert(hash, free, words);
                 None
@@ -262,9 +268,9 @@ impl<'p, C: Entries> Writer<'p, C> {
         Ok(old)
     }
 
-    /// Replaces a value of at most one word by the result of `change`, which is of this crate, as
-    /// a word. Returns the former value.
-    pub(in crate::concurrent) fn change(
+    /// Replaces a value: see [`Engine::change`].
+    #[inline(always)]
+    pub(super) fn change(
         &self,
         hash: u64,
         is: impl Fn(Group<'p, C>, usize) -> bool,

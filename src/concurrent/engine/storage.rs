@@ -50,6 +50,14 @@ pub(in crate::concurrent) trait Storage {
     fn matches(header: [u64; 2], hash: u64) -> Mask;
 }
 
+/// The bits of a hash that a copy of its entry requires.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::concurrent) enum Bits {
+    /// But for those of the shard, which are known.
+    Known,
+    All,
+}
+
 /// A storage with values of a type.
 pub(in crate::concurrent) trait Entries: Storage {
     type Value: NoUninit;

@@ -77,8 +77,11 @@ impl<'p, K, V, S> Iter<'p, K, V, S> {
         Self { view, walk: Walk::new(&view.map.engine, view.pin) }
     }
 
-    pub(super) fn entry(&mut self) -> Option<Entry<'p, K, V>> {
-        Some(self.view.entry(self.walk.next(Slot::value, hash_of)?))
+    /// Calls `each` with each entry that is left.
+    #[inline]
+    pub(super) fn for_entries(mut self, mut each: impl FnMut(Entry<'p, K, V>)) {
+        let view = self.view;
+        self.walk.for_each(Slot::value, hash_of, |_, id| each(view.entry(id)));
     }
 }
 
@@ -86,7 +89,14 @@ impl<'p, K, V, S> Iterator for Iter<'p, K, V, S> {
     type Item = (&'p K, &'p V);
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.entry().map(Entry::pair)
+        Some(self.view.entry(self.walk.next(Slot::value, hash_of)?).pair())
+    }
+
+    #[inline]
+    fn fold<B, F: FnMut(B, Self::Item) -> B>(self, initial: B, mut fold: F) -> B {
+        let mut folded = Some(initial);
+        self.for_entries(|entry| folded = folded.take().map(|folded| fold(folded, entry.pair())));
+        folded.expect("it is folded")
     }
 }
 

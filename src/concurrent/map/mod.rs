@@ -24,12 +24,15 @@
 //! - **A lookup** loads one word for the directory and one directory entry for the segment,
 //!   compares the twelve tags of a group at once, and then the key of the entry. Two cache lines
 //!   are not in L1 or L2; `get_batch` prefetches the lines of 32 keys at a time.
-//! - **A write** takes the lock of one shard of 64. It writes the entry to the store and then its
-//!   id and its tag to a group: one store instruction publishes it. So does the replacement of a
-//!   value.
+//! - **A write** takes the lock of one shard. It writes the entry to the store and then its id and
+//!   its tag to a group: one store instruction publishes it. So does the replacement of a value.
 //! - **Growth** copies one segment of up to 32 groups, of ids and not of entries. It hashes no key:
 //!   each slot has a note of 16 bits of the hash, which only writers read. Readers of the former
 //!   segment find its entries of that time.
+//! - **Shards** are split as the map grows, with their segment, from one to 64 at some 16,000
+//!   entries; and when a writer finds the lock of its shard taken. So a small map is traversed in a
+//!   few steps, and writers that contend get locks of their own. These splits hash the keys, whose
+//!   notes do not have the bits of the shard. Shards are not merged.
 //! - **Removed entries** are retired in batches; an id is reused when all earlier pins have ended.
 //!
 //! # Guarantees
@@ -79,10 +82,11 @@
 //!   an entry of a *map* is dropped once, a segment is freed. All memory is freed with the
 //!   structure, but for retired memory that other pins delay.
 //! - **D2** A write is refused while more than the limit is retired, if it has to copy a segment,
-//!   or if it adds an entry to a *map*; there also above an eighth of the limit in its shard. So
-//!   garbage is at most the limit, two segments and a directory for each writer, and in a map the
-//!   entries removed above the limit, and for each shard the last 4 KiB. A shard of a map has slots
-//!   for its most entries, and an eighth of the limit. Memory that entries own is not counted.
+//!   or if it adds an entry to a *map*; there also above an eighth of the limit in its shard, if
+//!   there are eight. So garbage is at most the limit, two segments and a directory for each
+//!   writer, and in a map the entries removed above the limit, and for each shard the last 4 KiB. A
+//!   shard of a map has slots for its most entries, and an eighth of the limit. Memory that entries
+//!   own is not counted.
 //! - **D3** (*map*) A destructor that panics keeps no other from running. During reclamation the
 //!   panic is caught, as it has no caller; when the map is dropped it is resumed after all others
 //!   have run.
@@ -96,9 +100,9 @@
 //!   many steps as the segment has groups, 96 (in a *map* 64); nearly all reads probe one.
 //! - **E2** Writers wait for each other, a lock of a shard at a time; so do traversals, for the
 //!   copy of one segment, in a *map* only beside a removal, a split or a merge. No code of a caller
-//!   runs under it except [`Eq`] of keys of a *map*, and [`Hash`] of keys of a *table*, which panic
-//!   if they write themselves, and must not take a lock that a writer may hold: no deadlock is
-//!   possible. They should not pin: a pin may run destructors, which panic if they write.
+//!   runs under it except [`Eq`] of keys of a *map*, and [`Hash`] of keys, which panic if they
+//!   write themselves, and must not take a lock that a writer may hold: no deadlock is possible.
+//!   They should not pin: a pin may run destructors, which panic if they write.
 //! - **E3** No call waits for a reader without bound.
 //! - **E4** An insertion copies or splits at most one segment, of up to 48 groups with 336 entries
 //!   (in a *map* 32 with 330), and the directory of its shard when it doubles: 8 bytes a segment.
@@ -156,7 +160,7 @@
 //! # Cost
 //!
 //! 7.5 bytes of index for a slot, 1.2 to 2.6 slots for an entry, and the entry itself in a chunk of
-//! up to 1024; 29 KiB for an empty map, and 25 more for the first hundred entries. For entries of
+//! up to 1024; 17 KiB for an empty map, and 25 more for the first hundred entries. For entries of
 //! 24 bytes that is 35 to 41 bytes each, from 100,000 on. The slots of freed entries are reused by
 //! their shard, but not released before the map is dropped. The index shrinks by removals, while
 //! there is less garbage than the limit. Insertions above 2^31 slots are refused.
@@ -210,14 +214,14 @@ mod view;
 mod write;
 
 use core::hash::{BuildHasher, Hash};
-use std::panic::resume_unwind;
 
 use super::collector;
-use super::engine::Engine;
-use super::garbage::{LIMIT, first_panic, forget_panic};
+use super::engine::storage::Bits;
+use super::engine::{Engine, Slot};
+use super::garbage::LIMIT;
 use super::guard::Guard;
 use super::pinned::Pinned;
-use super::policy::{SHARDS, mix, shard_of};
+use super::policy::mix;
 use crate::hash::DefaultHashBuilder;
 use crate::invariant::InvariantError;
 use crate::table::error::TryReserveError;
@@ -238,9 +242,10 @@ pub use outcome::{Compute, Computed, TryInsert};
 /// |---|---|
 /// | `get`, `get_key_value`, `contains_key` | the cache line of the index and the cache lines of an entry; no store to shared memory |
 /// | `get_batch` | the cache lines of `get`, with the misses of 32 keys overlapping |
-/// | `insert`, `try_insert`, `get_or_insert`, `remove`, `update`, `compute` and their variants | the lock of one shard of 64, the cache lines of `get`, and at most one copy of a segment of 330 entries |
+/// | `insert`, `try_insert`, `get_or_insert`, `remove`, `update`, `compute` and their variants | the lock of one shard, the cache lines of `get`, and at most one copy of a segment of 330 entries |
 /// | `iter`, `keys`, `values`, `retain`, `clear`, `reserve` | O(slots) |
-/// | `len`, `is_empty`, `allocation_size` | a sum over 64 shards |
+/// | `len`, `is_empty` | a sum over the shards: 1 to 64 |
+/// | `allocation_size` | a sum over 64 shards |
 /// | `garbage`, `repin` | O(1) |
 ///
 /// # Example
@@ -264,7 +269,7 @@ pub use outcome::{Compute, Computed, TryInsert};
 #[doc(alias("DashMap", "lock-free map", "rcu"))]
 pub struct ConcurrentMap<K, V, S = DefaultHashBuilder> {
     /// The ids of entries by key.
-    engine: Engine<Ids>,
+    pub(super) engine: Engine<Ids>,
     store: Store<(K, V)>,
     hasher: S,
 }
@@ -329,7 +334,7 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
     /// ```
     #[must_use]
     pub fn with_hasher(hasher: S) -> Self {
-        let state = |nth| State { batch: Batch::new(), ids: IdAllocator::new(nth) };
+        let state = |nth| State { batch: Batch::new(nth), ids: IdAllocator::new(nth) };
         Self { engine: Engine::new(state), store: Store::new(), hasher }
     }
 
@@ -354,7 +359,9 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
     #[must_use]
     pub fn with_capacity_and_hasher(capacity: usize, hasher: S) -> Self {
         let map = Self::with_hasher(hasher);
-        if let Err(error) = map.reserve(capacity, &collector::pin()) {
+        // There are no entries whose hash could lack bits.
+        let hashes = |slot: Slot<'_, Ids>, _| hash_of(slot);
+        if let Err(error) = map.reserve(capacity, hashes, &collector::pin()) {
             error.raise();
         }
         map
@@ -364,6 +371,7 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
     fn reserve(
         &self,
         additional: usize,
+        hashes: impl Fn(Slot<'_, Ids>, Bits) -> u64,
         pin: &crossbeam_epoch::Guard,
     ) -> Result<(), TryReserveError> {
         let entries = self.len().saturating_add(additional);
@@ -374,7 +382,7 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
             return Ok(());
         }
         self.store.reserve(entries)?;
-        self.engine.reserve(entries, hash_of, pin)
+        self.engine.reserve(entries, hashes, pin)
     }
 
     /// Sets the limit on garbage, which is retired and not freed yet, in bytes, and the patience.
@@ -384,7 +392,8 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
     /// [`Refused::Garbage`](super::Refused::Garbage). With patience zero it returns at once. It
     /// never waits without bound: the reader that delays the collector may be the thread itself.
     ///
-    /// A shard of 64 may have an eighth of the limit: writes to few keys are refused above that.
+    /// One of many shards may have an eighth of the limit: writes to few keys of a large map are
+    /// refused above that.
     ///
     /// # Example
     ///
@@ -456,7 +465,7 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
     /// Returns whether the map has no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.engine.is_empty()
+        self.len() == 0
     }
 
     /// Returns the bytes allocated for entries and segments, without retired segments, and without
@@ -492,10 +501,10 @@ impl<K: Hash, V, S: BuildHasher> ConcurrentMap<K, V, S> {
     #[doc(hidden)]
     pub fn validate(&mut self) -> Result<(), InvariantError> {
         let pin = collector::pin();
-        self.engine.validate(|nth, slot| {
+        self.engine.validate(|slot| {
             let mixed = mix(self.hasher.hash_one(self.entry(slot.value(), &pin).key()));
             let is_noted = (hash_of(slot) ^ mixed) >> 48 == 0;
-            (is_noted && shard_of(mixed) == nth).then_some(mixed)
+            is_noted.then_some(mixed)
         })
     }
 }
@@ -542,26 +551,6 @@ where
     #[inline]
     pub const fn pinned<'g>(&'g self, guard: &'g Guard) -> Pinned<'g, Self, &'g Guard> {
         Pinned::of(self, guard)
-    }
-}
-
-impl<K, V, S> Drop for ConcurrentMap<K, V, S> {
-    #[allow(unsafe_code)]
-    fn drop(&mut self) {
-        let mut panic = Ok(());
-        for nth in 0..SHARDS {
-            let retired = self.engine.state(nth).batch.take();
-            // SAFETY: no pin of the map exists any more.
-            forget_panic(unsafe { retired.free(self.store.entries(), nth) });
-            for slot in self.engine.entries(nth) {
-                // SAFETY: no pin of the map exists any more, and the map is not used again.
-                let dropped = unsafe { self.store.entries().drop_entry(slot.value()) };
-                panic = first_panic(panic, dropped);
-            }
-        }
-        // SAFETY: no pin of the map exists any more.
-        unsafe { self.store.drop_waiting() };
-        panic.unwrap_or_else(|panic| resume_unwind(panic));
     }
 }
 

@@ -88,7 +88,8 @@ impl Entries for Ids {
     }
 }
 
-/// Returns the bits of the mixed hash of an entry that select its segment, its home and its tag.
+/// Returns the bits of the mixed hash of an entry that select its home and its tag, and its segment
+/// among those of its shard.
 pub(super) fn hash_of(slot: Slot<'_, Ids>) -> u64 {
     u64::from(slot.note()) << 48 | u64::from(slot.tag()) << 40
 }

@@ -9,12 +9,13 @@ use super::ConcurrentMap;
 use super::garbage::Batch;
 use super::outcome::TryInsert;
 use super::storage::{Ids, State, hash_of};
-use crate::concurrent::engine::{Expected, Group};
+use crate::concurrent::engine::storage::Bits;
+use crate::concurrent::engine::{Expected, Group, Slot};
 use crate::concurrent::error::{Refusal, Refused};
 use crate::concurrent::garbage::Garbage;
-use crate::concurrent::policy::{mix, shard_of};
+use crate::concurrent::policy::mix;
 
-/// The fraction of the limit on garbage that a single shard may use.
+/// The fraction of the limit on garbage that one of many shards may use.
 const SHARE: usize = 8;
 
 /// A map under a pin that lasts for `'p`.
@@ -149,7 +150,7 @@ where
         }
         let (map, mixed) = (self.map, mix(hash));
         let is = self.is(|own| is(&entry.0, own));
-        let placed = match map.engine.place(mixed, is, expected, hash_of, self.pin) {
+        let placed = match map.engine.place(mixed, is, expected, self.hashes(), self.pin) {
             Ok(placed) => placed,
             Err(reason) => return Err(Refusal { refused: entry, reason }),
         };
@@ -167,8 +168,9 @@ where
         unsafe { map.store.write(id, entry) };
         let old = writer.store(mixed, place, |_| id.into());
         let full = old.and_then(|old| writer.state.batch.push(old, &map.store));
+        let shard = writer.nth;
         drop(writer);
-        self.defer(shard_of(mixed), full);
+        self.defer(shard, full);
         Ok(Insertion::Done { old: old.map(|old| self.entry(old)), new: self.entry(id) })
     }
 
@@ -183,9 +185,18 @@ where
         let mut full = None;
         let retire = |state: &mut State, id| full = state.batch.push(id, &self.map.store);
         let is = self.is(|own| key.equivalent(own));
-        let removed = self.map.engine.remove(mixed, is, expected, hash_of, retire, self.pin);
-        self.defer(shard_of(mixed), full);
+        let hashes = self.hashes();
+        let removed = self.map.engine.remove(mixed, is, expected, hashes, retire, self.pin);
+        self.defer(self.map.engine.shard_of(mixed), full);
         removed.ok().map(|id| self.entry(id))
+    }
+
+    /// Returns the function that returns the hash of the entry in a slot, when it is copied.
+    pub(super) fn hashes(self) -> impl Fn(Slot<'_, Ids>, Bits) -> u64 {
+        move |slot, bits| match bits {
+            Bits::Known => hash_of(slot),
+            Bits::All => mix(self.map.hasher.hash_one(self.entry(slot.value()).key())),
+        }
     }
 
     /// Returns a predicate of slots: true if `is` returns true for the key of the entry.
@@ -193,13 +204,14 @@ where
         move |group, slot| is(self.entry(group.value(slot)).key())
     }
 
-    /// Ends a write: defers a batch of its shard, and some of the entries that wait for memory.
+    /// Ends a write: defers a batch, and some of the entries that wait for memory, whose ids become
+    /// those of a shard.
     #[inline]
     pub(super) fn defer(self, shard: usize, batch: Option<Batch>) {
         if let Some(batch) = batch {
-            // SAFETY: it is of this shard, and its entries cannot be reached by later pins; all
-            // guards are of one collector. `K` and `V` are `Send` and 'static.
-            unsafe { batch.defer(&self.map.engine.garbage, &self.map.store, shard, self.pin) };
+            // SAFETY: its entries cannot be reached by later pins; all guards are of one collector.
+            // `K` and `V` are `Send` and 'static.
+            unsafe { batch.defer(&self.map.engine.garbage, &self.map.store, self.pin) };
         }
         if self.map.store.has_waiting() {
             self.defer_waiting(shard);
@@ -210,15 +222,15 @@ where
     /// whether there were any, and memory.
     #[cold]
     pub(super) fn defer_waiting(self, shard: usize) -> bool {
-        let Some(batch) = Batch::of_waiting(&self.map.store) else { return false };
+        let Some(batch) = Batch::of_waiting(shard, &self.map.store) else { return false };
         // SAFETY: as above; they are in no other batch.
-        unsafe { batch.defer(&self.map.engine.garbage, &self.map.store, shard, self.pin) };
+        unsafe { batch.defer(&self.map.engine.garbage, &self.map.store, self.pin) };
         true
     }
 
     /// Admits an insertion under a hash, unless there is too much garbage.
     pub(super) fn admit(self, hash: u64) -> Result<(), Refused> {
-        let shard = shard_of(mix(hash));
+        let shard = self.map.engine.shard_of(mix(hash));
         let has_too_much = || self.excess(shard).is_some();
         if has_too_much() {
             self.map.engine.garbage.reduce(self.pin, has_too_much);
@@ -232,7 +244,8 @@ where
     fn excess(self, shard: usize) -> Option<Refused> {
         let Garbage { limit, .. } = self.map.engine.garbage;
         let of_map = (self.map.garbage(), limit);
-        let of_shard = (self.map.store.retired(shard), limit / SHARE);
+        let share = self.map.engine.open_shards().take(SHARE).count();
+        let of_shard = (self.map.store.retired(shard), limit / share);
         let mut both = [of_map, of_shard].into_iter();
         let (retired, limit) = both.find(|(retired, limit)| retired > limit)?;
         Some(Refused::Garbage { retired, limit })

@@ -5,19 +5,19 @@
 
 use alloc::borrow::ToOwned;
 use core::hash::{BuildHasher, Hash};
+use core::iter;
 
 use equivalent::Equivalent;
 
 use super::ConcurrentMap;
 use super::garbage::Batch;
 use super::outcome::{Compute, Computed, TryInsert};
-use super::storage::{Ids, hash_of};
+use super::storage::Ids;
 use super::view::{Entry, Insertion, Tried};
 use crate::concurrent::engine::{Expected, Slot, Writer};
 use crate::concurrent::error::{Refusal, Refused};
 use crate::concurrent::garbage::help;
 use crate::concurrent::pinned::{Pinned, Protect};
-use crate::concurrent::policy::{SHARDS, shard_of};
 use crate::hash::Query;
 use crate::table::error::TryReserveError;
 
@@ -419,13 +419,12 @@ where
     where
         G: Protect<'p, 'p>,
     {
-        let mut entries = self.iter();
-        while let Some(entry) = entries.entry() {
+        self.iter().for_entries(|entry| {
             if !keep(entry.key(), entry.value()) {
                 let hash = self.of.hasher.hash_one(entry.key());
                 self.view().remove(hash, entry.key(), Expected::Value(entry.id));
             }
-        }
+        });
     }
 
     /// Removes all entries, a segment at a time, and the reserved capacity. Like a removal it is
@@ -446,13 +445,13 @@ where
         let clear = |writer: &mut Writer<'_, Ids>, mixed| {
             let segment = writer.segment(mixed);
             let ids = segment.entries().map(Slot::value);
-            let batch = Batch::of(segment.entries().count(), ids, &self.of.store);
-            writer.add_to_len(-(segment.clear() as isize));
+            let batch = Batch::of(writer.nth, segment.entries().count(), ids, &self.of.store);
+            writer.add_to_len(-(segment.clear() as i32));
             writer.set_reserved(false);
-            (shard_of(mixed), batch)
+            (writer.nth, batch)
         };
         let defer = |(shard, batch)| view.defer(shard, Some(batch));
-        self.of.engine.for_segments(clear, defer, hash_of, view.pin);
+        self.of.engine.for_segments(clear, defer, view.hashes(), view.pin);
     }
 
     /// Reserves capacity for `additional` more entries, below which the map does not shrink.
@@ -476,7 +475,7 @@ where
     where
         G: Protect<'p, 'p>,
     {
-        self.of.reserve(additional, self.view().pin)
+        self.of.reserve(additional, self.view().hashes(), self.view().pin)
     }
 
     /// Defers all garbage to the collector, and helps it to free garbage that no pin protects any
@@ -503,16 +502,15 @@ where
         G: Protect<'p, 'p>,
     {
         let view = self.view();
-        for shard in 0..SHARDS {
+        for shard in self.of.engine.open_shards() {
             let batch = Writer::new(&self.of.engine, shard, view.pin).state.batch.flush();
             view.defer(shard, batch);
         }
         // Their ids are spread over the shards.
-        for shard in (0..SHARDS).cycle() {
-            if !self.of.store.has_waiting() || !view.defer_waiting(shard) {
-                break;
-            }
-        }
+        let mut shards = iter::repeat_with(|| self.of.engine.open_shards()).flatten();
+        while self.of.store.has_waiting()
+            && shards.next().is_some_and(|nth| view.defer_waiting(nth))
+        {}
         help(view.pin);
     }
 }

@@ -67,16 +67,31 @@ pub struct TableIter<'t, K, V, S> {
     walk: Walk<'t, Inline<K, V>>,
 }
 
+/// Returns a copy of the entry in a slot that was noted under the lock of its shard. Its words were
+/// stored before, and stay as they are, even if it is removed, except for a value of one word,
+/// which may be replaced.
+fn entry<K: NoUninit, V: NoUninit>(slot: Slot<'_, Inline<K, V>>) -> (K, V) {
+    (slot.key(), slot.value())
+}
+
 impl<K: NoUninit + Eq + Hash, V: NoUninit, S: BuildHasher> Iterator for TableIter<'_, K, V, S> {
     type Item = (K, V);
 
     fn next(&mut self) -> Option<(K, V)> {
         let hasher = &self.table.hasher;
         let number = self.walk.next(Slot::number, |slot| hasher.hash_one(slot.key()))?;
-        // The words of its slot stay as they are, even if it is removed, except for a value of one
-        // word, which may be replaced.
-        let slot = self.walk.slot(number);
-        Some((slot.key(), slot.value()))
+        Some(entry(self.walk.segment.slot(number)))
+    }
+
+    #[inline]
+    fn fold<B, F: FnMut(B, Self::Item) -> B>(mut self, initial: B, mut fold: F) -> B {
+        let (hasher, mut folded) = (&self.table.hasher, Some(initial));
+        let hash_of = |slot: Slot<'_, Inline<K, V>>| hasher.hash_one(slot.key());
+        self.walk.for_each(Slot::number, hash_of, |segment, number| {
+            let entry = entry(segment.slot(number));
+            folded = folded.take().map(|folded| fold(folded, entry));
+        });
+        folded.expect("it is folded")
     }
 }
 

@@ -27,7 +27,8 @@
 //! - **A lookup** loads one word for the directory and one of its entries, compares the tags of a
 //!   group at once, and then the key beside them: one cache line that is not in L1 or L2, or two
 //!   adjacent ones. `get_batch` prefetches the lines of 32 keys.
-//! - **A write** takes the lock of one shard of 64. It stores the words of an entry to a free slot,
+//! - **A write** takes the lock of one shard: one in the beginning, up to 64 as the table grows, or
+//!   as writers find locks taken. It stores the words of an entry to a free slot,
 //!   and publishes them by one store of the header; a value of up to eight bytes is replaced in
 //!   place, by one store.
 //! - **A removed slot** is dead: readers may still copy from it, so it is not reused. A segment
@@ -116,7 +117,7 @@
 //! A group of 128 bytes has five entries of three words, or seven of two, three of four or five;
 //! one of 64 bytes seven entries of a word; larger entries have larger groups, which are not
 //! fetched in one go. Groups are filled to 65 percent on average: for entries of 24 bytes that is
-//! 38 to 44 bytes each, from 100,000 on; 25 KiB for an empty table. Memory is given back by
+//! 38 to 44 bytes each, from 100,000 on; 13 KiB for an empty table. Memory is given back by
 //! removals, `clear` and `shrink_to_fit`.
 //!
 //! A removal leaves a dead slot, and so does a value of more than eight bytes that is replaced:
@@ -154,7 +155,6 @@ use super::engine::Engine;
 use super::garbage;
 use super::guard::Guard;
 use super::pinned::Pinned;
-use super::policy::{mix, shard_of};
 use crate::hash::DefaultHashBuilder;
 use crate::invariant::InvariantError;
 use storage::Inline;
@@ -172,10 +172,11 @@ pub use iter::TableIter;
 /// |---|---|
 /// | `get`, `contains_key` | the two adjacent cache lines of a group; no store to shared memory |
 /// | `get_batch` | the cache lines of `get`, with the misses of 32 keys overlapping |
-/// | `insert`, `get_or_insert`, `replace`, `remove`, `update` | the lock of one shard of 64, the cache lines of `get`, the cache line of the counts, and at most one segment |
+/// | `insert`, `get_or_insert`, `replace`, `remove`, `update` | the lock of one shard, the cache lines of `get`, the cache line of the counts, and at most one segment |
 /// | `fetch_add`, `compare_exchange` | the lock of one shard, and the cache lines of `get` |
 /// | `iter`, `keys`, `values`, `retain`, `clear`, `shrink_to_fit` | O(slots) |
-/// | `len`, `is_empty`, `allocation_size` | a sum over 64 shards |
+/// | `len`, `is_empty` | a sum over the shards: 1 to 64 |
+/// | `allocation_size` | a sum over 64 shards |
 /// | `garbage`, `repin` | O(1) |
 ///
 /// # Example
@@ -204,7 +205,7 @@ pub use iter::TableIter;
 /// ```
 #[doc(alias("DashMap", "lock-free map", "atomic counters"))]
 pub struct ConcurrentTable<K, V, S = DefaultHashBuilder> {
-    engine: Engine<Inline<K, V>>,
+    pub(super) engine: Engine<Inline<K, V>>,
     hasher: S,
 }
 
@@ -318,7 +319,7 @@ impl<K, V, S> ConcurrentTable<K, V, S> {
     /// Returns whether the table has no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.engine.is_empty()
+        self.len() == 0
     }
 
     /// Returns the allocated bytes, without those that are retired.
@@ -380,9 +381,6 @@ impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher> ConcurrentTable<K, V, S> {
     /// ```
     #[doc(hidden)]
     pub fn validate(&mut self) -> Result<(), InvariantError> {
-        self.engine.validate(|nth, slot| {
-            let hash = self.hasher.hash_one(slot.key());
-            (shard_of(mix(hash)) == nth).then_some(hash)
-        })
+        self.engine.validate(|slot| Some(self.hasher.hash_one(slot.key())))
     }
 }

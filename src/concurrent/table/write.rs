@@ -10,6 +10,7 @@ use bytemuck::NoUninit;
 use super::ConcurrentTable;
 use super::storage::{Inline, entry_word};
 use crate::concurrent::engine::plain::{Integer, word, wrapping_add};
+use crate::concurrent::engine::storage::Bits;
 use crate::concurrent::engine::{Expected, Group, Slot, Writer};
 use crate::concurrent::error::Refused;
 use crate::concurrent::garbage::help;
@@ -191,12 +192,12 @@ where
     /// assert_eq!(pin.len(), 10);
     /// ```
     pub fn retain(&self, mut keep: impl FnMut(&K, &V) -> bool) {
-        for (key, value) in self {
+        self.iter().for_each(|(key, value)| {
             if !keep(&key, &value) {
                 let hash = self.of.hasher.hash_one(key);
                 let _ = self.remove_expected(hash, &key, Expected::Value(value));
             }
-        }
+        });
     }
 
     /// Removes all entries, a segment at a time, and gives their memory back as
@@ -212,7 +213,7 @@ where
     pub fn clear(&self) {
         self.for_segments(|writer, mixed| {
             let removed = writer.segment(mixed).clear();
-            writer.add_to_len(-(removed as isize));
+            writer.add_to_len(-(removed as i32));
         });
     }
 
@@ -259,8 +260,8 @@ where
     }
 
     /// Returns the function that hashes entries when a segment is copied.
-    fn hashes(&self) -> impl Fn(Slot<'_, Inline<K, V>>) -> u64 {
-        |slot| self.of.hasher.hash_one(slot.key())
+    fn hashes(&self) -> impl Fn(Slot<'_, Inline<K, V>>, Bits) -> u64 {
+        |slot, _| self.of.hasher.hash_one(slot.key())
     }
 
     fn find(&self, hash: u64, key: &K) -> Option<V> {
@@ -317,6 +318,6 @@ where
         let (hash, key) = (key.hash_with(&self.of.hasher), key.key());
         let is = |group: Group<'_, Inline<K, V>>, slot| group.has_key(slot, key);
         let add = |value| word(&wrapping_add(value, number), 0);
-        self.of.engine.writer(hash, self.epoch()).change(hash, is, add)
+        self.of.engine.change(hash, is, add, self.hashes(), self.epoch())
     }
 }

@@ -22,6 +22,9 @@ fn hooked(hasher: Weak, count: u64) -> Arc<Map<Hooked, u64>> {
     Arc::new(map)
 }
 
+/// A capacity for which a map has all shards.
+const ALL_SHARDS: usize = 20_000;
+
 /// Runs `act` while another thread is inside an insertion and has the lock of its shard.
 fn during_insertion(map: &Arc<Map<Hooked, u64>>, key: u64, before: u32, act: impl FnOnce()) {
     let (arrive, has_arrived) = channel();
@@ -74,6 +77,7 @@ fn e1_a_read_does_not_wait_for_writers() {
 fn e2_a_writer_locks_one_shard_only() {
     let done = without_hanging(|| {
         let map = hooked(Weak::Mixed, 1000);
+        map.pin().reserve(ALL_SHARDS).unwrap();
         let (send, receive) = channel();
         let mut threads = vec![];
         during_insertion(&map, 19, 0, || {
@@ -202,6 +206,7 @@ fn e2_a_write_from_hash_or_eq_panics_and_does_not_hang() {
 fn e2_two_threads_that_write_from_eq_do_not_hang() {
     without_hanging(|| {
         let (map, meet) = (hooked(Weak::Three, 9), Arc::new(Barrier::new(2)));
+        map.pin().reserve(ALL_SHARDS).unwrap();
         // Each writes to the shard that the other has locked.
         let threads = [(3, 4), (4, 3)].map(|(mine, other)| {
             let (map, again, meet) = (map.clone(), map.clone(), meet.clone());
