@@ -157,10 +157,10 @@ impl<C: Storage> Engine<C> {
     }
 
     pub(super) fn len(&self) -> usize {
-        // Shards that are not open have counted nothing.
-        let shards = (u64::BITS - self.open().leading_zeros()) as usize;
-        let len = |shard: &Shard<C>| i64::from(shard.counts().len);
-        self.shards.iter().take(shards).map(len).sum::<i64>().max(0) as usize
+        // Of the shards that are open now: those of later splits may have counted a removal whose
+        // insertion another shard counted after it was read here.
+        let len = |nth: usize| i64::from(self.shards[nth].counts().len);
+        self.open_shards().map(len).sum::<i64>().max(0) as usize
     }
 
     pub(super) fn allocation_size(&self) -> usize {
