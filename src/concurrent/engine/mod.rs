@@ -226,14 +226,14 @@ impl<C: Storage> Engine<C> {
     #[inline]
     pub(super) fn is_small(&self, entry: usize, pin: &Guard) -> bool {
         let directory = self.directory(0, pin);
-        let segments = (SHARDS << directory.depth()) / 2;
         let is_checked = IS_CHECKED || cfg!(any(miri, fuzzing));
         let most = |groups: usize| {
             SMALL / (segment::SegmentPtr::bytes::<C>(groups) + groups * C::SLOTS * entry / 2)
         };
         let whole = most(C::SIZES.whole() as usize);
         if is_checked || whole >= SHARDS {
-            return !is_checked && segments <= whole;
+            // The greatest depth of the directories of `whole` segments is a constant.
+            return !is_checked && directory.depth() <= (2 * whole / SHARDS).ilog2();
         }
         let first = directory.segment(0);
         1 << first.depth() <= most(first.len())

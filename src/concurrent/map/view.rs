@@ -229,8 +229,18 @@ where
     }
 
     /// Admits an insertion under a hash, unless there is too much garbage.
+    #[inline]
     pub(super) fn admit(self, hash: u64) -> Result<(), Refused> {
-        let shard = self.map.engine.shard_of(mix(hash));
+        let (shard, limit) = (self.map.engine.shard_of(mix(hash)), self.map.engine.garbage.limit);
+        let is_less = self.map.garbage() <= limit && self.map.store.retired(shard) <= limit / SHARE;
+        if is_less { Ok(()) } else { self.reduce_garbage(shard) }
+    }
+
+    /// Helps the collector if there is too much garbage, and refuses an insertion if there still
+    /// is.
+    #[cold]
+    #[inline(never)]
+    fn reduce_garbage(self, shard: usize) -> Result<(), Refused> {
         let has_too_much = || self.excess(shard).is_some();
         if has_too_much() {
             self.map.engine.garbage.reduce(self.pin, has_too_much);
@@ -243,8 +253,8 @@ where
     /// other, each shard could allocate slots for the limit.
     fn excess(self, shard: usize) -> Option<Refused> {
         let Garbage { limit, .. } = self.map.engine.garbage;
-        let of_map = (self.map.garbage(), limit);
         let share = self.map.engine.open_shards().take(SHARE).count();
+        let of_map = (self.map.garbage(), limit);
         let of_shard = (self.map.store.retired(shard), limit / share);
         let mut both = [of_map, of_shard].into_iter();
         let (retired, limit) = both.find(|(retired, limit)| retired > limit)?;
