@@ -44,9 +44,7 @@ pub(super) fn allocate<T>(
     let first: NonNull<T> = allocate_bytes(len * size_of::<T>())?.cast();
     for index in 0..len {
         // SAFETY: the array has that many items.
-        let item = unsafe { first.add(index) };
-        // SAFETY: as above.
-        unsafe { item.write(new(index)) };
+        unsafe { first.as_ptr().wrapping_add(index).write(new(index)) };
     }
     Ok(first)
 }

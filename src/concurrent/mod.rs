@@ -154,11 +154,6 @@
 mod collector;
 mod engine;
 mod error;
-mod garbage;
-mod guard;
-mod lock;
-#[cfg(all(test, crossbeam_loom))]
-mod loom_hasher;
 pub mod map;
 mod memory;
 mod pinned;
@@ -171,8 +166,8 @@ pub mod table;
 pub mod trie;
 
 pub use error::{Refusal, Refused};
-pub use guard::{Guard, pin};
 pub use map::{Compute, Computed, ConcurrentMap, Iter, TryInsert};
+pub use pinned::{Guard, pin};
 pub use pinned::{Pinned, Protect};
 pub use routes::ConcurrentRoutes;
 pub use set::{ConcurrentSet, SetIter};

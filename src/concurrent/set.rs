@@ -5,9 +5,8 @@ use core::fmt;
 use core::hash::{BuildHasher, Hash};
 
 use super::error::Refusal;
-use super::guard::Guard;
 use super::map::{ConcurrentMap, Iter, TryInsert};
-use super::pinned::{Pinned, Protect};
+use super::pinned::{Guard, Pinned, Protect};
 use crate::hash::{DefaultHashBuilder, Query};
 use crate::invariant::InvariantError;
 

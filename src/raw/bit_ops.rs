@@ -33,17 +33,6 @@ impl BitOps<true> {
 }
 
 impl<const FAST: bool> BitOps<FAST> {
-    /// Returns the operations.
-    ///
-    /// # Safety
-    ///
-    /// If `FAST`, the CPU has POPCNT, LZCNT and BMI2.
-    #[cfg(feature = "concurrent")]
-    #[inline(always)]
-    pub(crate) const unsafe fn assume() -> Self {
-        Self(())
-    }
-
     /// Returns the number of ones.
     #[inline(always)]
     pub(crate) fn ones(self, word: u64) -> u64 {
@@ -109,7 +98,7 @@ impl<const FAST: bool> BitOps<FAST> {
 /// Returns whether copies with `FAST` may run: the CPU has POPCNT, LZCNT and BMI2. One load and a
 /// comparison, after the first time.
 #[inline]
-pub(crate) fn detect() -> bool {
+fn detect() -> bool {
     #[cfg(all(feature = "std", target_arch = "x86_64"))]
     {
         use core::sync::atomic::{AtomicU8, Ordering};
@@ -136,18 +125,6 @@ pub(crate) fn detect() -> bool {
     }
     #[cfg(not(all(feature = "std", target_arch = "x86_64")))]
     false
-}
-
-/// Returns the number of ones.
-///
-/// # Safety
-///
-/// If `FAST`, the CPU has POPCNT, LZCNT and BMI2.
-#[cfg(feature = "concurrent")]
-#[inline(always)]
-pub(crate) unsafe fn ones<const FAST: bool>(word: u64) -> u64 {
-    // SAFETY: by the contract of this function.
-    unsafe { BitOps::<FAST>::assume() }.ones(word)
 }
 
 /// Returns the number of ones, by the instruction if the CPU has it, instead of fifteen.

@@ -197,9 +197,9 @@ impl<'p, C: Storage> Directory<'p, C> {
     #[inline]
     fn entry(self, index: usize) -> &'p Entry {
         debug_assert!(index >> self.depth() == 0);
-        // SAFETY: the index has as many bits as the directory has, so it is in bounds.
-        let entry = unsafe { self.at.first().add(index) };
-        // SAFETY: the directory is not freed during 'p.
+        let entry = self.at.first().wrapping_add(index);
+        // SAFETY: the index has as many bits as the directory has, so it is in bounds; the
+        // directory is not freed during 'p.
         unsafe { &*entry }
     }
 

@@ -133,18 +133,14 @@ impl<'p, C: Storage> Group<'p, C> {
     /// them.
     pub(super) unsafe fn initialize(first: *mut u8) {
         for nth in 0..C::HEADER {
-            // SAFETY: a group has these words.
-            let word = unsafe { first.cast::<AtomicU64>().add(nth) };
-            // SAFETY: by the contract.
+            let word = first.cast::<AtomicU64>().wrapping_add(nth);
+            // SAFETY: a group has these words; by the contract.
             unsafe { word.write(AtomicU64::new(0)) };
         }
-        // SAFETY: a group has atomics after its header.
-        let atoms = unsafe { first.add(Shape::<C>::HEADER) }.cast::<C::Atom>();
+        let atoms = first.wrapping_byte_add(Shape::<C>::HEADER).cast::<C::Atom>();
         for nth in 0..Shape::<C>::ATOMS {
-            // SAFETY: a group has these atomics.
-            let atom = unsafe { atoms.add(nth) };
-            // SAFETY: by the contract.
-            unsafe { atom.write(C::Atom::new()) };
+            // SAFETY: a group has these atomics after its header; by the contract.
+            unsafe { atoms.wrapping_add(nth).write(C::Atom::new()) };
         }
     }
 
@@ -166,9 +162,8 @@ impl<'p, C: Storage> Group<'p, C> {
     #[inline(always)]
     fn word(self, index: usize) -> &'p AtomicU64 {
         debug_assert!(index < C::HEADER);
-        // SAFETY: a group has these words: see `at`.
-        let word = unsafe { self.first.cast::<AtomicU64>().add(index) };
-        // SAFETY: not freed during 'p: see `at`.
+        let word = self.first.cast::<AtomicU64>().wrapping_add(index);
+        // SAFETY: a group has these words, and is not freed during 'p: see `at`.
         unsafe { &*word }
     }
 
@@ -176,11 +171,9 @@ impl<'p, C: Storage> Group<'p, C> {
     #[inline(always)]
     fn atom(self, slot: usize, index: usize) -> &'p C::Atom {
         debug_assert!(slot < C::SLOTS && index < Shape::<C>::ENTRY);
-        // SAFETY: a group has these atomics after its header: see `at`.
-        let first = unsafe { self.first.byte_add(Shape::<C>::HEADER) }.cast::<C::Atom>();
-        // SAFETY: as above.
-        let atom = unsafe { first.add(slot * Shape::<C>::ENTRY + index) };
-        // SAFETY: not freed during 'p: see `at`.
+        let first = self.first.wrapping_byte_add(Shape::<C>::HEADER).cast::<C::Atom>();
+        let atom = first.wrapping_add(slot * Shape::<C>::ENTRY + index);
+        // SAFETY: a group has these atomics after its header, and is not freed during 'p: see `at`.
         unsafe { &*atom }
     }
 

@@ -7,16 +7,20 @@
 //!
 //! Readers access the old segment or the new one, and find their keys in both: see `segment.rs`.
 //! All memory is allocated and all keys are hashed before anything changes. While it is held, there
-//! has to be memory for the collector, too: see [`test_memory`].
+//! has to be memory for the collector, too: see [`test_memory`]. Replaced memory is [`Retired`].
+#![allow(unsafe_code)]
+
+use core::marker::PhantomData;
+
+use crossbeam_epoch::Guard;
 
 use super::directory::{Directory, DirectoryBox, DirectoryPtr};
 use super::plan::{MOST, Plan, size_for};
-use super::retired::Retired;
 use super::segment::{Segment, SegmentBox, SegmentPtr, Slot};
 use super::shard::Writer;
 use super::storage::{Bits, Storage};
+use crate::concurrent::collector::{Garbage, OVERHEAD, test_memory};
 use crate::concurrent::error::Refused;
-use crate::concurrent::garbage::test_memory;
 use crate::concurrent::policy::{DEEPEST, SHARD_BITS, bit_below, roots_of, seed};
 use crate::table::error::TryReserveError;
 
@@ -237,5 +241,51 @@ impl<C: Storage> Writer<'_, C> {
         self.set(mixed, depth, new);
         self.shard().add_to_bytes(0, before);
         Some(Retired::of(old[0], Some(old[1])))
+    }
+}
+
+/// The segments and the directory that a step of growth has replaced.
+#[must_use]
+pub(super) struct Retired<C> {
+    segments: [Option<SegmentPtr>; 2],
+    directory: Option<DirectoryPtr>,
+    types: PhantomData<C>,
+}
+
+impl<C: Storage> Retired<C> {
+    pub(super) const NOTHING: Self =
+        Self { segments: [None; 2], directory: None, types: PhantomData };
+
+    pub(super) const fn of(first: SegmentPtr, second: Option<SegmentPtr>) -> Self {
+        Self { segments: [Some(first), second], ..Self::NOTHING }
+    }
+
+    /// Adds a directory.
+    pub(super) const fn with(mut self, directory: DirectoryPtr) -> Self {
+        self.directory = Some(directory);
+        self
+    }
+
+    /// Defers everything to the collector. Without a lock: it runs destructors of others.
+    ///
+    /// # Safety
+    ///
+    /// It was replaced under this pin, or under an earlier one.
+    pub(super) unsafe fn defer(self, garbage: &Garbage, pin: &Guard) {
+        for segment in self.segments.into_iter().flatten() {
+            let bytes = segment.allocation_size::<C>() + OVERHEAD;
+            // SAFETY: the collector calls this when no pin exists any more that may have loaded the
+            // pointer; it is retired once.
+            let free = move || unsafe { segment.free::<C>() };
+            // SAFETY: the memory is of no thread, and holds no value that is dropped.
+            unsafe { garbage.defer(bytes, pin, free) };
+        }
+        if let Some(directory) = self.directory {
+            let bytes = directory.allocation_size() + OVERHEAD;
+            // SAFETY: as for a segment.
+            let free = move || unsafe { directory.free() };
+            // SAFETY: as for a segment.
+            unsafe { garbage.defer(bytes, pin, free) };
+        }
     }
 }

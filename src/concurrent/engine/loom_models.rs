@@ -16,9 +16,47 @@ use loom::thread;
 
 use super::storage::Storage;
 use super::{Engine, Slot};
-use crate::concurrent::collector;
-use crate::concurrent::loom_hasher::Spread;
-use crate::concurrent::{ConcurrentMap, ConcurrentTable};
+use crate::concurrent::policy::{mix, root_of};
+use crate::concurrent::{ConcurrentMap, ConcurrentTable, collector};
+
+/// The distribution of keys.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Spread {
+    /// In the first shard, with different homes.
+    Apart,
+    /// In the first shard, with one home.
+    Together,
+    /// Odd ones in the second shard.
+    Shards,
+}
+
+/// The hasher of a key.
+struct SpreadHasher(Spread, u64);
+
+impl BuildHasher for Spread {
+    type Hasher = SpreadHasher;
+
+    fn build_hasher(&self) -> SpreadHasher {
+        SpreadHasher(*self, 0)
+    }
+}
+
+impl Hasher for SpreadHasher {
+    fn finish(&self) -> u64 {
+        self.1
+    }
+
+    fn write(&mut self, _: &[u8]) {}
+
+    fn write_u64(&mut self, id: u64) {
+        let (from, root) = match self.0 {
+            Spread::Apart => (id << 40, 0),
+            Spread::Together => (1 << 40, 0),
+            Spread::Shards => (id << 40, id as usize % 2),
+        };
+        self.1 = (from..).find(|&hash| root_of(mix(hash)) == root).unwrap();
+    }
+}
 
 /// A table of numbers by numbers.
 trait Subject: Sync + Send + 'static {

@@ -13,8 +13,8 @@
 //! ```
 //!
 //! Readers are wait-free; writers take the lock of a shard (`shard.rs`). Growth copies one segment
-//! at a time (`growth.rs`, `plan.rs`); traversals copy numbers of entries (`iter.rs`); replaced
-//! memory is retired (`retired.rs`).
+//! at a time (`growth.rs`, `plan.rs`), and retires replaced memory; traversals copy numbers of
+//! entries (`iter.rs`).
 //!
 //! | | words of an entry | ids |
 //! |---|---|---|
@@ -69,9 +69,7 @@ mod growth;
 mod iter;
 #[cfg(all(test, crossbeam_loom))]
 mod loom_models;
-pub(super) mod plain;
 mod plan;
-mod retired;
 mod segment;
 mod shard;
 pub(super) mod storage;
@@ -83,15 +81,15 @@ use std::panic::catch_unwind;
 
 use crossbeam_epoch::Guard;
 
+use super::collector::{Garbage, forget_panic};
 use super::error::Refused;
-use super::garbage::{Garbage, forget_panic};
 use super::policy::{SHARD_BITS, SHARDS, mixed_of, root_of, shard_of};
 use super::sync::{AtomicU64, IS_CHECKED, Ordering};
 use crate::raw::prefetch::SMALL;
 use crate::table::error::TryReserveError;
 
 use directory::{Directory, Root};
-use retired::Retired;
+use growth::Retired;
 use segment::SegmentBox;
 use shard::{Room, Shard};
 use storage::{Bits, Entries, Storage};

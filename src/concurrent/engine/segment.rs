@@ -101,9 +101,8 @@ impl SegmentPtr {
     pub(super) unsafe fn free<C: Storage>(self) {
         if core::mem::needs_drop::<AtomicU64>() {
             for nth in 0..C::groups(self.0.addr() & Self::CODE) {
-                // SAFETY: a segment has these groups.
-                let group = unsafe { self.first().add(nth * Shape::<C>::GROUP) };
-                // SAFETY: by the contract.
+                let group = self.first().wrapping_add(nth * Shape::<C>::GROUP);
+                // SAFETY: a segment has these groups; by the contract.
                 unsafe { Group::<C>::drop_at(group) };
             }
         }
@@ -130,23 +129,17 @@ impl<C: Storage> SegmentBox<C> {
         let limit = policy::limit(len * C::SLOTS, seed) as u32;
         let first = allocate_bytes(SegmentPtr::bytes::<C>(len))?.as_ptr();
         for nth in 0..len {
-            // SAFETY: a segment has these groups.
-            let group = unsafe { first.add(nth * Shape::<C>::GROUP) };
-            // SAFETY: allocated, and not used yet.
-            unsafe { Group::<C>::initialize(group) };
+            // SAFETY: a segment has these groups, allocated, and not used yet.
+            unsafe { Group::<C>::initialize(first.wrapping_add(nth * Shape::<C>::GROUP)) };
         }
         let [used, live] = [(); 2].map(|()| AtomicU32::new(0));
+        let counts = first.wrapping_add(SegmentPtr::counts::<C>(len)).cast::<Counts>();
         // SAFETY: a segment has counts at this offset.
-        let counts = unsafe { first.add(SegmentPtr::counts::<C>(len)) }.cast::<Counts>();
-        // SAFETY: as above.
         unsafe { counts.write(Counts { used, live, limit, depth }) };
-        // SAFETY: a segment has notes after its groups, or counts.
-        let notes = unsafe { first.add(len * Shape::<C>::GROUP) }.cast::<AtomicU16>();
+        let notes = first.wrapping_add(len * Shape::<C>::GROUP).cast::<AtomicU16>();
         for nth in 0..if C::REUSES { len * C::SLOTS } else { 0 } {
-            // SAFETY: as many as slots.
-            let note = unsafe { notes.add(nth) };
-            // SAFETY: as above.
-            unsafe { note.write(AtomicU16::new(0)) };
+            // SAFETY: a segment has notes after its groups, as many as slots.
+            unsafe { notes.wrapping_add(nth).write(AtomicU16::new(0)) };
         }
         Ok(Self(SegmentPtr(first.map_addr(|address| address | C::code(len))), PhantomData))
     }
@@ -217,11 +210,10 @@ impl<'p, C: Storage> Slot<'p, C> {
     fn atomic_note(self) -> &'p AtomicU16 {
         debug_assert!(C::REUSES);
         let groups = self.segment.len() * Shape::<C>::GROUP;
-        // SAFETY: a segment of such a storage has notes after its groups.
-        let notes = unsafe { self.segment.ptr.first().add(groups) }.cast::<AtomicU16>();
-        // SAFETY: as many as slots.
-        let note = unsafe { notes.add(self.group * C::SLOTS + self.slot) };
-        // SAFETY: not freed during 'p: see `SegmentPtr::segment`.
+        let notes = self.segment.ptr.first().wrapping_add(groups).cast::<AtomicU16>();
+        let note = notes.wrapping_add(self.group * C::SLOTS + self.slot);
+        // SAFETY: a segment of such a storage has notes after its groups, as many as slots; not
+        // freed during 'p: see `SegmentPtr::segment`.
         unsafe { &*note }
     }
 }
@@ -286,9 +278,8 @@ impl<'p, C: Storage> Segment<'p, C> {
     #[inline]
     fn group(self, index: usize) -> Group<'p, C> {
         debug_assert!(index < self.len());
-        // SAFETY: a segment has `len` groups.
-        let first = unsafe { self.ptr.first().add(index * Shape::<C>::GROUP) };
-        // SAFETY: not freed during 'p: see `SegmentPtr::segment`.
+        let first = self.ptr.first().wrapping_add(index * Shape::<C>::GROUP);
+        // SAFETY: a segment has `len` groups; not freed during 'p: see `SegmentPtr::segment`.
         unsafe { Group::at(first) }
     }
 
@@ -329,10 +320,10 @@ impl<'p, C: Storage> Segment<'p, C> {
     }
 
     fn counts(self) -> &'p Counts {
-        // SAFETY: a segment has counts at this offset.
-        let counts =
-            unsafe { self.ptr.first().add(SegmentPtr::counts::<C>(self.len())) }.cast::<Counts>();
-        // SAFETY: not freed during 'p: see `SegmentPtr::segment`.
+        let offset = SegmentPtr::counts::<C>(self.len());
+        let counts = self.ptr.first().wrapping_add(offset).cast::<Counts>();
+        // SAFETY: a segment has counts at this offset; not freed during 'p: see
+        // `SegmentPtr::segment`.
         unsafe { &*counts }
     }
 

@@ -5,12 +5,10 @@ use crossbeam_epoch::Guard;
 use super::Engine;
 use super::directory::Directory;
 use super::group::Group;
-use super::plain::is_same;
 use super::segment::{Position, Segment, SegmentPtr};
-use super::storage::{Entries, Storage};
-use crate::concurrent::lock::{Lock, LockGuard};
+use super::storage::{Entries, Storage, is_same};
 use crate::concurrent::policy::may_split;
-use crate::concurrent::sync::{AtomicU64, AtomicUsize, Ordering};
+use crate::concurrent::sync::{AtomicU64, AtomicUsize, Lock, LockGuard, Ordering};
 use bytemuck::NoUninit;
 
 /// The writers' part of a shard. Apart from the roots, so that readers do not share its cache

@@ -1,12 +1,15 @@
-//! Traversals, concurrent with writers.
+//! Traversals, concurrent with writers, and traits of collections.
 
+use core::borrow::Borrow;
+use core::fmt;
+use core::hash::{BuildHasher, Hash};
 use core::iter::FusedIterator;
 
 use super::ConcurrentMap;
 use super::storage::{Ids, hash_of};
 use super::view::{Entry, View};
 use crate::concurrent::engine::{Slot, Walk};
-use crate::concurrent::pinned::{Pinned, Protect};
+use crate::concurrent::pinned::{Guard, Pinned, Protect};
 
 impl<'t, K, V, S, G> Pinned<'t, ConcurrentMap<K, V, S>, G> {
     /// Iterates over all entries, in no order. An entry that is inserted or removed during the
@@ -111,5 +114,103 @@ where
 
     fn into_iter(self) -> Iter<'p, K, V, S> {
         self.iter()
+    }
+}
+
+impl<K, V, S: Default> Default for ConcurrentMap<K, V, S> {
+    fn default() -> Self {
+        Self::with_hasher(S::default())
+    }
+}
+
+impl<K, V, S> Extend<(K, V)> for &ConcurrentMap<K, V, S>
+where
+    K: Eq + Hash + Send + 'static,
+    V: Send + 'static,
+    S: BuildHasher,
+{
+    /// Inserts all entries.
+    ///
+    /// # Panics
+    ///
+    /// If an insertion is refused: see [`Pinned::insert`].
+    fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
+        let mut pin = self.pin();
+        for (nth, (key, value)) in entries.into_iter().enumerate() {
+            if let Err(error) = pin.insert(key, value) {
+                panic!("{error}");
+            }
+            if nth % 32 == 31 {
+                pin.repin();
+            }
+        }
+    }
+}
+
+impl<K, V, S> Extend<(K, V)> for ConcurrentMap<K, V, S>
+where
+    K: Eq + Hash + Send + 'static,
+    V: Send + 'static,
+    S: BuildHasher,
+{
+    /// Inserts all entries.
+    ///
+    /// # Panics
+    ///
+    /// If an insertion is refused: see [`Pinned::insert`].
+    fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
+        (&*self).extend(entries);
+    }
+}
+
+impl<K, V, S> FromIterator<(K, V)> for ConcurrentMap<K, V, S>
+where
+    K: Eq + Hash + Send + 'static,
+    V: Send + 'static,
+    S: BuildHasher + Default,
+{
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
+        let mut map = Self::default();
+        map.extend(entries);
+        map
+    }
+}
+
+impl<K, V, const N: usize> From<[(K, V); N]> for ConcurrentMap<K, V>
+where
+    K: Eq + Hash + Send + 'static,
+    V: Send + 'static,
+{
+    fn from(entries: [(K, V); N]) -> Self {
+        Self::from_iter(entries)
+    }
+}
+
+impl<K, V, S> fmt::Debug for ConcurrentMap<K, V, S>
+where
+    K: Eq + Hash + Send + fmt::Debug + 'static,
+    V: Send + fmt::Debug + 'static,
+    S: BuildHasher,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.pin().fmt(f)
+    }
+}
+
+impl<K, V, S, G> fmt::Debug for Pinned<'_, ConcurrentMap<K, V, S>, G>
+where
+    K: fmt::Debug,
+    V: fmt::Debug,
+    G: Borrow<Guard>,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let view = View { map: self.of, pin: self.epoch() };
+        f.debug_map().entries(Iter::new(view)).finish()
+    }
+}
+
+impl<K: fmt::Debug, V: fmt::Debug, S> fmt::Debug for Iter<'_, K, V, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Iter").finish_non_exhaustive()
     }
 }

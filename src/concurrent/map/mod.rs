@@ -202,25 +202,21 @@
 //!   to a value that has moved under its reader. So it is another type, for plain data:
 //!   [`ConcurrentTable`](crate::ConcurrentTable).
 
-mod burst;
 mod garbage;
 mod iter;
-mod outcome;
 mod pinned;
 pub(super) mod storage;
 mod store;
-mod traits;
 mod view;
 mod write;
 
 use core::hash::{BuildHasher, Hash};
 
 use super::collector;
+use super::collector::LIMIT;
 use super::engine::storage::Bits;
 use super::engine::{Engine, Slot};
-use super::garbage::LIMIT;
-use super::guard::Guard;
-use super::pinned::Pinned;
+use super::pinned::{Guard, Pinned};
 use super::policy::mix;
 use crate::hash::DefaultHashBuilder;
 use crate::invariant::InvariantError;
@@ -231,7 +227,7 @@ use store::{IdAllocator, MAX_ENTRIES, Store};
 use view::Entry;
 
 pub use iter::Iter;
-pub use outcome::{Compute, Computed, TryInsert};
+pub use view::{Compute, Computed, TryInsert};
 
 /// A concurrent hash map with wait-free readers.
 ///
@@ -399,19 +395,12 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
     ///
     /// ```
     /// let map = flowtable::ConcurrentMap::new().with_garbage_limit(1 << 20, 10);
-    /// assert_eq!(map.garbage_limit(), 1 << 20);
     /// map.pin().insert("key", 1).unwrap();
     /// ```
     #[must_use]
     pub fn with_garbage_limit(mut self, bytes: usize, patience: u32) -> Self {
         (self.engine.garbage.limit, self.engine.garbage.patience) = (bytes, patience);
         self
-    }
-
-    /// Returns the limit on garbage, in bytes.
-    #[must_use]
-    pub fn garbage_limit(&self) -> usize {
-        self.engine.garbage.limit
     }
 
     /// Returns the bytes that are retired and not freed yet, without memory that keys and values

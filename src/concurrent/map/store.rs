@@ -24,16 +24,15 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::alloc::Layout;
-use core::hint;
 use core::mem::{self, ManuallyDrop, MaybeUninit};
 use core::ops::Range;
 use core::panic::AssertUnwindSafe;
-use core::ptr;
+use core::{hint, ptr};
 use std::panic::catch_unwind;
 use std::sync::PoisonError;
 
+use crate::concurrent::collector::{Dropped, forget_panic};
 use crate::concurrent::error::Refused;
-use crate::concurrent::garbage::{Dropped, forget_panic};
 use crate::concurrent::policy::SHARDS;
 use crate::concurrent::sync::{
     Arc, AtomicBool, AtomicPtr, AtomicUsize, Mutex, MutexGuard, Ordering,
@@ -207,6 +206,17 @@ impl<T> Store<T> {
         &self.entries
     }
 
+    /// Returns an element of a table.
+    ///
+    /// # Safety
+    ///
+    /// The table has it, and is not freed during `'p`.
+    #[inline]
+    const unsafe fn chunk<'p>(table: *mut Chunk<T>, nth: usize) -> &'p Chunk<T> {
+        // SAFETY: by the contract.
+        unsafe { &*table.wrapping_add(nth) }
+    }
+
     /// Returns the address of an element.
     ///
     /// # Safety
@@ -218,10 +228,9 @@ impl<T> Store<T> {
         // Acquire: pairs with the Release in `add_table`: the table may be later than the table in
         // which the id was allocated.
         let table = table.load(Ordering::Acquire);
-        // SAFETY: the table has this element, or the id would not be allocated (E2).
-        let chunk = unsafe { table.add((id >> Self::BITS) as usize) };
-        // SAFETY: tables are not freed (E2).
-        let chunk = unsafe { &*chunk };
+        // SAFETY: the table has this element, or the id would not be allocated; and is not freed
+        // (E2).
+        let chunk = unsafe { Self::chunk(table, (id >> Self::BITS) as usize) };
         // Relaxed: stored before the id was stored (Release, in `Group::write`) and loaded with
         // Acquire; if another shard has stored it, then before the lock of `growth` was passed on.
         let origin = chunk.load(Ordering::Relaxed);
@@ -364,10 +373,8 @@ impl<T> Store<T> {
         self.add_bytes(size_of_val(&*chunk) + size_of_val(&*waiting));
         // Relaxed: it was stored under the lock that this thread holds.
         let table = self.table.load(Ordering::Relaxed);
-        // SAFETY: the table in use is longer than the number of chunks.
-        let element = unsafe { table.add(nth) };
-        // SAFETY: tables are not freed (E2).
-        let element = unsafe { &*element };
+        // SAFETY: the table in use is longer than the number of chunks; tables are not freed (E2).
+        let element = unsafe { Self::chunk(table, nth) };
         let first = Box::into_raw(chunk).cast::<MaybeUninit<Element<T>>>();
         growth.chunks.push(ChunkBox { first, waiting });
         // Relaxed: see `address`.
@@ -385,10 +392,8 @@ impl<T> Store<T> {
             if nth >= growth.chunks.len() {
                 return AtomicPtr::new(ptr::null_mut());
             }
-            // SAFETY: the index is less than the length of the table in use.
-            let element = unsafe { old.add(nth) };
-            // SAFETY: tables are not freed (E2).
-            let element = unsafe { &*element };
+            // SAFETY: the index is less than the length of the table in use; as above.
+            let element = unsafe { Self::chunk(old, nth) };
             AtomicPtr::new(element.load(Ordering::Relaxed))
         };
         let len = (2 * growth.chunks.len()).max(FIRST_TABLE);
@@ -427,14 +432,16 @@ impl<T> Entries<T> {
         self.shards[shard].retired.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Returns the place of the next free id in the element of a free one.
+    /// Returns the next free id in the element of a free one.
     ///
     /// # Safety
     ///
-    /// The entry was dropped, or the id is in a list that no other thread accesses.
-    unsafe fn next_of(&self, id: u32) -> *mut u32 {
+    /// The entry was dropped, or the id is in a list; no other thread accesses it during `'p`.
+    unsafe fn next_of<'p>(&self, id: u32) -> &'p mut MaybeUninit<u32> {
         // SAFETY: it was allocated, and the collector or a lock has passed it on.
-        unsafe { Store::address(&self.table, id) }.cast()
+        let next = unsafe { Store::address(&self.table, id) };
+        // SAFETY: by the contract.
+        unsafe { &mut *next.cast() }
     }
 
     /// Frees ids for a shard.
@@ -446,18 +453,15 @@ impl<T> Entries<T> {
         let Some((&first, others)) = ids.split_first() else { return };
         let mut last = first;
         for &id in others {
-            // SAFETY: its entry was dropped.
-            let next = unsafe { self.next_of(last) };
-            // SAFETY: as above: no other thread accesses the element.
-            unsafe { next.write(id) };
+            // SAFETY: its entry was dropped, so no other thread accesses the element.
+            unsafe { self.next_of(last) }.write(id);
             last = id;
         }
         // SAFETY: its entry was dropped.
         let next = unsafe { self.next_of(last) };
         let shard = &self.shards[shard];
         let mut returned = locked(&shard.returned);
-        // SAFETY: as above.
-        unsafe { next.write(mem::replace(&mut *returned, first)) };
+        next.write(mem::replace(&mut *returned, first));
         // Relaxed, here and where it is loaded: a hint only.
         shard.has_returned.store(true, Ordering::Relaxed);
     }
@@ -481,7 +485,7 @@ impl IdAllocator {
             // SAFETY: the list is of the lock holder.
             let next = unsafe { store.entries.next_of(id) };
             // SAFETY: written by `release`.
-            self.free = unsafe { next.read() };
+            self.free = unsafe { next.assume_init() };
             return Ok(id);
         }
         if self.run.is_empty() {

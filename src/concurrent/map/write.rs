@@ -11,12 +11,11 @@ use equivalent::Equivalent;
 
 use super::ConcurrentMap;
 use super::garbage::Batch;
-use super::outcome::{Compute, Computed, TryInsert};
 use super::storage::Ids;
-use super::view::{Entry, Insertion, Tried};
+use super::view::{Compute, Computed, Entry, Insertion, Tried, TryInsert};
+use crate::concurrent::collector::help;
 use crate::concurrent::engine::{Expected, Slot, Writer};
 use crate::concurrent::error::{Refusal, Refused};
-use crate::concurrent::garbage::help;
 use crate::concurrent::pinned::{Pinned, Protect};
 use crate::hash::Query;
 use crate::table::error::TryReserveError;

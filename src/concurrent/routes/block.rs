@@ -36,9 +36,9 @@ use std::panic::catch_unwind;
 
 use super::header::{Bits, Header, empty};
 use super::pool::{self, Freed, Pool};
-use crate::concurrent::garbage::{Dropped, first_panic, forget_panic};
+use crate::concurrent::collector::{Dropped, first_panic, forget_panic};
 use crate::concurrent::sync::{AtomicPtr, Ordering};
-use crate::raw::bit_ops::{count_ones, each_one, ones, rank, select_ptr};
+use crate::raw::bit_ops::{BitOps, count_ones, each_one, rank, select_ptr};
 use crate::raw::prefetch::prefetch;
 use crate::routes::stride::{COVERS, PrefixIndex, SLOTS};
 
@@ -249,37 +249,30 @@ impl<'p, V> Block<'p, V> {
 
     /// Returns the child in a slot.
     pub(super) fn child(self, slot: u32) -> Option<Self> {
-        // SAFETY: nothing is required of the CPU.
-        unsafe { self.child_by::<false>(slot) }
+        self.child_by(slot, BitOps::PORTABLE)
     }
 
     /// Returns the child in a slot.
-    ///
-    /// # Safety
-    ///
-    /// If `FAST`, the CPU has the instructions of `bit_ops`.
     #[inline(always)]
-    pub(super) unsafe fn child_by<const FAST: bool>(self, slot: u32) -> Option<Self> {
+    pub(super) fn child_by<const FAST: bool>(self, slot: u32, ops: BitOps<FAST>) -> Option<Self> {
         if !self.has_child(slot) {
             return None;
         }
-        let branches = self.bits().branches;
-        // SAFETY: by the contract of this function.
-        let below = unsafe { ones::<FAST>(branches & ((1 << slot) - 1)) } as u32;
+        let below = ops.ones(self.bits().branches & ((1 << slot) - 1)) as u32;
         // SAFETY: the child exists.
         Some(unsafe { self.nth_child(below) })
     }
 
     /// Returns the child in a slot, or `none` if it does not exist, without a branch.
-    ///
-    /// # Safety
-    ///
-    /// If `FAST`, the CPU has the instructions of `bit_ops`.
     #[inline(always)]
-    pub(super) unsafe fn child_or<const FAST: bool>(self, slot: u32, none: &Self) -> Self {
+    pub(super) fn child_or<const FAST: bool>(
+        self,
+        slot: u32,
+        ops: BitOps<FAST>,
+        none: &Self,
+    ) -> Self {
         let branches = self.bits().branches;
-        // SAFETY: by the contract of this function.
-        let below = unsafe { ones::<FAST>(branches & ((1 << slot) - 1)) } as usize;
+        let below = ops.ones(branches & ((1 << slot) - 1)) as usize;
         let child = self.header.as_ptr().cast::<NonNull<Header>>().wrapping_sub(below + 1);
         let child = select_ptr(branches >> slot & 1, child.cast_const(), &raw const none.header);
         // SAFETY: the child exists, or it is `none`.

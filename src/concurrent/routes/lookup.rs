@@ -1,15 +1,28 @@
 //! Longest-prefix match under a pin.
+//!
+//! The longest route of a block is found as pointers to its value and length, without a branch:
+//!
+//! ```text
+//!     routes of level 6 of the block  ─┐
+//!     others of the block that cover  ─┼→ pointer to the value, pointer to the length
+//!     the inherited one, or none      ─┘
+//! ```
+//!
+//! The search in the bitmaps is the search of a [`RouteTable`](crate::RouteTable), [`Covering`];
+//! a block has its values beside the bitmaps, so the result are pointers instead of the index of a
+//! value.
 #![allow(unsafe_code)]
 
 use super::ConcurrentRoutes;
 use super::block::Block;
 use super::slots::END;
-use crate::concurrent::guard::Guard;
+use crate::concurrent::pinned::{Guard, Pinned, Protect};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
-use crate::raw::bit_ops::select;
+use crate::raw::bit_ops::{BitOps, select, select_ptrs, select_ptrs_by_sign};
 use crate::raw::prefetch::{BURST, prefetch};
-use crate::routes::stride::{STRIDE, first_slot};
+use crate::routes::search::Covering;
+use crate::routes::stride::{COVERS, STRIDE, first_slot};
 
 /// Steps of a descent that a burst takes together: to bit 42, at which most routes of IPv6 are.
 const STEPS: usize = 4;
@@ -51,12 +64,8 @@ impl<'p, V> Descent<'p, V> {
 
     /// Records the block if it has a match, and proceeds to the child for an address, if it exists,
     /// without reading that.
-    ///
-    /// # Safety
-    ///
-    /// If `FAST`, the CPU has the instructions of `bit_ops`.
     #[inline(always)]
-    unsafe fn step<A: Address, const FAST: bool>(&mut self, address: &A) -> bool {
+    fn step<A: Address, const FAST: bool>(&mut self, address: &A, ops: BitOps<FAST>) -> bool {
         let (slot, at) = self.at();
         if self.block.covers(slot) != 0 {
             (self.best, self.best_at) = (self.block, at);
@@ -64,8 +73,7 @@ impl<'p, V> Descent<'p, V> {
         if self.pos + STRIDE >= A::BITS {
             return false;
         }
-        // SAFETY: by the contract of this function.
-        let Some(child) = (unsafe { self.block.child_by::<FAST>(slot) }) else { return false };
+        let Some(child) = self.block.child_by(slot, ops) else { return false };
         (self.block, self.pos) = (child, self.pos + STRIDE);
         self.rest <<= STRIDE;
         if A::BITS > 64 && self.pos > 64 - STRIDE {
@@ -75,78 +83,59 @@ impl<'p, V> Descent<'p, V> {
     }
 
     /// [`step`](Self::step) without a branch: to `none` if the child does not exist.
-    ///
-    /// # Safety
-    ///
-    /// As there; and no more than [`STEPS`] steps were made before.
+    /// No more than [`STEPS`] steps were made before.
     #[inline(always)]
-    unsafe fn step_or<const FAST: bool>(&mut self, none: &Block<'p, V>) {
+    fn step_or<const FAST: bool>(&mut self, ops: BitOps<FAST>, none: &Block<'p, V>) {
         let (slot, at) = self.at();
         let covers = self.block.covers(slot);
         self.best = Block::select(covers, self.block, self.best);
         self.best_at = select(covers, at, self.best_at);
-        // SAFETY: by the contract of this function.
-        self.block = unsafe { self.block.child_or::<FAST>(slot, none) };
+        self.block = self.block.child_or(slot, ops, none);
         self.pos += STRIDE;
         self.rest <<= STRIDE;
     }
 
     /// Returns the length, only if `LEN`, and the value of the longest match.
-    ///
-    /// # Safety
-    ///
-    /// If `FAST`, the CPU has the instructions of `bit_ops`.
     #[inline(always)]
-    unsafe fn finish<A: Address, const FAST: bool, const LEN: bool>(
+    fn finish<A: Address, const FAST: bool, const LEN: bool>(
         mut self,
         address: &A,
+        ops: BitOps<FAST>,
     ) -> Option<(u32, &'p V)> {
-        // SAFETY: by the contract of this function.
-        while unsafe { self.step::<A, FAST>(address) } {}
+        while self.step(address, ops) {}
         let (pos, slot) = ((self.best_at >> 32) as u32, self.best_at as u32);
-        // SAFETY: by the contract of this function.
-        unsafe { self.best.longest::<FAST, LEN, true>(slot, pos) }
+        self.best.longest::<FAST, LEN, true>(slot, pos, ops)
     }
 }
 
 impl<'p, V> Block<'p, V> {
     /// Returns the length, only if `LEN`, and the value of the longest match, given the block of
     /// the slot of an address.
-    ///
-    /// # Safety
-    ///
-    /// If `FAST`, the CPU has the instructions of `bit_ops`.
     #[inline(always)]
-    unsafe fn find<A: Address, const FAST: bool, const LEN: bool>(
+    fn find<A: Address, const FAST: bool, const LEN: bool>(
         self,
         address: &A,
+        ops: BitOps<FAST>,
     ) -> Option<(u32, &'p V)> {
         let word = address.window(0);
         let slot = first_slot(word << END);
         if A::BITS > 32 {
-            // SAFETY: by the contract of this function.
-            return unsafe { Descent::new(self, word).finish::<A, FAST, LEN>(address) };
+            return Descent::new(self, word).finish::<A, FAST, LEN>(address, ops);
         }
         if self.has_children() {
-            // SAFETY: as above.
-            return unsafe { self.find_below::<A, FAST, LEN>(address) };
+            return self.find_below::<A, FAST, LEN>(address, ops);
         }
-        // SAFETY: as above.
-        unsafe { self.longest::<FAST, LEN, false>(slot, END) }
+        self.longest::<FAST, LEN, false>(slot, END, ops)
     }
 
     /// [`find`](Self::find) in a block with children: few of IPv4.
-    ///
-    /// # Safety
-    ///
-    /// As there.
     #[inline(never)]
-    unsafe fn find_below<A: Address, const FAST: bool, const LEN: bool>(
+    fn find_below<A: Address, const FAST: bool, const LEN: bool>(
         self,
         address: &A,
+        ops: BitOps<FAST>,
     ) -> Option<(u32, &'p V)> {
-        // SAFETY: by the contract of this function.
-        unsafe { Descent::new(self, address.window(0)).finish::<A, FAST, LEN>(address) }
+        Descent::new(self, address.window(0)).finish::<A, FAST, LEN>(address, ops)
     }
 }
 
@@ -165,11 +154,9 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
         guard: &'r Guard,
     ) -> Option<(Prefix<A>, &'r V)> {
         let block = self.block(address, guard);
-        let found = if self.is_fast {
-            // SAFETY: the CPU has the instructions.
-            unsafe { block.find::<A, true, true>(address) }
-        } else {
-            Self::find_portable(block, address)
+        let found = match self.fast {
+            Some(fast) => block.find::<A, true, true>(address, fast),
+            None => Self::find_portable(block, address),
         };
         found.map(|(len, value)| (Prefix::of(address, len), value))
     }
@@ -177,8 +164,7 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
     /// [`Block::find`]: fallback without POPCNT, LZCNT and BMI2.
     #[inline(never)]
     fn find_portable<'p>(block: Block<'p, V>, address: &A) -> Option<(u32, &'p V)> {
-        // SAFETY: this copy needs no instructions.
-        unsafe { block.find::<A, false, true>(address) }
+        block.find::<A, false, true>(address, BitOps::PORTABLE)
     }
 
     /// Looks up addresses in bursts, and calls `found` with the index of each address, the address
@@ -193,12 +179,9 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
         for (first, addresses) in (0..).step_by(BURST).zip(addresses.chunks(BURST)) {
             let mut longest = [None; BURST];
             let longest = &mut longest[..addresses.len()];
-            if self.is_fast {
-                // SAFETY: the CPU has the instructions.
-                unsafe { self.burst::<true, LEN>(addresses, guard, longest) };
-            } else {
-                // SAFETY: this copy needs no instructions.
-                unsafe { self.burst::<false, LEN>(addresses, guard, longest) };
+            match self.fast {
+                Some(fast) => self.burst::<true, LEN>(addresses, guard, longest, fast),
+                None => self.burst::<false, LEN>(addresses, guard, longest, BitOps::PORTABLE),
             }
             for ((nth, address), longest) in (first..).zip(addresses).zip(longest) {
                 found(nth, address, *longest);
@@ -207,16 +190,13 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
     }
 
     /// Looks up the addresses of one burst, and prefetches the values.
-    ///
-    /// # Safety
-    ///
-    /// If `FAST`, the CPU has the instructions of `bit_ops`.
     #[inline]
-    unsafe fn burst<'r, const FAST: bool, const LEN: bool>(
+    fn burst<'r, const FAST: bool, const LEN: bool>(
         &'r self,
         addresses: &[A],
         guard: &'r Guard,
         longest: &mut [Option<(u32, &'r V)>],
+        ops: BitOps<FAST>,
     ) {
         addresses.iter().for_each(|address| self.slots.prefetch(address.window(0)));
         let prefetch_value = |found: Option<(u32, &'r V)>| {
@@ -232,8 +212,7 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
         }
         if A::BITS <= 32 {
             for ((block, address), longest) in blocks.iter().zip(addresses).zip(longest) {
-                // SAFETY: by the contract of this function.
-                *longest = prefetch_value(unsafe { block.find::<A, FAST, LEN>(address) });
+                *longest = prefetch_value(block.find::<A, FAST, LEN>(address, ops));
             }
             return;
         }
@@ -244,16 +223,161 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
         let none = Block::empty();
         for _ in 0..STEPS {
             for (descent, _) in descents.iter_mut().zip(addresses) {
-                // SAFETY: by the contract of this function.
-                unsafe { descent.step_or::<FAST>(&none) };
+                descent.step_or(ops, &none);
                 descent.block.prefetch();
             }
         }
         for ((descent, address), longest) in descents.iter_mut().zip(addresses).zip(longest) {
-            // SAFETY: by the contract of this function; and so for the call below.
-            unsafe { descent.step_or::<FAST>(&none) };
-            // SAFETY: as above.
-            *longest = prefetch_value(unsafe { descent.finish::<A, FAST, LEN>(address) });
+            descent.step_or(ops, &none);
+            *longest = prefetch_value(descent.finish::<A, FAST, LEN>(address, ops));
         }
+    }
+}
+
+impl<'t, A: Address, V, G> Pinned<'t, ConcurrentRoutes<A, V>, G> {
+    /// Returns the longest route that contains an address, and its value.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
+    ///
+    /// let at = Prefix::new(0x40_u8, 2)?;
+    /// let routes: ConcurrentRoutes<u8, char> = [(at, 'a')].into_iter().collect();
+    /// let pinned = routes.pin();
+    /// assert_eq!(pinned.lookup(&0x41), Some((Prefix::new(0x40, 2)?, &'a')));
+    /// assert_eq!(pinned.lookup(&0x80), None);
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn lookup<'p, 'r>(&'p self, address: &A) -> Option<(Prefix<A>, &'r V)>
+    where
+        G: Protect<'p, 'r>,
+        't: 'r,
+    {
+        self.of.longest(address, self.guard.protect())
+    }
+
+    /// Calls `found` with the index of each address, and the longest route that contains it with
+    /// its value. The results are the same as from [`lookup`](Self::lookup), but the cache misses
+    /// of 32 addresses overlap.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
+    ///
+    /// let at = Prefix::new(0x40_u8, 2)?;
+    /// let routes: ConcurrentRoutes<u8, char> = [(at, 'a')].into_iter().collect();
+    /// let (pinned, mut found) = (routes.pin(), [None; 2]);
+    /// pinned.lookup_batch(&[0x41, 0x80], |i, route| found[i] = route);
+    /// assert_eq!(found, [Some((Prefix::new(0x40, 2)?, &'a')), None]);
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[inline]
+    pub fn lookup_batch<'p, 'r>(
+        &'p self,
+        addresses: &[A],
+        mut found: impl FnMut(usize, Option<(Prefix<A>, &'r V)>),
+    ) where
+        G: Protect<'p, 'r>,
+        't: 'r,
+    {
+        self.of.bursts::<true>(addresses, self.guard.protect(), |nth, address, route| {
+            found(nth, route.map(|(len, value)| (Prefix::of(address, len), value)));
+        });
+    }
+
+    /// Calls `found` with the index of each address and the value of the longest route that
+    /// contains it, like [`lookup_batch`](Self::lookup_batch) without the prefixes.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
+    ///
+    /// let at = Prefix::new(0x40_u8, 2)?;
+    /// let routes: ConcurrentRoutes<u8, char> = [(at, 'a')].into_iter().collect();
+    /// let (pinned, mut found) = (routes.pin(), [None; 2]);
+    /// pinned.lookup_batch_values(&[0x41, 0x80], |i, value| found[i] = value);
+    /// assert_eq!(found, [Some(&'a'), None]);
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[inline]
+    pub fn lookup_batch_values<'p, 'r>(
+        &'p self,
+        addresses: &[A],
+        mut found: impl FnMut(usize, Option<&'r V>),
+    ) where
+        G: Protect<'p, 'r>,
+        't: 'r,
+    {
+        self.of.bursts::<false>(addresses, self.guard.protect(), |nth, _, route| {
+            found(nth, route.map(|(_, value)| value));
+        });
+    }
+}
+
+/// Where the length of outer routes is in a table of lengths.
+const OUTER: usize = 65;
+
+/// The lengths of the routes of a block at `pos`: the length of an inner route by the zeros before
+/// its bit, and then the length of outer routes.
+const fn lengths(pos: u32) -> [u32; OUTER + 1] {
+    let mut lengths = [pos + STRIDE; OUTER + 1];
+    let mut zeros = 0;
+    while zeros < 63 {
+        lengths[zeros] = pos + (63 - zeros).ilog2();
+        zeros += 1;
+    }
+    lengths
+}
+
+/// The lengths in the block of a slot.
+static AT_SLOT: [u32; OUTER + 1] = lengths(END);
+
+/// The lengths in a block below, relative to its position.
+static BELOW: [u32; OUTER + 1] = lengths(0);
+
+impl<'p, V> Block<'p, V> {
+    /// Returns the length, only if `LEN`, and the value of the longest route for a slot, which may
+    /// be the inherited one. Without branches, but for the result.
+    ///
+    /// If not `DEEP`, it is the block of a slot, and has no children.
+    #[inline(always)]
+    fn longest<const FAST: bool, const LEN: bool, const DEEP: bool>(
+        self,
+        slot: u32,
+        pos: u32,
+        ops: BitOps<FAST>,
+    ) -> Option<(u32, &'p V)> {
+        debug_assert!(DEEP || !self.has_children() && pos == END);
+        let bits = self.bits();
+        let found = Covering::of(ops, (bits.inner, bits.outer), &COVERS, slot);
+        let children = if DEEP { ops.ones(bits.branches) as usize } else { 0 };
+        // Of those that do not exist, the address is of no use.
+        let lengths = if DEEP { BELOW.as_ptr() } else { AT_SLOT.as_ptr() };
+        let inner = (
+            self.inner_value(children, found.below as usize),
+            lengths.wrapping_add(found.zeros as usize),
+        );
+        let outer =
+            (self.outer_value(found.before as usize).wrapping_sub(1), lengths.wrapping_add(OUTER));
+        let inherited = self.inherited_word().cast::<V>().cast_const();
+        let inherited = (inherited, Self::inherited_len(inherited));
+        let either = select_ptrs(found.inner, inner, inherited);
+        let (value, len) = select_ptrs_by_sign(found.outer, outer, either);
+        // SAFETY: the pointer is null, or refers to the value of a route of the block, or to the
+        // inherited value, whose shared block is freed no earlier than this block.
+        let value: &'p V = unsafe { value.as_ref() }?;
+        if !LEN {
+            return Some((0, value));
+        }
+        // SAFETY: the length belongs to the same route, in a table or in the shared block.
+        let len = unsafe { len.read() };
+        let above =
+            if DEEP { select(found.inner | found.outer >> 63, pos.into(), 0) as u32 } else { 0 };
+        Some((above + len, value))
     }
 }

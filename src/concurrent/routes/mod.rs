@@ -10,7 +10,7 @@
 //!     writer      copy a block, and those above it ─→ store the slot ─→ retire the old ones
 //! ```
 //!
-//! It is the trie of a [`RouteTable`](crate::RouteTable), with strides of six bits. A node is a
+//! It is the trie of a [`RouteTable`], with strides of six bits. A node is a
 //! *block*: bitmaps of its routes and children, and the values themselves (`block.rs`). A block
 //! never changes, but for one word. An update copies the block that has the route, and those above
 //! it up to the *slot* of the first 18 bits, and publishes the copies by one store, of the word of
@@ -94,8 +94,8 @@
 //! # Consistent views
 //!
 //! Several lookups from one state of the routes, and updates that become visible together, need two
-//! copies of all routes. A [`RouteTable`](crate::RouteTable) in an `ArcSwap` is copied for each
-//! batch of updates, which takes milliseconds and more for the routes of the Internet:
+//! copies of all routes. A [`RouteTable`] in an `ArcSwap` is copied for each batch of updates, which
+//! takes milliseconds and more for the routes of the Internet:
 //!
 //! ```
 //! use arc_swap::ArcSwap;
@@ -165,35 +165,34 @@
 //! (2015), which also publishes the copy of a subtree by one store; Fraser, *Practical
 //! lock-freedom* (2004), for the epochs.
 
-// First, so that the documentation of the type begins with its methods.
-mod methods;
-
 mod block;
 mod check;
-mod covering;
 mod edit;
 mod header;
 mod list;
-mod longest;
 mod lookup;
 #[cfg(all(test, crossbeam_loom))]
 mod loom_models;
-mod pinned;
 mod pool;
-mod retired;
 mod slots;
-mod traits;
 mod write;
 
+use core::fmt;
 use core::marker::PhantomData;
 
-use super::garbage::Garbage;
-use super::lock::Lock;
-use super::sync::AtomicUsize;
+use super::collector::Garbage;
+use super::pinned::{Guard, Pinned};
+use super::sync::{AtomicUsize, Lock, Ordering};
+use crate::key::bits::Address;
+use crate::key::prefix::Prefix;
+use crate::memory::Allocator;
+use crate::raw::bit_ops::BitOps;
+use crate::routes::RouteTable;
 use edit::State;
 use slots::Slots;
+use write::Unshared;
 
-pub(super) use covering::CoveringValues;
+pub(super) use list::CoveringValues;
 pub(super) use write::remove_each;
 
 /// A concurrent route table: wait-free lookups beside updates by one thread at a time, in one copy.
@@ -241,7 +240,201 @@ pub struct ConcurrentRoutes<A, V> {
     /// The number of routes, for readers.
     len: AtomicUsize,
     garbage: Garbage,
-    /// Whether the CPU has the instructions of `bit_ops`.
-    is_fast: bool,
+    /// The operations on bits, if the CPU has instructions for them.
+    fast: Option<BitOps<true>>,
     addresses: PhantomData<A>,
+}
+
+impl<A: Address, V> ConcurrentRoutes<A, V> {
+    /// Creates a table without routes.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::concurrent::ConcurrentRoutes;
+    ///
+    /// let routes = ConcurrentRoutes::<u32, char>::new();
+    /// assert!(routes.is_empty());
+    /// ```
+    #[must_use]
+    pub fn new() -> Self {
+        Self::of(Slots::new(), State::new())
+    }
+
+    fn of(slots: Slots<V>, state: State<V>) -> Self {
+        Self {
+            len: AtomicUsize::new(state.len),
+            slots,
+            state: Lock::new(state),
+            garbage: Garbage::new(),
+            fast: BitOps::detected(),
+            addresses: PhantomData,
+        }
+    }
+
+    /// Sets the limit on garbage, which is retired and not freed yet, in bytes, and the patience.
+    ///
+    /// A writer that finds more than `bytes` helps the collector. If readers delay it, the writer
+    /// yields and helps again, `patience` times; then it returns
+    /// [`Refusal`](crate::concurrent::Refusal). It never waits without bound: the reader
+    /// that delays the collector may be the thread itself. By default there are 64 MiB, and no
+    /// patience.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
+    ///
+    /// let routes = ConcurrentRoutes::<u8, u32>::new().with_garbage_limit(4096, 0);
+    /// let reader = routes.pin();
+    /// let insert = |value| routes.insert(Prefix::host(7), value);
+    /// // While this reader holds its pin, nothing that it may access is freed.
+    /// let refused = (0..).find_map(|value| insert(value).err()).unwrap();
+    /// assert_eq!(reader.lookup(&7).unwrap().1, &(refused.refused.1 - 1));
+    /// ```
+    #[must_use]
+    pub fn with_garbage_limit(mut self, bytes: usize, patience: u32) -> Self {
+        (self.garbage.limit, self.garbage.patience) = (bytes, patience);
+        self
+    }
+
+    /// Returns the bytes of garbage: blocks that are retired and not freed yet, with the memory
+    /// that the collector needs for them, and without memory that values own.
+    pub fn garbage(&self) -> usize {
+        self.garbage.retired()
+    }
+
+    /// Pins the table for lookups.
+    ///
+    /// Blocks that are retired during a pin are freed after it.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
+    ///
+    /// let at = Prefix::new(0x40_u8, 2)?;
+    /// let routes: ConcurrentRoutes<u8, char> = [(at, 'a')].into_iter().collect();
+    /// let (pinned, mut found) = (routes.pin(), [None; 2]);
+    /// pinned.lookup_batch(&[0x41, 0x80], |i, route| found[i] = route);
+    /// assert_eq!(found.map(|route| route.map(|(_, &value)| value)), [Some('a'), None]);
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn pin(&self) -> Pinned<'_, Self> {
+        Pinned::new(self)
+    }
+
+    /// Returns the view of a pin under a guard of the thread that other structures share: see
+    /// [`concurrent::pin`](crate::concurrent::pin()). Costs nothing.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, concurrent::{ConcurrentRoutes, pin}};
+    ///
+    /// let here: ConcurrentRoutes<u8, char> = [(Prefix::host(7), 'a')].into_iter().collect();
+    /// let there: ConcurrentRoutes<u16, char> = [(Prefix::host(9), 'b')].into_iter().collect();
+    /// let guard = pin();
+    /// assert_eq!(here.pinned(&guard).lookup(&7).unwrap().1, &'a');
+    /// assert_eq!(there.pinned(&guard).lookup(&9).unwrap().1, &'b');
+    /// ```
+    #[inline]
+    #[must_use]
+    pub const fn pinned<'g>(&'g self, guard: &'g Guard) -> Pinned<'g, Self, &'g Guard> {
+        Pinned::of(self, guard)
+    }
+
+    /// Returns the number of routes.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
+    ///
+    /// let routes: ConcurrentRoutes<u8, ()> = [(Prefix::host(7), ())].into_iter().collect();
+    /// assert_eq!(routes.len(), 1);
+    /// ```
+    #[must_use]
+    pub fn len(&self) -> usize {
+        // Acquire: pairs with the Release of writers: the updates it counts are visible.
+        self.len.load(Ordering::Acquire)
+    }
+
+    /// Returns whether there is no route.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
+    ///
+    /// let routes: ConcurrentRoutes<u8, ()> = [(Prefix::host(7), ())].into_iter().collect();
+    /// assert!(!routes.is_empty());
+    /// ```
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the bytes allocated, without garbage and memory that values own. Waits for a writer.
+    /// O(1), and one step for each chunk of memory of the short routes, and for each block that was
+    /// freed since the last update.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
+    ///
+    /// let routes = ConcurrentRoutes::<u32, u32>::new();
+    /// assert_eq!(routes.allocation_size(), 0);
+    /// routes.insert(Prefix::host(7), 1).unwrap();
+    /// assert!(routes.allocation_size() >= 4096 * 8); // the slots of the first six bits
+    /// ```
+    #[must_use]
+    pub fn allocation_size(&self) -> usize {
+        let mut state = self.state.lock();
+        state.pool.return_freed(usize::MAX);
+        state.bytes + state.pool.unused_bytes() + state.short.allocation_size()
+    }
+}
+
+impl<A: Address, V> Default for ConcurrentRoutes<A, V> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Formats the routes, in order, as a map.
+impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for ConcurrentRoutes<A, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.pin().iter()).finish()
+    }
+}
+
+/// Omits the routes: to list them takes a lock.
+impl<A, V, G> fmt::Debug for Pinned<'_, ConcurrentRoutes<A, V>, G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pinned").finish_non_exhaustive()
+    }
+}
+
+/// Converts a table: O(routes).
+impl<A, V, M> From<RouteTable<A, V, M>> for ConcurrentRoutes<A, V>
+where
+    A: Address,
+    V: Clone + Send + 'static,
+    M: Allocator + Clone,
+{
+    fn from(table: RouteTable<A, V, M>) -> Self {
+        table.into_iter().collect()
+    }
+}
+
+impl<A: Address, V: Clone + Send + 'static> FromIterator<(Prefix<A>, V)>
+    for ConcurrentRoutes<A, V>
+{
+    fn from_iter<I: IntoIterator<Item = (Prefix<A>, V)>>(routes: I) -> Self {
+        Unshared::of(routes).share()
+    }
 }

@@ -70,10 +70,9 @@ impl Group {
     #[inline(always)]
     unsafe fn slot<'p>(self, word: u64) -> &'p Cell {
         let index = (word >> (64 - END)) as usize % WIDTH;
-        // SAFETY: it has that many slots.
-        let slot = unsafe { self.0.add(index) };
-        // SAFETY: by the contract.
-        unsafe { slot.as_ref() }
+        let slot = self.0.as_ptr().wrapping_add(index);
+        // SAFETY: it has that many slots; by the contract.
+        unsafe { &*slot }
     }
 
     /// Returns all slots.

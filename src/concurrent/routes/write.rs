@@ -9,13 +9,12 @@ use alloc::vec::Vec;
 use std::panic::resume_unwind;
 
 use super::ConcurrentRoutes;
-use super::covering::CoveringValues;
-use super::edit::{Changed, Editor, State};
-use super::retired::Retired;
+use super::edit::{Changed, Editor, Retired, State};
+use super::list::CoveringValues;
 use super::slots::Slots;
 use crate::concurrent::collector;
+use crate::concurrent::collector::{Dropped, forget_panic};
 use crate::concurrent::error::{Refusal, Refused};
-use crate::concurrent::garbage::{Dropped, forget_panic};
 use crate::concurrent::sync::Ordering;
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;

@@ -1,8 +1,7 @@
 //! Pinned routes, for readers.
 
 use super::ConcurrentStampedRoutes;
-use crate::concurrent::guard::Guard;
-use crate::concurrent::pinned::{Pinned, Protect};
+use crate::concurrent::pinned::{Guard, Pinned, Protect};
 use crate::concurrent::routes::ConcurrentRoutes;
 use crate::concurrent::sync::Ordering;
 use crate::key::bits::Address;

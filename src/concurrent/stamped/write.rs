@@ -1,18 +1,21 @@
-//! Updates, and traits of collections.
+//! Updates with their cells, and traits of collections.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
+use std::sync::OnceLock;
 
-use super::cells::Cells;
-use super::update::Update;
 use super::{ConcurrentStampedRoutes, Writers};
 use crate::concurrent::error::Refusal;
 use crate::concurrent::pinned::Pinned;
-use crate::concurrent::routes::remove_each;
+use crate::concurrent::routes::{CoveringValues, remove_each};
+use crate::concurrent::sync::{AtomicU64, Ordering};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
-use crate::routes::RouteTable;
-use crate::routes::generations::{CellNumbers, Stamped};
+use crate::routes::generations::{
+    BLOCKS, CellNumbers, Generations, Stamped, UNCHANGED, cells_of, place,
+};
+use crate::routes::{RouteStamp, RouteTable};
 
 impl<A: Address, V: Clone + Send + 'static> ConcurrentStampedRoutes<A, V> {
     /// Announces a route, or replaces its value. Returns whether it is new.
@@ -157,5 +160,107 @@ impl<A: Address, V: Clone + Send + 'static> FromIterator<(Prefix<A>, V)>
         let last: RouteTable<A, V> = routes.into_iter().collect();
         let routes = last.into_iter().map(&mut begin).collect();
         Self { routes, cells, writers: Writers::new(numbers) }
+    }
+}
+
+/// The changes of cells by an update. When it is dropped, the update is published, or has panicked
+/// and is not made.
+pub(super) struct Update<'t, A: Address, V> {
+    table: &'t ConcurrentStampedRoutes<A, V>,
+    /// The last generation of the update, or 0.
+    generation: u64,
+    /// The cell that no route has when the update is dropped.
+    unused: Option<RouteStamp>,
+}
+
+impl<'t, A: Address, V> Update<'t, A, V> {
+    pub(super) const fn new(table: &'t ConcurrentStampedRoutes<A, V>) -> Self {
+        Self { table, generation: 0, unused: None }
+    }
+
+    /// Begins an insertion or a replacement, under the lock of the routes. Returns the stamp of the
+    /// new value.
+    pub(super) fn insert(&mut self, covering: &CoveringValues<'_, Stamped<V>>) -> RouteStamp {
+        let (mut cells, mut numbers) = (&self.table.cells, self.table.numbers());
+        let (own, upper) = (covering.own.map(|route| route.created), covering.upper);
+        let created = numbers.insert(&mut cells, own, Stamped::created(upper));
+        let created = created.expect("there are less than 2^32 routes");
+        self.unused = if own.is_none() { Some(created) } else { None };
+        self.generation = numbers.generation();
+        created
+    }
+
+    /// Begins a removal, under the lock of the routes. Returns the beginning of the removed route.
+    pub(super) fn remove(
+        &mut self,
+        covering: &CoveringValues<'_, Stamped<V>>,
+    ) -> Option<RouteStamp> {
+        let created = covering.own?.created;
+        let mut numbers = self.table.numbers();
+        self.generation = numbers.change(&mut &self.table.cells, created.cell()).generation();
+        Some(created)
+    }
+
+    /// Ends the update, when it is published.
+    pub(super) fn finish(mut self, removed: Option<RouteStamp>) {
+        self.unused = removed;
+    }
+}
+
+impl<A: Address, V> Drop for Update<'_, A, V> {
+    fn drop(&mut self) {
+        if let Some(unused) = self.unused {
+            self.table.numbers().release(&mut &self.table.cells, unused.cell());
+        }
+        // Release: pairs with the Acquire in `resolved`; follows the publication of all updates up
+        // to this generation.
+        self.table.writers.finished.fetch_max(self.generation, Ordering::Release);
+    }
+}
+
+/// Blocks of cells, which are neither moved nor freed as long as the table exists.
+pub(super) struct Cells([OnceLock<Box<[AtomicU64]>>; BLOCKS]);
+
+impl Cells {
+    pub(super) const fn new() -> Self {
+        Self([const { OnceLock::new() }; BLOCKS])
+    }
+
+    /// Returns a cell, if its block exists.
+    #[inline]
+    fn get(&self, cell: u32) -> Option<&AtomicU64> {
+        let (block, index) = place(cell);
+        self.0[block].get()?.get(index)
+    }
+
+    /// Returns the generation of a cell: one load.
+    #[inline]
+    pub(super) fn generation(&self, cell: u32) -> u64 {
+        // Relaxed: see the module documentation.
+        self.get(cell).map_or(UNCHANGED, |changed| changed.load(Ordering::Relaxed))
+    }
+
+    /// Returns the number of cells for which there is memory.
+    pub(super) fn capacity(&self) -> usize {
+        self.0.iter().filter_map(OnceLock::get).map(|cells| cells.len()).sum()
+    }
+}
+
+/// The cells for a writer, which has the numbers locked.
+impl Generations for &Cells {
+    fn generation(&self, cell: u32) -> u64 {
+        Cells::generation(self, cell)
+    }
+
+    fn set(&mut self, cell: u32, generation: u64) {
+        let Some(changed) = self.get(cell) else { return };
+        // Relaxed: see the module documentation.
+        changed.store(generation, Ordering::Relaxed);
+    }
+
+    fn add(&mut self, block: usize) -> Option<()> {
+        let new = || (0..cells_of(block)).map(|_| AtomicU64::new(UNCHANGED)).collect();
+        self.0[block].get_or_init(new);
+        Some(())
     }
 }

@@ -1,6 +1,7 @@
-//! Traversals of a table: copies of all entries.
+//! Traversals of a table: copies of all entries. Traits of collections.
 
 use core::borrow::Borrow;
+use core::fmt;
 use core::hash::{BuildHasher, Hash};
 use core::iter::FusedIterator;
 
@@ -9,8 +10,7 @@ use bytemuck::NoUninit;
 use super::ConcurrentTable;
 use super::storage::Inline;
 use crate::concurrent::engine::{Slot, Walk};
-use crate::concurrent::guard::Guard;
-use crate::concurrent::pinned::Pinned;
+use crate::concurrent::pinned::{Guard, Pinned};
 
 impl<K, V, S, G> Pinned<'_, ConcurrentTable<K, V, S>, G>
 where
@@ -112,5 +112,101 @@ where
 
     fn into_iter(self) -> TableIter<'p, K, V, S> {
         self.iter()
+    }
+}
+
+impl<K: NoUninit, V: NoUninit, S: Default> Default for ConcurrentTable<K, V, S> {
+    fn default() -> Self {
+        Self::with_hasher(S::default())
+    }
+}
+
+impl<K, V, S> Extend<(K, V)> for &ConcurrentTable<K, V, S>
+where
+    K: NoUninit + Eq + Hash,
+    V: NoUninit,
+    S: BuildHasher,
+{
+    /// Inserts all entries.
+    ///
+    /// # Panics
+    ///
+    /// If an insertion is refused: see [`Refused`](crate::concurrent::Refused).
+    fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
+        let mut pin = self.pin();
+        for (nth, (key, value)) in entries.into_iter().enumerate() {
+            if let Err(error) = pin.insert(key, value) {
+                panic!("{error}");
+            }
+            if nth % 32 == 31 {
+                pin.repin();
+            }
+        }
+    }
+}
+
+impl<K, V, S> Extend<(K, V)> for ConcurrentTable<K, V, S>
+where
+    K: NoUninit + Eq + Hash,
+    V: NoUninit,
+    S: BuildHasher,
+{
+    /// Inserts all entries.
+    ///
+    /// # Panics
+    ///
+    /// If an insertion is refused: see [`Refused`](crate::concurrent::Refused).
+    fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
+        (&*self).extend(entries);
+    }
+}
+
+impl<K, V, S> FromIterator<(K, V)> for ConcurrentTable<K, V, S>
+where
+    K: NoUninit + Eq + Hash,
+    V: NoUninit,
+    S: BuildHasher + Default,
+{
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
+        let mut table = Self::default();
+        table.extend(entries);
+        table
+    }
+}
+
+impl<K: NoUninit + Eq + Hash, V: NoUninit, const N: usize> From<[(K, V); N]>
+    for ConcurrentTable<K, V>
+{
+    fn from(entries: [(K, V); N]) -> Self {
+        Self::from_iter(entries)
+    }
+}
+
+impl<K, V, S> fmt::Debug for ConcurrentTable<K, V, S>
+where
+    K: NoUninit + Eq + Hash + fmt::Debug,
+    V: NoUninit + fmt::Debug,
+    S: BuildHasher,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.pin().fmt(f)
+    }
+}
+
+impl<K, V, S, G> fmt::Debug for Pinned<'_, ConcurrentTable<K, V, S>, G>
+where
+    K: NoUninit + Eq + Hash + fmt::Debug,
+    V: NoUninit + fmt::Debug,
+    S: BuildHasher,
+    G: Borrow<Guard>,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+impl<K, V, S> fmt::Debug for TableIter<'_, K, V, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TableIter").finish_non_exhaustive()
     }
 }

@@ -146,20 +146,18 @@
 mod iter;
 mod pinned;
 pub(super) mod storage;
-mod traits;
 mod write;
 
 use core::hash::{BuildHasher, Hash};
 
+use super::collector::LIMIT;
 use super::engine::Engine;
-use super::garbage;
-use super::guard::Guard;
-use super::pinned::Pinned;
+use super::pinned::{Guard, Pinned};
 use crate::hash::DefaultHashBuilder;
 use crate::invariant::InvariantError;
 use storage::Inline;
 
-pub use super::engine::plain::Integer;
+pub use super::engine::storage::Integer;
 pub use bytemuck::NoUninit;
 pub use iter::TableIter;
 
@@ -233,7 +231,7 @@ impl<K: NoUninit, V: NoUninit> ConcurrentTable<K, V> {
 
 impl<K: NoUninit, V: NoUninit, S> ConcurrentTable<K, V, S> {
     /// The default limit on garbage, in bytes.
-    pub const GARBAGE_LIMIT: usize = garbage::LIMIT;
+    pub const GARBAGE_LIMIT: usize = LIMIT;
 
     /// Creates an empty table with a hasher.
     ///
@@ -264,7 +262,6 @@ impl<K: NoUninit, V: NoUninit, S> ConcurrentTable<K, V, S> {
     ///
     /// ```
     /// let table = flowtable::ConcurrentTable::new().with_garbage_limit(1 << 20, 10);
-    /// assert_eq!(table.garbage_limit(), 1 << 20);
     /// table.pin().insert(1_u32, 1_u32).unwrap();
     /// ```
     #[must_use]
@@ -275,12 +272,6 @@ impl<K: NoUninit, V: NoUninit, S> ConcurrentTable<K, V, S> {
 }
 
 impl<K, V, S> ConcurrentTable<K, V, S> {
-    /// Returns the limit on garbage, in bytes.
-    #[must_use]
-    pub fn garbage_limit(&self) -> usize {
-        self.engine.garbage.limit
-    }
-
     /// Returns the bytes that are retired and not freed yet.
     #[must_use]
     pub fn garbage(&self) -> usize {

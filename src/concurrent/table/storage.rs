@@ -5,8 +5,7 @@ use core::marker::PhantomData;
 
 use bytemuck::NoUninit;
 
-use crate::concurrent::engine::plain::{assemble, word, words};
-use crate::concurrent::engine::storage::{Entries, Storage};
+use crate::concurrent::engine::storage::{Entries, Storage, assemble, word, words};
 use crate::concurrent::engine::{Group, Sizes, Slot};
 use crate::concurrent::policy;
 use crate::concurrent::sync::AtomicU64;

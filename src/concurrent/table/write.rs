@@ -9,13 +9,11 @@ use bytemuck::NoUninit;
 
 use super::ConcurrentTable;
 use super::storage::{Inline, entry_word};
-use crate::concurrent::engine::plain::{Integer, word, wrapping_add};
-use crate::concurrent::engine::storage::Bits;
+use crate::concurrent::collector::help;
+use crate::concurrent::engine::storage::{Bits, Integer, word, wrapping_add};
 use crate::concurrent::engine::{Expected, Group, Slot, Writer};
 use crate::concurrent::error::Refused;
-use crate::concurrent::garbage::help;
-use crate::concurrent::guard::Guard;
-use crate::concurrent::pinned::Pinned;
+use crate::concurrent::pinned::{Guard, Pinned};
 use crate::hash::{Prehashed, Query};
 
 /// The panic message of a bug in this crate.

@@ -51,28 +51,24 @@
 //! others, *Read-copy update* (2001); Nilsson and Tikkanen, *An experimental study of compression
 //! methods for dynamic tries* (2002).
 
-// First, so that the documentation of the type begins with its methods.
-mod methods;
-
 mod check;
-mod iter;
 #[cfg(all(test, crossbeam_loom))]
 mod loom_models;
 mod node;
-mod order;
 mod pinned;
-mod traits;
 mod write;
 
+use core::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use super::garbage::{Garbage, first_panic};
-use super::lock::Lock;
-use super::sync::AtomicUsize;
+use super::collector::{Garbage, LIMIT, first_panic};
+use super::pinned::{Guard, Pinned};
+use super::sync::{AtomicUsize, Lock, Ordering};
+use crate::key::bits::BitString;
 use crate::trie::Tuning;
-use node::{Kind, Slot};
+use node::{Child, Kind, Slot};
 
-pub use iter::TrieIter;
+pub use pinned::TrieIter;
 
 /// A concurrent ordered map of bit strings: the dynamic LC-trie under read-copy-update.
 ///
@@ -133,5 +129,199 @@ impl<K, V> Drop for ConcurrentLcTrie<K, V> {
         }
         self.garbage.reduce_at_drop();
         panic.unwrap_or_else(|panic| resume_unwind(panic));
+    }
+}
+
+impl<K: BitString, V> ConcurrentLcTrie<K, V> {
+    /// The default limit on garbage, in bytes.
+    pub const GARBAGE_LIMIT: usize = LIMIT;
+
+    /// Creates an empty trie.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::concurrent::ConcurrentLcTrie;
+    ///
+    /// assert!(ConcurrentLcTrie::<u32, ()>::new().is_empty());
+    /// ```
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_tuning(Tuning::default())
+    }
+
+    /// Creates an empty trie with other thresholds.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::concurrent::ConcurrentLcTrie;
+    /// use flowtable::trie::Tuning;
+    ///
+    /// let trie = ConcurrentLcTrie::<u32, ()>::with_tuning(Tuning::TRASH_2006);
+    /// assert!(trie.is_empty());
+    /// ```
+    #[must_use]
+    pub fn with_tuning(tuning: Tuning) -> Self {
+        Self {
+            root: Slot::new(Child::EMPTY),
+            lock: Lock::new(()),
+            len: AtomicUsize::new(0),
+            tuning,
+            garbage: Garbage::new(),
+        }
+    }
+
+    /// Sets the limit on garbage in bytes: above it, an insertion helps the collector, yields to
+    /// readers `patience` times, and is then refused.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::concurrent::Refused;
+    ///
+    /// use flowtable::concurrent::ConcurrentLcTrie;
+    ///
+    /// let trie = ConcurrentLcTrie::<u8, u64>::new().with_garbage_limit(5000, 0);
+    /// let reader = trie.pin();
+    /// let refused = (0..).find_map(|now| trie.pin().insert(1, now).err()).unwrap();
+    /// assert!(matches!(refused.reason, Refused::Garbage { limit: 5000, .. }));
+    /// assert_eq!(reader.get(&1), Some(&(refused.refused.1 - 1)));
+    /// ```
+    #[must_use]
+    pub fn with_garbage_limit(mut self, bytes: usize, patience: u32) -> Self {
+        (self.garbage.limit, self.garbage.patience) = (bytes, patience);
+        self
+    }
+
+    /// Returns the bytes that are retired and not freed yet.
+    #[must_use]
+    pub fn garbage(&self) -> usize {
+        self.garbage.retired()
+    }
+
+    /// Returns the number of entries.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        // Acquire: pairs with the Release of a writer.
+        self.len.load(Ordering::Acquire)
+    }
+
+    /// Returns whether there is no entry.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Pins the thread, for reads and writes.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::concurrent::ConcurrentLcTrie;
+    ///
+    /// let trie = ConcurrentLcTrie::<u32, char>::new();
+    /// let pinned = trie.pin();
+    /// assert_eq!(pinned.insert(7, 'a')?, None);
+    /// assert_eq!(pinned.insert(7, 'b')?, Some(&'a'));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn pin(&self) -> Pinned<'_, Self> {
+        Pinned::new(self)
+    }
+
+    /// Returns a view of the trie, under a guard of the thread that other structures share: see
+    /// [`concurrent::pin`](crate::concurrent::pin).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::concurrent::ConcurrentLcTrie;
+    /// use flowtable::concurrent::pin;
+    ///
+    /// let (here, there) = (ConcurrentLcTrie::new(), ConcurrentLcTrie::new());
+    /// let guard = pin();
+    /// here.pinned(&guard).insert(7_u8, 9_u16)?;
+    /// there.pinned(&guard).insert(9_u16, 'b')?;
+    /// let (here, there) = (here.pinned(&guard), there.pinned(&guard));
+    /// assert_eq!(here.get(&7).and_then(|at| there.get(at)), Some(&'b'));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn pinned<'t, 'g>(&'t self, guard: &'g Guard) -> Pinned<'t, Self, &'g Guard> {
+        Pinned::of(self, guard)
+    }
+}
+
+impl<K: BitString, V> Default for ConcurrentLcTrie<K, V> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<K, V> Extend<(K, V)> for &ConcurrentLcTrie<K, V>
+where
+    K: BitString + Send + Sync + 'static,
+    V: Send + Sync + 'static,
+{
+    /// Inserts all entries.
+    ///
+    /// # Panics
+    ///
+    /// If an insertion is refused: see `insert` of its [pin](ConcurrentLcTrie::pin).
+    fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
+        let mut pinned = self.pin();
+        for (nth, (key, value)) in entries.into_iter().enumerate() {
+            if let Err(error) = pinned.insert(key, value) {
+                panic!("{error}");
+            }
+            if nth % 32 == 31 {
+                pinned.repin();
+            }
+        }
+    }
+}
+
+impl<K, V> Extend<(K, V)> for ConcurrentLcTrie<K, V>
+where
+    K: BitString + Send + Sync + 'static,
+    V: Send + Sync + 'static,
+{
+    /// Inserts all entries.
+    ///
+    /// # Panics
+    ///
+    /// If an insertion is refused: see `insert` of its [pin](ConcurrentLcTrie::pin).
+    fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
+        (&*self).extend(entries);
+    }
+}
+
+impl<K, V> FromIterator<(K, V)> for ConcurrentLcTrie<K, V>
+where
+    K: BitString + Send + Sync + 'static,
+    V: Send + Sync + 'static,
+{
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
+        // Other pins may delay the collector while the trie is built.
+        let mut trie = Self::new().with_garbage_limit(usize::MAX, 0);
+        trie.extend(entries);
+        trie.with_garbage_limit(LIMIT, 0)
+    }
+}
+
+/// Formats the entries in order, as a map.
+impl<K: BitString + fmt::Debug, V: fmt::Debug> fmt::Debug for ConcurrentLcTrie<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.pin().iter()).finish()
+    }
+}
+
+impl<K, V, G: fmt::Debug> fmt::Debug for Pinned<'_, ConcurrentLcTrie<K, V>, G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pinned").field("guard", &self.guard).finish_non_exhaustive()
     }
 }

@@ -80,9 +80,9 @@ pub(super) unsafe fn free(memory: NonNull<Freed>, block: NonNull<u8>, layout: La
         return unsafe { dealloc(block.as_ptr(), layout) };
     };
     for at in (0..size).step_by(size_of::<usize>()) {
-        // SAFETY: within the block.
-        let word = unsafe { block.add(at) }.cast::<MaybeUninit<usize>>();
-        // SAFETY: as above; blocks are aligned. No instructions: for Miri, nothing is readable.
+        let word = block.as_ptr().wrapping_add(at).cast::<MaybeUninit<usize>>();
+        // SAFETY: within the block; blocks are aligned. No instructions: for Miri, nothing is
+        // readable.
         unsafe { word.write(MaybeUninit::uninit()) };
     }
     // SAFETY: by the contract.
