@@ -134,12 +134,9 @@ impl Kind {
             }
         }
         if content.has_mac {
-            let macs =
-                [Field::new(56, 6, Value::SourceMac), Field::new(80, 6, Value::DestinationMac)];
-            fields.extend(macs);
-            if self.has_both {
-                fields.extend(macs.map(|field| Field { is_reverse: true, ..field }));
-            }
+            // Without those of the other direction, which nfcapd takes for these.
+            fields.push(Field::new(56, 6, Value::SourceMac));
+            fields.push(Field::new(80, 6, Value::DestinationMac));
         }
         if content.has_vlan {
             fields.push(Field::new(243, 2, Value::Vlan));
@@ -305,8 +302,10 @@ impl Message {
         let counters = if field.is_reverse { other.unwrap_or(counters) } else { counters };
         let [sport, dport] = ports(key);
         let RecordMacs { forward, reverse } = record.macs;
-        let is_forward = (*direction == Direction::Forward) != field.is_reverse;
-        let macs = if is_forward { forward } else { reverse };
+        let macs = match direction {
+            Direction::Forward => forward,
+            Direction::Reverse => reverse,
+        };
         match field.value {
             Value::Source => self.put_address(key.src()),
             Value::Destination => self.put_address(key.dst()),

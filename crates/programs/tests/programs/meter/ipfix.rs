@@ -339,11 +339,10 @@ fn a_record_can_have_both_directions() {
     let (datagrams, _) = collected(&capture, &["--biflow", "--mac"]);
     let with_macs = template_of(&datagrams, 260).expect("there is a template of both directions");
     let added: Vec<_> = with_macs.iter().filter(|field| !fields.contains(field)).collect();
-    assert_eq!(added, [&(56, 6, 0), &(80, 6, 0), &(56, 6, 29_305), &(80, 6, 29_305)]);
+    assert_eq!(added, [&(56, 6, 0), &(80, 6, 0)]);
     let data = datagrams.last().expect("there are records");
-    // The frames of both directions have the same addresses.
-    let macs = [&frames[0][6..12], &frames[0][..6]].concat().repeat(2);
-    assert!(data.windows(24).any(|window| window == macs), "{data:x?}");
+    let macs = [&frames[0][6..12], &frames[0][..6]].concat();
+    assert!(data.windows(12).any(|window| window == macs), "{data:x?}");
     let (datagrams, _) = collected(&capture, &["--biflow"]);
     let data = datagrams.last().expect("there are records");
     // A set of one record of both directions, and one of one direction.
