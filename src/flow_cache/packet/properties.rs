@@ -191,7 +191,8 @@ impl Packet {
     }
 
     /// Sets the tenant. A flow belongs to the tenant of its first packet. A flow that reuses the
-    /// sockets of a closing flow belongs to the tenant of the closing flow.
+    /// sockets of a flow that is closing, or has expired and was not ended yet, belongs to the
+    /// tenant of the flow before it: where tenants have equal addresses, keys should have a zone.
     #[inline]
     #[must_use]
     pub const fn from_tenant(self, tenant: Tenant) -> Self {
