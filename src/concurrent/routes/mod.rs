@@ -94,8 +94,8 @@
 //! # Consistent views
 //!
 //! Several lookups from one state of the routes, and updates that become visible together, need two
-//! copies of all routes. A [`RouteTable`] in an `ArcSwap` is copied for each batch of updates, which
-//! takes milliseconds and more for the routes of the Internet:
+//! copies of all routes. A [`RouteTable`] in an `ArcSwap` is copied for each batch of updates,
+//! which takes milliseconds and more for the routes of the Internet:
 //!
 //! ```
 //! use arc_swap::ArcSwap;
