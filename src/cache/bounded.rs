@@ -14,6 +14,7 @@ use crate::hash::{DefaultHashBuilder, Query};
 use crate::invariant::InvariantError;
 use crate::memory::{Allocator, Global};
 use crate::raw::burst::BurstVec;
+use crate::table::error::check_capacity;
 use crate::table::lines::fold;
 use crate::table::records::Record;
 use crate::table::records::{Bursts, Hashed};
@@ -66,7 +67,7 @@ pub struct BoundedCache<K, V, P = SecondChance, S = DefaultHashBuilder, A = Glob
 where
     A: Allocator + Clone,
 {
-    entries: Entries<K, V, A>,
+    pub(super) entries: Entries<K, V, A>,
     pub(super) policy: P,
     hasher: S,
     statistics: Statistics,
@@ -138,15 +139,6 @@ impl<K, V, P, S, A: Allocator + Clone> BoundedCache<K, V, P, S, A> {
     #[must_use]
     pub const fn statistics(&self) -> Statistics {
         self.statistics
-    }
-
-    #[inline]
-    pub(super) fn entries(&self) -> &Entries<K, V, A> {
-        &self.entries
-    }
-
-    pub(super) fn entries_mut(&mut self) -> &mut Entries<K, V, A> {
-        &mut self.entries
     }
 
     /// Checks the invariants, for tests. O(capacity).
@@ -448,56 +440,50 @@ where
 }
 
 impl<K, V, P: Eviction, S, A: Allocator + Clone> BoundedCache<K, V, P, S, A> {
-    /// Retains the entries for which `keep` returns true.
+    /// Changes the capacity. Entries above a lower one are evicted and dropped: victims of the
+    /// policy, or others if it has none. O(capacity).
+    ///
+    /// A lower capacity frees no memory: the cache may grow again.
+    ///
+    /// # Errors
+    ///
+    /// If the capacity is zero, 2^30 or more, or there is no memory for it. Nothing has changed
+    /// then.
     ///
     /// # Example
     ///
     /// ```
-    /// let mut routes: flowtable::BoundedCache<u32, u16> = flowtable::BoundedCache::new(100)?;
-    /// for host in 0..10 {
-    ///     _ = routes.insert(host, 1);
-    /// }
-    /// *routes.get_mut(&4).unwrap() = 2;
-    /// // The router at port 1 has failed.
-    /// routes.retain(|_, port| *port != 1);
-    /// assert!(routes.iter().eq([(&4, &2)]));
-    /// assert_eq!((routes.remove(&4), routes.is_empty()), (Some(2), true));
-    /// # Ok::<(), flowtable::cache::CacheError>(())
-    /// ```
-    pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
-        self.extract_if(|key, value| !keep(key, value)).for_each(drop);
-    }
-
-    /// Removes the entries for which `is_removed` returns true, and returns them. Those after the
-    /// last one that the iterator has returned stay.
+    /// use flowtable::BoundedCache;
+    /// use flowtable::cache::CacheError;
     ///
-    /// # Example
-    ///
+    /// let mut names: BoundedCache<u32, &str> = BoundedCache::new(2)?;
+    /// names.extend([(1, "a"), (2, "b")]);
+    /// names.set_capacity(3)?;
+    /// _ = names.insert(3, "c");
+    /// assert_eq!((names.len(), names.set_capacity(0)), (3, Err(CacheError::NoCapacity)));
+    /// names.set_capacity(1)?;
+    /// assert_eq!((names.len(), names.get(&3)), (1, Some(&"c")));
+    /// # Ok::<(), CacheError>(())
     /// ```
-    /// let mut ages: flowtable::BoundedCache<u32, u16> = flowtable::BoundedCache::new(100)?;
-    /// ages.extend((0..10).map(|host| (host, host as u16)));
-    /// assert_eq!(ages.extract_if(|_, age| *age > 6).map(|(host, _)| host).sum::<u32>(), 24);
-    /// assert_eq!((ages.len(), (&ages).into_iter().len()), (7, 7));
-    /// # Ok::<(), flowtable::cache::CacheError>(())
-    /// ```
-    pub fn extract_if(
-        &mut self,
-        mut is_removed: impl FnMut(&K, &mut V) -> bool,
-    ) -> impl Iterator<Item = (K, V)> {
-        let mut slots = 0..self.entries.records().slot_count();
-        core::iter::from_fn(move || {
-            let slot = slots.find(|slot| {
-                let entry = self.entries.records_mut().get_mut(*slot);
-                entry.is_some_and(|entry| is_removed(&entry.key, &mut entry.value))
-            })?;
-            Some(self.remove_at(slot))
-        })
-    }
-
-    /// Removes all entries. If the drop of one panics, those in later slots stay.
-    pub fn clear(&mut self) {
-        self.retain(|_, _| false);
-        self.entries.records_mut().reset_lines();
+    pub fn set_capacity(&mut self, capacity: usize) -> Result<(), CacheError> {
+        check_capacity(capacity)?;
+        if capacity > self.capacity() {
+            // Insertions allocate nothing.
+            self.policy.try_reserve(capacity as u32 - 1).map_err(|_| CacheError::NoMemory)?;
+        }
+        while self.len() > capacity {
+            let Some(victim) = self.victim() else { break };
+            drop(self.remove_at(victim));
+        }
+        let mut excess = self.len().saturating_sub(capacity);
+        if excess > 0 {
+            self.retain(|_, _| {
+                let is_kept = excess == 0;
+                excess = excess.saturating_sub(1);
+                is_kept
+            });
+        }
+        Ok(self.entries.records_mut().set_capacity(capacity)?)
     }
 
     /// Removes the entry at a slot.

@@ -71,7 +71,7 @@ pub struct Chains {
 #[derive(Clone)]
 pub struct ChainedCache<K, V, P = SecondChance, S = DefaultHashBuilder> {
     heads: Vec<OptIndex>,
-    slots: Slab<Entry<K, V>>,
+    slots: Slab<Chained<K, V>>,
     capacity: usize,
     elasticity: usize,
     policy: P,
@@ -83,7 +83,7 @@ pub struct ChainedCache<K, V, P = SecondChance, S = DefaultHashBuilder> {
 
 /// An entry of a chain.
 #[derive(Clone, Debug)]
-struct Entry<K, V> {
+struct Chained<K, V> {
     hash: u64,
     next: OptIndex,
     /// The number of the last use.
@@ -195,8 +195,8 @@ impl<K, V, P: Eviction, S> ChainedCache<K, V, P, S> {
     }
 
     /// Removes the entry at a slot from its chain.
-    fn remove_at(&mut self, slot: u32) -> Option<Entry<K, V>> {
-        let &Entry { hash, next, .. } = self.slots.get(slot)?;
+    fn remove_at(&mut self, slot: u32) -> Option<Chained<K, V>> {
+        let &Chained { hash, next, .. } = self.slots.get(slot)?;
         let before = self.chain(hash).take_while(|other| *other != slot).last();
         match before.and_then(|before| self.slots.get_mut(before)) {
             Some(before) => before.next = next,
@@ -248,7 +248,7 @@ impl<K, V, P: Eviction, S> ChainedCache<K, V, P, S> {
         self.uses += 1;
         let (bucket, last_use) = (self.bucket(hash), self.uses);
         let next = self.heads[bucket];
-        let slot = self.slots.insert(Entry { hash, next, last_use, used: false, key, value });
+        let slot = self.slots.insert(Chained { hash, next, last_use, used: false, key, value });
         self.heads[bucket] = OptIndex::some(slot);
         self.policy.insert(slot, 0);
         self.statistics.count_insertion(evicted.is_some());
@@ -344,7 +344,7 @@ impl<K, V, P, S> ChainedCache<K, V, P, S> {
 
 impl<K: Eq + Hash, V, P: Eviction, S: BuildHasher> ChainedCache<K, V, P, S> {
     fn find<Q: Query<K>>(&self, hash: u64, key: &Q) -> Option<u32> {
-        let is_it = |entry: &Entry<K, V>| {
+        let is_it = |entry: &Chained<K, V>| {
             entry.hash == hash && equivalent::Equivalent::equivalent(key.key(), &entry.key)
         };
         self.chain(hash).find(|slot| self.slots.get(*slot).is_some_and(is_it))

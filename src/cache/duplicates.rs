@@ -7,7 +7,6 @@ use core::time::Duration;
 use equivalent::Equivalent;
 
 use super::CacheError;
-use crate::hash::source_index::SourceIndex;
 use crate::hash::{DefaultHashBuilder, Query};
 use crate::invariant::InvariantError;
 use crate::memory::Global;
@@ -48,7 +47,6 @@ pub enum CallVerdict {
 /// | method | cost |
 /// |---|---|
 /// | `accept` | O(1): the cache lines of the index, of the sender and of the oldest sender |
-/// | `accept_indexed` | as `accept`, without computing a hash |
 /// | `clean` | O(1) for each sender that it removes |
 /// | `new`, `with_hasher` | O(capacity) |
 /// | `len`, `allocation_size` | O(1) |
@@ -219,55 +217,33 @@ impl<K: Eq + Hash, S: BuildHasher> DuplicateFilter<K, S> {
     /// an earlier call counts as the latest time so far. A time that is earlier by more than a
     /// lifetime is suspect; the next one, if it is later than the suspect one, sets the clock back,
     /// as does [`set_clock`](Self::set_clock).
-    pub fn accept<Q>(&mut self, sender: Q, sequence: u64, now: Timestamp) -> CallVerdict
-    where
-        Q: Query<K, Key: ToOwned<Owned = K>>,
-    {
-        let hash = fold(sender.hash_with(&self.hasher));
-        self.accept_by(hash, sender.key(), sequence, now)
-    }
-
-    /// Returns the verdict on a packet that carries a constant random index of its sender, as in
-    /// section 3 of Chandranmenon and Varghese: no hash is computed. See
-    /// [`accept`](Self::accept).
     ///
-    /// All packets of a filter must carry an index, and all packets of a sender the same index: a
-    /// lookup finds the state of a sender by the sender and the index. A lookup compares all
-    /// senders that share an index: only for senders that choose theirs at random, not for hostile
-    /// ones.
+    /// If packets carry a constant random index of their sender, as in section 3 of Chandranmenon
+    /// and Varghese, that may be the hash of each sender: a [`Prehashed`](crate::Prehashed). A
+    /// lookup compares all senders that share an index: only for senders that choose theirs at
+    /// random, not for hostile ones.
     ///
     /// # Example
     ///
     /// ```
     /// use flowtable::cache::{CallVerdict, DuplicateFilter};
-    /// use flowtable::{Timestamp, hash::source_index::SourceIndex};
+    /// use flowtable::{Prehashed, Timestamp, hash::source_index::SourceIndex};
     /// use std::time::Duration;
     ///
     /// let mut filter = DuplicateFilter::new(1000, Duration::from_secs(60))?;
     /// let index = SourceIndex::new(0x2a51);
     /// let mut call = |sequence| {
-    ///     filter.accept_indexed(index, &"a process", sequence, Timestamp::ZERO)
+    ///     let sender = Prehashed { hash: index.get().into(), key: &"a process" };
+    ///     filter.accept(sender, sequence, Timestamp::ZERO)
     /// };
     /// assert_eq!([call(1), call(1)], [CallVerdict::Accept, CallVerdict::Duplicate]);
     /// # Ok::<(), flowtable::cache::CacheError>(())
     /// ```
-    pub fn accept_indexed<Q>(
-        &mut self,
-        index: SourceIndex,
-        sender: &Q,
-        sequence: u64,
-        now: Timestamp,
-    ) -> CallVerdict
+    pub fn accept<Q>(&mut self, sender: Q, sequence: u64, now: Timestamp) -> CallVerdict
     where
-        Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
+        Q: Query<K, Key: ToOwned<Owned = K>>,
     {
-        self.accept_by(fold(index.get().into()), sender, sequence, now)
-    }
-
-    fn accept_by<Q>(&mut self, hash: u32, sender: &Q, sequence: u64, now: Timestamp) -> CallVerdict
-    where
-        Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
-    {
+        let (hash, sender) = (fold(sender.hash_with(&self.hasher)), sender.key());
         let time = self.senders.advance(now);
         let is_it = |record: &Record<_, K, u64>| sender.equivalent(&record.key);
         let accepted = match self.senders.find_mut(hash, is_it) {

@@ -1,13 +1,14 @@
-//! Iteration over a `BoundedCache`, and its implementations of the traits of `core`.
+//! Iteration over a `BoundedCache`, by recency, too, removal of the entries that a predicate picks,
+//! and implementations of the traits of `core`.
 
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
 
 use super::bounded::BoundedCache;
 use super::entries::{Entries, LastUse};
-use crate::eviction::Eviction;
+use crate::eviction::{Eviction, Lru};
 use crate::memory::Allocator;
-use crate::table::records::{Occupied, OccupiedMut};
+use crate::table::records::{Occupied, OccupiedMut, Record};
 
 /// An iterator over the entries of a [`BoundedCache`], in no particular order.
 pub struct Iter<'a, K, V> {
@@ -139,7 +140,7 @@ impl<K, V, P, S, A: Allocator + Clone> BoundedCache<K, V, P, S, A> {
     /// [`iter_by_recency`](Self::iter_by_recency). No use is recorded. O(capacity).
     #[must_use]
     pub fn iter(&self) -> Iter<'_, K, V> {
-        Iter::new(self.entries())
+        Iter::new(&self.entries)
     }
 
     /// Iterates over the entries in no particular order, with mutable references to their values.
@@ -155,7 +156,7 @@ impl<K, V, P, S, A: Allocator + Clone> BoundedCache<K, V, P, S, A> {
     /// # Ok::<(), flowtable::cache::CacheError>(())
     /// ```
     pub fn iter_mut(&mut self) -> IterMut<'_, K, V> {
-        IterMut::new(self.entries_mut())
+        IterMut::new(&mut self.entries)
     }
 }
 
@@ -165,5 +166,98 @@ impl<'a, K, V, P, S, A: Allocator + Clone> IntoIterator for &'a mut BoundedCache
 
     fn into_iter(self) -> IterMut<'a, K, V> {
         self.iter_mut()
+    }
+}
+
+impl<K, V, P: Eviction, S, A: Allocator + Clone> BoundedCache<K, V, P, S, A> {
+    /// Retains the entries for which `keep` returns true.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut routes: flowtable::BoundedCache<u32, u16> = flowtable::BoundedCache::new(100)?;
+    /// for host in 0..10 {
+    ///     _ = routes.insert(host, 1);
+    /// }
+    /// *routes.get_mut(&4).unwrap() = 2;
+    /// // The router at port 1 has failed.
+    /// routes.retain(|_, port| *port != 1);
+    /// assert!(routes.iter().eq([(&4, &2)]));
+    /// assert_eq!((routes.remove(&4), routes.is_empty()), (Some(2), true));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
+        self.extract_if(|key, value| !keep(key, value)).for_each(drop);
+    }
+
+    /// Removes the entries for which `is_removed` returns true, and returns them. Those after the
+    /// last one that the iterator has returned stay.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut ages: flowtable::BoundedCache<u32, u16> = flowtable::BoundedCache::new(100)?;
+    /// ages.extend((0..10).map(|host| (host, host as u16)));
+    /// assert_eq!(ages.extract_if(|_, age| *age > 6).map(|(host, _)| host).sum::<u32>(), 24);
+    /// assert_eq!((ages.len(), (&ages).into_iter().len()), (7, 7));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    pub fn extract_if(
+        &mut self,
+        mut is_removed: impl FnMut(&K, &mut V) -> bool,
+    ) -> impl Iterator<Item = (K, V)> {
+        let mut slots = 0..self.entries.records().slot_count();
+        core::iter::from_fn(move || {
+            let slot = slots.find(|slot| {
+                let entry = self.entries.records_mut().get_mut(*slot);
+                entry.is_some_and(|entry| is_removed(&entry.key, &mut entry.value))
+            })?;
+            Some(self.remove_at(slot))
+        })
+    }
+
+    /// Removes all entries. If the drop of one panics, those in later slots stay.
+    pub fn clear(&mut self) {
+        self.retain(|_, _| false);
+        self.entries.records_mut().reset_lines();
+    }
+}
+
+impl<K, V, B: Allocator + Clone, S, A: Allocator + Clone> BoundedCache<K, V, Lru<B>, S, A> {
+    /// Returns the least recently used entry, which is evicted next. No use is recorded.
+    #[must_use]
+    pub fn peek_lru(&self) -> Option<(&K, &V)> {
+        self.policy.oldest().map(|slot| self.entry_at(slot))
+    }
+
+    /// Removes the least recently used entry, and returns it.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::eviction::Lru;
+    /// use flowtable::{BoundedCache, DefaultHashBuilder};
+    ///
+    /// let mut pages = BoundedCache::with_parts(100, Lru::new(), DefaultHashBuilder::new())?;
+    /// pages.extend([('a', 1), ('b', 2), ('c', 3)]);
+    /// assert!(pages.promote(&'a'));
+    /// assert!(pages.iter_by_recency().eq([(&'a', &1), (&'c', &3), (&'b', &2)]));
+    /// assert_eq!(pages.peek_lru(), Some((&'b', &2)));
+    /// assert_eq!([(); 2].map(|()| pages.pop_lru()), [Some(('b', 2)), Some(('c', 3))]);
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    pub fn pop_lru(&mut self) -> Option<(K, V)> {
+        self.policy.oldest().map(|slot| self.remove_at(slot))
+    }
+
+    /// Iterates over the entries, the most recently used one first. No use is recorded. O(1) for
+    /// each.
+    pub fn iter_by_recency(&self) -> impl Iterator<Item = (&K, &V)> {
+        self.policy.by_recency().map(|slot| self.entry_at(slot))
+    }
+
+    fn entry_at(&self, slot: u32) -> (&K, &V) {
+        let Record { key, value, .. } = self.entries.records().record(slot);
+        (key, value)
     }
 }

@@ -42,12 +42,10 @@
 //! remote procedure calls* (1984).
 
 mod bounded;
-mod capacity;
 mod chained;
 mod duplicates;
 mod entries;
 mod iter;
-mod recency;
 mod set;
 mod source_hash;
 mod source_hash_iter;

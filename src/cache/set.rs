@@ -36,6 +36,10 @@ pub(super) struct Set<K, V, const WAYS: usize> {
     values: [MaybeUninit<V>; WAYS],
 }
 
+/// A way that is occupied: its entry has not been removed since that was found.
+#[derive(Clone, Copy)]
+struct Occupied(usize);
+
 /// The tag, key and value of a way, of which the latter two are initialized if it is occupied.
 type WayMut<'a, K, V> = ((&'a AtomicTag, &'a MaybeUninit<K>), &'a mut MaybeUninit<V>);
 
@@ -71,6 +75,24 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
         self.tag(way).is_occupied()
     }
 
+    #[inline]
+    fn key(&self, Occupied(way): Occupied) -> &K {
+        // SAFETY: the way is occupied.
+        unsafe { self.keys[way].assume_init_ref() }
+    }
+
+    #[inline]
+    fn value(&self, Occupied(way): Occupied) -> &V {
+        // SAFETY: the way is occupied.
+        unsafe { self.values[way].assume_init_ref() }
+    }
+
+    #[inline]
+    fn value_mut(&mut self, Occupied(way): Occupied) -> &mut V {
+        // SAFETY: the way is occupied.
+        unsafe { self.values[way].assume_init_mut() }
+    }
+
     /// Whether a way has an entry with the index and generation of `tag`.
     #[inline]
     fn matches(&self, way: usize, tag: Tag) -> bool {
@@ -83,31 +105,31 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
 
     /// Returns the last way that matches `tag`.
     #[inline]
-    fn last_match(&self, tag: Tag) -> Option<usize> {
+    fn last_match(&self, tag: Tag) -> Option<Occupied> {
         // Conditional moves instead of a loop with an exit, which would be mispredicted.
         let way = (1..WAYS).fold(0, |last, way| if self.matches(way, tag) { way } else { last });
-        self.matches(way, tag).then_some(way)
+        self.matches(way, tag).then_some(Occupied(way))
     }
 
     /// Returns the way of the entry for whose key `eq` returns true.
     #[inline]
     pub(super) fn find(&self, tag: Tag, eq: impl Fn(&K) -> bool) -> Option<usize> {
         let last = self.last_match(tag)?;
-        // SAFETY: a way that matches is occupied.
-        if eq(unsafe { self.keys[last].assume_init_ref() }) {
-            return Some(last);
-        }
-        self.find_before(last, tag, eq)
+        let way = if eq(self.key(last)) { last } else { self.find_before(last, tag, eq)? };
+        Some(way.0)
     }
 
     /// Continues [`find`](Self::find) in the ways before `last`, where several entries have one
     /// index.
     #[inline(never)]
-    fn find_before(&self, last: usize, tag: Tag, eq: impl Fn(&K) -> bool) -> Option<usize> {
-        (0..last).rev().find(|&way| {
-            // SAFETY: a way that matches is occupied.
-            self.matches(way, tag) && eq(unsafe { self.keys[way].assume_init_ref() })
-        })
+    fn find_before(
+        &self,
+        Occupied(last): Occupied,
+        tag: Tag,
+        eq: impl Fn(&K) -> bool,
+    ) -> Option<Occupied> {
+        let mut matches = (0..last).rev().filter(|way| self.matches(*way, tag)).map(Occupied);
+        matches.find(|way| eq(self.key(*way)))
     }
 
     /// Returns a mutable reference to the value of a key, and records the hit as the replacement
@@ -121,16 +143,14 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
     ) -> Option<&mut V> {
         let way = self.last_match(tag)?;
         let orders_hits = WAYS > 1 && replacement == Replacement::LeastRecentlyUsed;
-        // SAFETY: a way that matches is occupied.
-        if orders_hits || !eq(unsafe { self.keys[way].assume_init_ref() }) {
+        if orders_hits || !eq(self.key(way)) {
             // Out of line, so that the rest is small enough to be inlined.
             return if WAYS > 1 { self.get_mut_slow(tag, replacement, eq) } else { None };
         }
         if WAYS > 1 && replacement == Replacement::SecondChance {
-            self.mark(way);
+            self.mark(way.0);
         }
-        // SAFETY: a way that matches is occupied.
-        Some(unsafe { self.values[way].assume_init_mut() })
+        Some(self.value_mut(way))
     }
 
     #[inline(never)]
@@ -154,8 +174,7 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
             Replacement::LeastRecentlyUsed => self.make_most_recent(way),
             Replacement::Oldest => {}
         }
-        // SAFETY: the way is occupied.
-        unsafe { self.values[way].assume_init_mut() }
+        self.value_mut(Occupied(way))
     }
 
     /// Returns the value of a key. Marks the entry for [`Replacement::SecondChance`] if
@@ -168,15 +187,13 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
         eq: impl Fn(&K) -> bool,
     ) -> Option<&V> {
         let mut way = self.last_match(tag)?;
-        // SAFETY: a way that matches is occupied.
-        if !eq(unsafe { self.keys[way].assume_init_ref() }) {
+        if !eq(self.key(way)) {
             way = if WAYS > 1 { self.find_before(way, tag, eq)? } else { return None };
         }
         if WAYS > 1 && marks_reference {
-            self.mark(way);
+            self.mark(way.0);
         }
-        // SAFETY: a way that matches is occupied.
-        Some(unsafe { self.values[way].assume_init_ref() })
+        Some(self.value(way))
     }
 
     /// Marks the entry of a way as referenced.
@@ -227,12 +244,11 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
             way = self.least_recent();
         }
         let evicted = self.remove(way);
-        self.keys[way].write(key);
-        self.values[way].write(value);
-        self.tags[way].update(|way| way.occupied_by(tag));
         self.make_most_recent(way);
-        // SAFETY: the value has been written above.
-        (unsafe { self.values[way].assume_init_mut() }, evicted)
+        self.keys[way].write(key);
+        let value = self.values[way].write(value);
+        self.tags[way].update(|way| way.occupied_by(tag));
+        (value, evicted)
     }
 
     /// Returns the way of the last rank, which is vacant or the next victim.
@@ -261,10 +277,8 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
         if !self.is_occupied(way) || generation.is_stale(self.tag(way)) {
             return None;
         }
-        // SAFETY: the way is occupied.
-        let key = unsafe { self.keys[way].assume_init_ref() };
-        // SAFETY: as its key.
-        Some((key, unsafe { self.values[way].assume_init_ref() }))
+        let way = Occupied(way);
+        Some((self.key(way), self.value(way)))
     }
 
     /// Returns the entry of a way, if it has one of this generation, with a mutable reference to

@@ -20,7 +20,9 @@ use flowtable::hash::IdHasher;
 use flowtable::hash::source_index::SourceIndex;
 #[cfg(feature = "papers")]
 use flowtable::papers::hash::{Crc8Pair, Crc16, Crc32, Fletcher16, XorFold8, XorFold16};
-use flowtable::{BoundedCache, DefaultHashBuilder, SourceHashCache, Timestamp, write_to};
+use flowtable::{
+    BoundedCache, DefaultHashBuilder, Prehashed, SourceHashCache, Timestamp, write_to,
+};
 use model::alloc;
 use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
 use model::hashers::{Weak, mix};

@@ -13,8 +13,8 @@ use std::hash::BuildHasher;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use flowtable::Timestamp;
 use flowtable::cache::{CallVerdict, DuplicateFilter};
+use flowtable::{Prehashed, Timestamp};
 use hashbrown::DefaultHashBuilder as Foldhash;
 
 use super::packets::{Name, Packet, Packets};
@@ -67,8 +67,8 @@ struct Indexed(DuplicateFilter<Name>);
 impl Filter for Indexed {
     fn run(&mut self, calls: &[Call]) -> Timed {
         timed(calls, |Call { packet, sequence, at }| {
-            let verdict = self.0.accept_indexed(packet.index, &packet.name, *sequence, *at);
-            verdict == CallVerdict::Accept
+            let sender = Prehashed { hash: packet.index.get().into(), key: &packet.name };
+            self.0.accept(sender, *sequence, *at) == CallVerdict::Accept
         })
     }
 }

@@ -132,7 +132,8 @@ fn an_index_from_the_packet_changes_no_verdict() {
             let index = SourceIndex::new((mix(sender) % indices) as u32);
             let now = Timestamp::from_nanos(step);
             let expected = by_hash.accept(&sender, sequence, now);
-            assert_eq!(by_index.accept_indexed(index, &sender, sequence, now), expected);
+            let indexed = Prehashed { hash: index.get().into(), key: &sender };
+            assert_eq!(by_index.accept(indexed, sequence, now), expected);
         }
         by_index.validate().unwrap();
         assert_eq!(by_index.len(), by_hash.len());
