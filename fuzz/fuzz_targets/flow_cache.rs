@@ -570,10 +570,10 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
     fn check_metrics(&self, metrics: &Metrics) {
         let removed: u64 = metrics.removed.iter().flatten().sum();
         let len = self.cache.len();
-        assert_eq!(metrics.created + metrics.restored, removed + len as u64, "{metrics}");
+        assert_eq!(metrics.created + metrics.restored, removed + len as u64, "{metrics:?}");
         assert_eq!((metrics.flows, metrics.by_class.iter().sum()), (len, len));
         assert_eq!((metrics.hits + metrics.misses), self.packets);
-        assert_eq!(metrics.created + metrics.refused, metrics.misses, "{metrics}");
+        assert_eq!(metrics.created + metrics.refused, metrics.misses, "{metrics:?}");
         let searches = [metrics.probes, metrics.depths].map(|counts| counts.iter().sum::<u64>());
         assert_eq!(searches, [self.packets; 2]);
         assert_eq!(metrics.bytes, self.cache.allocation_size());

@@ -1,7 +1,7 @@
 //! CLOCK eviction by rank.
 
 use super::clocks::Clocks;
-use super::{EntryStats, Eviction, OwnPolicy};
+use super::{EntryStats, Eviction, OwnPolicy, own};
 use crate::memory::{AllocError, Allocator, Global};
 
 /// The number of distinct ranks.
@@ -102,13 +102,11 @@ impl<A: Allocator + Clone> ByClass<A> {
     pub fn new_in(memory: A) -> Self {
         Self { clocks: Clocks::new_in(memory) }
     }
-}
 
-impl<A: Allocator + Clone> ByClass<A> {
     /// Returns the rank whose entries are examined first.
     #[inline]
     fn first_rank(&self) -> Option<usize> {
-        let counts = self.clocks.counts();
+        let counts = self.clocks.counts;
         if has_few_newcomers(counts) { Some(TOP) } else { lowest_rank(counts) }
     }
 }
@@ -161,22 +159,19 @@ impl<A: Allocator + Clone> Eviction for ByClass<A> {
     #[inline]
     fn replace(&mut self, slot: u32, rank: u8) {
         // Most entries replace one of their rank.
-        if !self.clocks.contains(slot, set_of(rank)) {
-            self.insert(slot, rank);
-        }
+        self.insert(slot, rank);
     }
 
     #[inline]
-    fn victim(&mut self, mut stats: impl FnMut(u32) -> EntryStats) -> Option<u32> {
-        let slot = self.candidate()?;
-        match stats(slot) {
-            entry if entry.used => self.victim_after((slot, entry), stats),
-            _ => Some(slot),
-        }
+    fn victim(&mut self, stats: impl FnMut(u32) -> EntryStats) -> Option<u32> {
+        own::victim(self, stats)
     }
 
-    fn upcoming(&self, slots: &mut [u32]) -> usize {
-        self.first_rank().map_or(0, |rank| self.clocks.upcoming(rank, slots))
+    #[inline]
+    fn upcoming(&self, most: usize, each: impl FnMut(usize, u32)) {
+        if let Some(rank) = self.first_rank() {
+            self.clocks.upcoming(rank, most, each);
+        }
     }
 
     fn allocation_size(&self) -> usize {
@@ -217,7 +212,7 @@ impl<A: Allocator + Clone> OwnPolicy for ByClass<A> {
         first: (u32, EntryStats),
         mut stats: impl FnMut(u32) -> EntryStats,
     ) -> Option<u32> {
-        let counts = self.clocks.counts();
+        let counts = self.clocks.counts;
         let lowest = lowest_rank(counts)?;
         if !has_few_newcomers(counts) {
             return Some(self.clocks.second_chance(first, lowest, stats));
@@ -232,13 +227,6 @@ impl<A: Allocator + Clone> OwnPolicy for ByClass<A> {
         match stats(slot) {
             entry if entry.used => Some(self.clocks.second_chance((slot, entry), lowest, stats)),
             _ => Some(slot),
-        }
-    }
-
-    #[inline]
-    fn for_upcoming(&mut self, most: usize, each: impl FnMut(usize, u32)) {
-        if let Some(rank) = self.first_rank() {
-            self.clocks.for_upcoming(rank, most, each);
         }
     }
 }

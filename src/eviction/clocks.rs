@@ -44,7 +44,8 @@ const MAX_SLOTS: u32 = (1 << 30) - 1;
 pub(super) struct Clocks<const N: usize, A: Allocator + Clone = Global> {
     /// 1024 slots at a time, and few words above.
     levels: [ChunkedVec<[u64; N], WORDS, A>; LEVELS],
-    counts: [usize; N],
+    /// The number of slots in each set.
+    pub(super) counts: [usize; N],
     /// The slot from which on the next victim of each set is searched.
     hands: [u32; N],
 }
@@ -82,23 +83,11 @@ impl<const N: usize, A: Allocator + Clone> Clocks<N, A> {
         })
     }
 
-    /// Returns the number of slots in each set.
-    #[inline]
-    pub(super) const fn counts(&self) -> [usize; N] {
-        self.counts
-    }
-
     /// Returns the set of a slot.
     #[inline]
-    pub(super) fn set_of(&self, slot: u32) -> Option<usize> {
+    fn set_of(&self, slot: u32) -> Option<usize> {
         let words = self.levels[0].get(slot >> BITS)?;
         words.iter().position(|word| word >> (slot % 64) & 1 != 0)
-    }
-
-    /// Whether a slot is in a set.
-    #[inline]
-    pub(super) fn contains(&self, slot: u32, set: usize) -> bool {
-        self.levels[0].get(slot >> BITS).is_some_and(|words| words[set] >> (slot % 64) & 1 != 0)
     }
 
     /// Inserts a slot into a set, and removes it from its previous set.
@@ -295,21 +284,10 @@ impl<const N: usize, A: Allocator + Clone> Clocks<N, A> {
         unused.unwrap_or(oldest.1)
     }
 
-    /// Writes the next slots under the hand of a set to the front of `slots`, and returns their
-    /// number.
-    pub(super) fn upcoming(&self, set: usize, slots: &mut [u32]) -> usize {
-        let mut count = 0;
-        self.for_upcoming(set, slots.len(), |number, slot| {
-            slots[number] = slot;
-            count = number + 1;
-        });
-        count
-    }
-
     /// Calls `each` with the numbers from 0 on of the next slots under the hand of a set, up to
     /// `most`, and with these slots.
     #[inline]
-    pub(super) fn for_upcoming(&self, set: usize, most: usize, mut each: impl FnMut(usize, u32)) {
+    pub(super) fn upcoming(&self, set: usize, most: usize, mut each: impl FnMut(usize, u32)) {
         let most = most.min(self.counts[set]);
         let (mut from, mut count) = (self.hands[set], 0);
         while count < most {

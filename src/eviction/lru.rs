@@ -1,6 +1,6 @@
 //! LRU eviction.
 
-use super::{EntryStats, Eviction, OwnPolicy, first_slots};
+use super::{EntryStats, Eviction, OwnPolicy};
 use crate::memory::{AllocError, Allocator, Global};
 use crate::raw::intrusive_list::IntrusiveLists;
 
@@ -117,9 +117,10 @@ impl<A: Allocator + Clone> Eviction for Lru<A> {
         self.order.front(0)
     }
 
-    fn upcoming(&self, slots: &mut [u32]) -> usize {
-        let few = slots.len().min(PREDICTED);
-        first_slots(&self.order, 0, &mut slots[..few])
+    #[inline]
+    fn upcoming(&self, most: usize, mut each: impl FnMut(usize, u32)) {
+        let next = self.order.iter(0).take(most.min(PREDICTED));
+        next.enumerate().for_each(|(number, slot)| each(number, slot));
     }
 
     fn allocation_size(&self) -> usize {
@@ -133,11 +134,6 @@ impl<A: Allocator + Clone> Eviction for Lru<A> {
 }
 
 impl<A: Allocator + Clone> OwnPolicy for Lru<A> {
-    const READS_STATS: bool = false;
-
-    #[inline]
-    fn rerank_from(&mut self, _slot: u32, _before: u8, _rank: u8) {}
-
     #[inline]
     fn replace_from(&mut self, slot: u32, _before: u8, _rank: u8) {
         self.order.move_to_back(0, slot);
@@ -146,20 +142,6 @@ impl<A: Allocator + Clone> OwnPolicy for Lru<A> {
     #[inline]
     fn candidate(&mut self) -> Option<u32> {
         self.order.front(0)
-    }
-
-    fn victim_after(
-        &mut self,
-        first: (u32, EntryStats),
-        _stats: impl FnMut(u32) -> EntryStats,
-    ) -> Option<u32> {
-        Some(first.0)
-    }
-
-    #[inline]
-    fn for_upcoming(&mut self, most: usize, mut each: impl FnMut(usize, u32)) {
-        let next = self.order.iter(0).take(most.min(PREDICTED));
-        next.enumerate().for_each(|(number, slot)| each(number, slot));
     }
 }
 

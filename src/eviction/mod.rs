@@ -31,8 +31,7 @@
 //! Papers: Olsson and Nilsson, *TRASH* (2006), section 4, for [`Passive`]; Corbató, *A paging
 //! experiment with the Multics system* (1968), for [`SecondChance`].
 
-use crate::memory::{AllocError, Allocator};
-use crate::raw::intrusive_list::IntrusiveLists;
+use crate::memory::AllocError;
 use crate::timestamp::Timestamp;
 
 mod by_class;
@@ -182,14 +181,13 @@ pub trait Eviction {
     /// mark of use that it returns: the next call for a slot reports whether it was used since.
     fn victim(&mut self, stats: impl FnMut(u32) -> EntryStats) -> Option<u32>;
 
-    /// Writes the slots that the next calls of [`victim`](Self::victim) will examine to the front
-    /// of `slots`, in that order, and returns their number.
+    /// Calls `each` with the numbers from 0 on, below `most`, of the slots that the next calls of
+    /// [`victim`](Self::victim) will examine, and with these slots.
     ///
     /// The cache prefetches the entries of these slots. The prediction may be incomplete.
     #[inline]
-    fn upcoming(&self, slots: &mut [u32]) -> usize {
-        _ = slots;
-        0
+    fn upcoming(&self, most: usize, each: impl FnMut(usize, u32)) {
+        _ = (most, each);
     }
 
     /// Returns the bytes allocated. O(1).
@@ -201,15 +199,6 @@ pub trait Eviction {
     fn own(&mut self) -> Option<&mut impl own::OwnPolicy> {
         None::<&mut own::Foreign>
     }
-}
-
-/// Writes the first slots of a list to the front of `slots` and returns their number.
-fn first_slots<A>(lists: &IntrusiveLists<A>, list: usize, slots: &mut [u32]) -> usize
-where
-    A: Allocator + Clone,
-{
-    let first = slots.iter_mut().zip(lists.iter(list));
-    first.map(|(slot, first)| *slot = first).count()
 }
 
 #[cfg(test)]

@@ -18,13 +18,19 @@ use super::EntryStats;
 pub trait OwnPolicy {
     /// Whether an entry that was used gets a second chance: a table reads the statistics of a
     /// [candidate](Self::candidate), and evicts it if it was not used.
-    const READS_STATS: bool;
+    const READS_STATS: bool = false;
 
     /// Changes the rank of the entry at `slot` from `before` to `rank`.
-    fn rerank_from(&mut self, slot: u32, before: u8, rank: u8);
+    #[inline]
+    fn rerank_from(&mut self, slot: u32, before: u8, rank: u8) {
+        _ = (slot, before, rank);
+    }
 
     /// Replaces the entry at `slot`, which is evicted and had the rank `before`.
-    fn replace_from(&mut self, slot: u32, before: u8, rank: u8);
+    #[inline]
+    fn replace_from(&mut self, slot: u32, before: u8, rank: u8) {
+        _ = (slot, before, rank);
+    }
 
     /// Selects the entry that is evicted next, unless it was used. `None` without entries.
     fn candidate(&mut self) -> Option<u32>;
@@ -35,11 +41,23 @@ pub trait OwnPolicy {
         &mut self,
         first: (u32, EntryStats),
         stats: impl FnMut(u32) -> EntryStats,
-    ) -> Option<u32>;
+    ) -> Option<u32> {
+        _ = stats;
+        Some(first.0)
+    }
+}
 
-    /// Calls `each` with the numbers from 0 on of the next candidates, up to `most`, and with their
-    /// slots. The prediction may be incomplete.
-    fn for_upcoming(&mut self, most: usize, each: impl FnMut(usize, u32));
+/// Selects the entry to evict next, like [`Eviction::victim`](super::Eviction::victim).
+#[inline(always)]
+pub(super) fn victim<P: OwnPolicy>(
+    policy: &mut P,
+    mut stats: impl FnMut(u32) -> EntryStats,
+) -> Option<u32> {
+    let slot = policy.candidate()?;
+    match stats(slot) {
+        entry if entry.used => policy.victim_after((slot, entry), stats),
+        _ => Some(slot),
+    }
 }
 
 /// No policy: the type that stands for policies of callers.
@@ -47,29 +65,7 @@ pub trait OwnPolicy {
 pub(super) enum Foreign {}
 
 impl OwnPolicy for Foreign {
-    const READS_STATS: bool = false;
-
-    fn rerank_from(&mut self, _slot: u32, _before: u8, _rank: u8) {
-        match *self {}
-    }
-
-    fn replace_from(&mut self, _slot: u32, _before: u8, _rank: u8) {
-        match *self {}
-    }
-
     fn candidate(&mut self) -> Option<u32> {
-        match *self {}
-    }
-
-    fn victim_after(
-        &mut self,
-        _first: (u32, EntryStats),
-        _stats: impl FnMut(u32) -> EntryStats,
-    ) -> Option<u32> {
-        match *self {}
-    }
-
-    fn for_upcoming(&mut self, _most: usize, _each: impl FnMut(usize, u32)) {
         match *self {}
     }
 }

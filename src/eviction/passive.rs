@@ -3,7 +3,7 @@
 use core::error::Error;
 use core::fmt;
 
-use super::{EntryStats, Eviction, first_slots};
+use super::{EntryStats, Eviction};
 use crate::memory::{AllocError, Allocator, Global};
 use crate::raw::intrusive_list::IntrusiveLists;
 
@@ -187,11 +187,6 @@ impl<A: Allocator + Clone> Passive<A> {
     pub fn try_new_in(gc: PassiveGc, memory: A) -> Result<Self, AllocError> {
         Ok(Self { gc, ring: IntrusiveLists::try_new_in(1, memory)?, debt: 0 })
     }
-
-    /// Moves the rover past the first slot, which is this one.
-    fn pass_over(&mut self, slot: u32) {
-        self.ring.move_to_back(0, slot);
-    }
 }
 
 impl<A: Allocator + Clone> Eviction for Passive<A> {
@@ -223,7 +218,7 @@ impl<A: Allocator + Clone> Eviction for Passive<A> {
     fn victim(&mut self, mut stats: impl FnMut(u32) -> EntryStats) -> Option<u32> {
         let first = self.ring.front(0)?;
         let mut oldest = (stats(first).last_use, first);
-        self.pass_over(first);
+        self.ring.move_to_back(0, first);
         for _ in 1..PassiveGc::RING {
             // A ring of fewer than four is examined once.
             let slot = self.ring.front(0).filter(|&slot| slot != first);
@@ -232,13 +227,13 @@ impl<A: Allocator + Clone> Eviction for Passive<A> {
             if last_use <= oldest.0 {
                 oldest = (last_use, slot);
             }
-            self.pass_over(slot);
+            self.ring.move_to_back(0, slot);
         }
         Some(oldest.1)
     }
 
-    fn upcoming(&self, slots: &mut [u32]) -> usize {
-        first_slots(&self.ring, 0, slots)
+    fn upcoming(&self, most: usize, mut each: impl FnMut(usize, u32)) {
+        (0..most).zip(self.ring.iter(0)).for_each(|(number, slot)| each(number, slot));
     }
 
     fn allocation_size(&self) -> usize {

@@ -143,14 +143,6 @@ impl<A: Allocator + Clone> Eviction for Random<A> {
 }
 
 impl<A: Allocator + Clone> OwnPolicy for Random<A> {
-    const READS_STATS: bool = false;
-
-    #[inline]
-    fn rerank_from(&mut self, _slot: u32, _before: u8, _rank: u8) {}
-
-    #[inline]
-    fn replace_from(&mut self, _slot: u32, _before: u8, _rank: u8) {}
-
     #[inline]
     fn candidate(&mut self) -> Option<u32> {
         if self.len == 0 {
@@ -159,18 +151,6 @@ impl<A: Allocator + Clone> OwnPolicy for Random<A> {
         // The upper half of the product is below `len`. Its bias is at most 2^-32.
         let position = (u128::from(self.next()) * u128::from(self.len)) >> 64;
         Some(self.cells[position as u32].slot)
-    }
-
-    fn victim_after(
-        &mut self,
-        first: (u32, EntryStats),
-        _stats: impl FnMut(u32) -> EntryStats,
-    ) -> Option<u32> {
-        Some(first.0)
-    }
-
-    fn for_upcoming(&mut self, _most: usize, _each: impl FnMut(usize, u32)) {
-        // The next victim is not known before it is drawn.
     }
 }
 

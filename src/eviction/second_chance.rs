@@ -1,7 +1,7 @@
 //! CLOCK (second-chance) eviction.
 
 use super::clocks::Clocks;
-use super::{EntryStats, Eviction, OwnPolicy};
+use super::{EntryStats, Eviction, OwnPolicy, own};
 use crate::memory::{AllocError, Allocator, Global};
 
 /// Evicts the next entry under the clock hand that was not used since the hand passed it last: the
@@ -92,16 +92,19 @@ impl<A: Allocator + Clone> Eviction for SecondChance<A> {
         self.clock.remove(slot);
     }
 
-    fn victim(&mut self, mut stats: impl FnMut(u32) -> EntryStats) -> Option<u32> {
-        let slot = self.candidate()?;
-        match stats(slot) {
-            entry if entry.used => self.victim_after((slot, entry), stats),
-            _ => Some(slot),
-        }
+    #[inline]
+    fn replace(&mut self, slot: u32, rank: u8) {
+        // Usually the entry that is replaced is still here.
+        self.insert(slot, rank);
     }
 
-    fn upcoming(&self, slots: &mut [u32]) -> usize {
-        self.clock.upcoming(0, slots)
+    fn victim(&mut self, stats: impl FnMut(u32) -> EntryStats) -> Option<u32> {
+        own::victim(self, stats)
+    }
+
+    #[inline]
+    fn upcoming(&self, most: usize, each: impl FnMut(usize, u32)) {
+        self.clock.upcoming(0, most, each);
     }
 
     fn allocation_size(&self) -> usize {
@@ -118,12 +121,6 @@ impl<A: Allocator + Clone> OwnPolicy for SecondChance<A> {
     const READS_STATS: bool = true;
 
     #[inline]
-    fn rerank_from(&mut self, _slot: u32, _before: u8, _rank: u8) {}
-
-    #[inline]
-    fn replace_from(&mut self, _slot: u32, _before: u8, _rank: u8) {}
-
-    #[inline]
     fn candidate(&mut self) -> Option<u32> {
         self.clock.advance(0)
     }
@@ -135,11 +132,6 @@ impl<A: Allocator + Clone> OwnPolicy for SecondChance<A> {
         stats: impl FnMut(u32) -> EntryStats,
     ) -> Option<u32> {
         Some(self.clock.second_chance(first, 0, stats))
-    }
-
-    #[inline]
-    fn for_upcoming(&mut self, most: usize, each: impl FnMut(usize, u32)) {
-        self.clock.for_upcoming(0, most, each);
     }
 }
 

@@ -240,15 +240,6 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         self.clock.set(now);
     }
 
-    /// Returns the flow that was removed for the last packet observed, unless it was
-    /// [taken](super::Observed::take_removed). O(1).
-    #[must_use]
-    pub const fn last_removed(&self) -> Option<&RemovedFlow<K, V>> {
-        // Quick hits leave it here.
-        let is_last = self.accounting.removed_at == self.quick_hits();
-        if is_last { self.store.rest.removed.as_ref() } else { None }
-    }
-
     /// Returns the version of the cache, for [`changed_since`](super::Cursor::changed_since), which
     /// has an example.
     #[must_use]
@@ -282,7 +273,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     ///     cache.observe(&id, Packet::UDP, Timestamp::ZERO)?;
     /// }
     /// let metrics = cache.metrics();
-    /// assert_eq!((metrics.hits, metrics.misses, metrics.evicted()), (1, 3, 1));
+    /// assert_eq!((metrics.hits, metrics.misses, metrics.created), (1, 3, 3));
     /// assert_eq!(metrics.flows_of(Class::Unreplied), 2);
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```

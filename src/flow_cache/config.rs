@@ -23,11 +23,17 @@ use super::time::timeouts::{self, TimeoutError, Timeouts};
 ///     .with_tick(Duration::from_millis(100))?;
 /// assert_eq!((config.flows(), config.max_bytes()), (1_000_000, 512 << 20));
 /// assert_eq!((config.timeouts(), config.tick()), (&Timeouts::METER, Duration::from_millis(100)));
-/// assert_eq!((config.close_rule(), config.emergency().is_some()), (CloseRule::FirstAck, true));
+/// assert!(config.emergency().is_some());
 /// assert_eq!(Config::new(0).unwrap_err(), ConfigError::Flows(0));
 /// # Ok::<(), ConfigError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "crate::flow_cache::serial::UncheckedConfig"),
+    serde(into = "crate::flow_cache::serial::UncheckedConfig")
+)]
 pub struct Config {
     pub(crate) flows: usize,
     pub(crate) max_bytes: usize,
@@ -90,24 +96,6 @@ impl Config {
     #[must_use]
     pub const fn max_bytes(&self) -> usize {
         self.max_bytes
-    }
-
-    /// Returns the rule by which TCP connections count as closed.
-    #[must_use]
-    pub const fn close_rule(&self) -> CloseRule {
-        self.close_rule
-    }
-
-    /// Returns the rule that assures flows of other protocols than TCP.
-    #[must_use]
-    pub const fn assurance(&self) -> Assurance {
-        self.assurance
-    }
-
-    /// Returns whether a SYN on the sockets of a closing flow begins another flow.
-    #[must_use]
-    pub const fn socket_reuse(&self) -> bool {
-        self.detects_reuse
     }
 
     /// Returns which packets renew the idle timeout of a flow.
@@ -238,6 +226,12 @@ impl Config {
 /// ended after another `idle` at the latest. The cost: each idle flow that is not established is
 /// examined once per `idle`, with or without an emergency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "crate::flow_cache::serial::UncheckedEmergency"),
+    serde(into = "crate::flow_cache::serial::UncheckedEmergency")
+)]
 pub struct Emergency {
     pub(crate) enter: usize,
     pub(crate) leave: usize,

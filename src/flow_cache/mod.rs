@@ -132,7 +132,6 @@ pub use report::events::{
     Report,
 };
 pub use report::image::{Image, ImageError, RefusedImage};
-pub use report::iteration::Residents;
 pub use report::metrics::Metrics;
 pub use report::scan::{Cursor, Resident};
 pub use store::{Handle, Version};

@@ -1,4 +1,4 @@
-//! `Serialize` and `Deserialize` of parameters, with the checks of their constructors.
+//! The serialized forms of parameters, from which their constructors make them, with their checks.
 //!
 //! ```text
 //!     {"flows": 1000, "max_bytes": null, "tick": …, "close_rule": "BothSides", …, "timeouts": {
@@ -11,59 +11,16 @@
 use alloc::collections::BTreeMap;
 use core::time::Duration;
 
-use serde::de::{Deserialize, Deserializer, Error};
-use serde::ser::{Serialize, Serializer};
-
-use super::config::{Config, Emergency};
+use super::config::{Config, ConfigError, Emergency};
 use super::packet::properties::Protocol;
-use super::packet::state::{Assurance, Class, CloseRule};
+use super::packet::state::{Assurance, Class, CloseRule, Renewal};
 use super::time::timeouts::{TimeoutError, Timeouts};
-
-/// The idle timeouts of a protocol. A class may be absent, or without a timeout.
-#[derive(Default, serde::Serialize, serde::Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct Idle {
-    #[serde(serialize_with = "flat", deserialize_with = "present")]
-    closing: Option<Option<Duration>>,
-    #[serde(serialize_with = "flat", deserialize_with = "present")]
-    new: Option<Option<Duration>>,
-    #[serde(serialize_with = "flat", deserialize_with = "present")]
-    unreplied: Option<Option<Duration>>,
-    #[serde(serialize_with = "flat", deserialize_with = "present")]
-    established: Option<Option<Duration>>,
-}
-
-/// Serializes a timeout as [`present`] deserializes it. No class is absent.
-fn flat<S: Serializer>(timeout: &Option<Option<Duration>>, to: S) -> Result<S::Ok, S::Error> {
-    timeout.flatten().serialize(to)
-}
-
-/// Deserializes a timeout that is not absent: `null` is none.
-fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<Duration>>, D::Error> {
-    Option::deserialize(from).map(Some)
-}
-
-impl Idle {
-    fn of(timeouts: &Timeouts, protocol: Protocol) -> Self {
-        let [closing, new, unreplied, established] =
-            Class::ALL.map(|class| Some(timeouts.idle(protocol, class)));
-        Self { closing, new, unreplied, established }
-    }
-
-    fn set(self, timeouts: Timeouts, protocol: Protocol) -> Result<Timeouts, TimeoutError> {
-        let rows = [self.closing, self.new, self.unreplied, self.established];
-        let mut classes = Class::ALL.into_iter().zip(rows);
-        classes.try_fold(timeouts, |all, (class, idle)| match idle {
-            Some(idle) => all.with_idle(protocol, class, idle),
-            None => Ok(all),
-        })
-    }
-}
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(rename = "Timeouts", default, deny_unknown_fields)]
-struct UncheckedTimeouts {
-    idle: BTreeMap<Protocol, Idle>,
+pub(super) struct UncheckedTimeouts {
+    /// A protocol or class may be absent, or without a timeout.
+    idle: BTreeMap<Protocol, BTreeMap<Class, Option<Duration>>>,
     active: Option<Duration>,
 }
 
@@ -73,70 +30,72 @@ impl Default for UncheckedTimeouts {
     }
 }
 
-impl Serialize for Timeouts {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let idle = Protocol::ALL.into_iter().map(|protocol| (protocol, Idle::of(self, protocol)));
-        let unchecked = UncheckedTimeouts { idle: idle.collect(), active: self.active() };
-        unchecked.serialize(serializer)
+impl From<Timeouts> for UncheckedTimeouts {
+    fn from(timeouts: Timeouts) -> Self {
+        let row = |protocol| Class::ALL.map(|class| (class, timeouts.idle(protocol, class))).into();
+        let idle = Protocol::ALL.map(|protocol| (protocol, row(protocol))).into();
+        Self { idle, active: timeouts.active() }
     }
 }
 
-impl<'de> Deserialize<'de> for Timeouts {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let UncheckedTimeouts { idle, active } = UncheckedTimeouts::deserialize(deserializer)?;
-        let timeouts = Self::CONNTRACK.with_active(active).map_err(D::Error::custom)?;
-        let mut rows = idle.into_iter();
-        rows.try_fold(timeouts, |timeouts, (protocol, idle)| idle.set(timeouts, protocol))
-            .map_err(D::Error::custom)
+impl TryFrom<UncheckedTimeouts> for Timeouts {
+    type Error = TimeoutError;
+
+    fn try_from(unchecked: UncheckedTimeouts) -> Result<Self, TimeoutError> {
+        let mut timeouts = Self::CONNTRACK.with_active(unchecked.active)?;
+        for (protocol, row) in unchecked.idle {
+            for (class, idle) in row {
+                timeouts = timeouts.with_idle(protocol, class, idle)?;
+            }
+        }
+        Ok(timeouts)
     }
 }
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(rename = "Assurance", deny_unknown_fields)]
-struct UncheckedAssurance {
+pub(super) struct UncheckedAssurance {
     packets: u8,
     age: Duration,
 }
 
-impl Serialize for Assurance {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        UncheckedAssurance { packets: self.packets(), age: self.age() }.serialize(serializer)
+impl From<Assurance> for UncheckedAssurance {
+    fn from(assurance: Assurance) -> Self {
+        Self { packets: assurance.packets, age: Duration::from_nanos(assurance.age) }
     }
 }
 
-impl<'de> Deserialize<'de> for Assurance {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let UncheckedAssurance { packets, age } = UncheckedAssurance::deserialize(deserializer)?;
-        Ok(Self::new(packets, age))
+impl From<UncheckedAssurance> for Assurance {
+    fn from(UncheckedAssurance { packets, age }: UncheckedAssurance) -> Self {
+        Self::new(packets, age)
     }
 }
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(rename = "Emergency", deny_unknown_fields)]
-struct UncheckedEmergency {
+pub(super) struct UncheckedEmergency {
     enter: usize,
     leave: usize,
     idle: Duration,
 }
 
-impl Serialize for Emergency {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { enter, leave, idle } = *self;
-        UncheckedEmergency { enter, leave, idle: Duration::from_nanos(idle) }.serialize(serializer)
+impl From<Emergency> for UncheckedEmergency {
+    fn from(Emergency { enter, leave, idle }: Emergency) -> Self {
+        Self { enter, leave, idle: Duration::from_nanos(idle) }
     }
 }
 
-impl<'de> Deserialize<'de> for Emergency {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let UncheckedEmergency { enter, leave, idle } =
-            UncheckedEmergency::deserialize(deserializer)?;
-        Self::new(enter, leave, idle).map_err(D::Error::custom)
+impl TryFrom<UncheckedEmergency> for Emergency {
+    type Error = ConfigError;
+
+    fn try_from(unchecked: UncheckedEmergency) -> Result<Self, ConfigError> {
+        Self::new(unchecked.enter, unchecked.leave, unchecked.idle)
     }
 }
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(rename = "Config", deny_unknown_fields)]
-struct UncheckedConfig {
+pub(super) struct UncheckedConfig {
     flows: usize,
     #[serde(default)]
     max_bytes: Option<usize>,
@@ -151,6 +110,8 @@ struct UncheckedConfig {
     #[serde(default = "default_reuse")]
     socket_reuse: bool,
     #[serde(default)]
+    renewal: Renewal,
+    #[serde(default)]
     emergency: Option<Emergency>,
 }
 
@@ -162,35 +123,37 @@ const fn default_reuse() -> bool {
     true
 }
 
-impl Serialize for Config {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let unchecked = UncheckedConfig {
-            flows: self.flows(),
-            max_bytes: Some(self.max_bytes()).filter(|bytes| *bytes != usize::MAX),
-            timeouts: *self.timeouts(),
-            tick: self.tick(),
-            close_rule: self.close_rule(),
-            assurance: self.assurance(),
-            socket_reuse: self.socket_reuse(),
-            emergency: self.emergency(),
-        };
-        unchecked.serialize(serializer)
+impl From<Config> for UncheckedConfig {
+    fn from(config: Config) -> Self {
+        Self {
+            flows: config.flows,
+            max_bytes: Some(config.max_bytes).filter(|bytes| *bytes != usize::MAX),
+            timeouts: config.timeouts,
+            tick: config.tick(),
+            close_rule: config.close_rule,
+            assurance: config.assurance,
+            socket_reuse: config.detects_reuse,
+            renewal: config.renewal,
+            emergency: config.emergency,
+        }
     }
 }
 
-impl<'de> Deserialize<'de> for Config {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let it = UncheckedConfig::deserialize(deserializer)?;
-        let config = || {
-            let config = Self::new(it.flows)?
-                .with_max_bytes(it.max_bytes.unwrap_or(usize::MAX))?
-                .with_tick(it.tick)?
-                .with_timeouts(it.timeouts)
-                .with_close_rule(it.close_rule)
-                .with_assurance(it.assurance)
-                .with_socket_reuse(it.socket_reuse);
-            it.emergency.map_or(Ok(config.clone()), |emergency| config.with_emergency(emergency))
-        };
-        config().map_err(D::Error::custom)
+impl TryFrom<UncheckedConfig> for Config {
+    type Error = ConfigError;
+
+    fn try_from(unchecked: UncheckedConfig) -> Result<Self, ConfigError> {
+        let config = Self::new(unchecked.flows)?
+            .with_max_bytes(unchecked.max_bytes.unwrap_or(usize::MAX))?
+            .with_tick(unchecked.tick)?
+            .with_timeouts(unchecked.timeouts)
+            .with_close_rule(unchecked.close_rule)
+            .with_assurance(unchecked.assurance)
+            .with_socket_reuse(unchecked.socket_reuse)
+            .with_renewal(unchecked.renewal);
+        match unchecked.emergency {
+            Some(emergency) => config.with_emergency(emergency),
+            None => Ok(config),
+        }
     }
 }

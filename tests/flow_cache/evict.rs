@@ -285,8 +285,8 @@ impl<P: Eviction> Cache<P> {
     }
 
     fn victim(&mut self) -> Option<u32> {
-        let (before, mut upcoming) = (self.examined.len(), [0]);
-        let predicted = self.policy.upcoming(&mut upcoming);
+        let (before, mut upcoming) = (self.examined.len(), None);
+        self.policy.upcoming(1, |_, slot| upcoming = Some(slot));
         let victim = self.policy.victim(|slot| {
             self.examined.push(slot);
             let entry = self.entries[slot as usize].as_mut().expect("the slot has an entry");
@@ -296,7 +296,7 @@ impl<P: Eviction> Cache<P> {
         assert!(examined.len() <= self.limit);
         assert_eq!(victim.is_some(), self.len() > 0);
         let first = examined.first().copied().or(victim);
-        assert!(predicted == 0 || first == Some(upcoming[0]), "{upcoming:?}, then {first:?}");
+        assert!(upcoming.is_none() || first == upcoming, "{upcoming:?}, then {first:?}");
         victim
     }
 

@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use flowtable::eviction::ByClass;
 use flowtable::flow_cache::{
-    AdmissionError, AliasError, Class, Config, ObserveError, Observed, Packet, RefusedFlow,
-    Timeouts,
+    AdmissionError, AliasError, Class, Config, EndReason, ObserveError, Observed, Packet,
+    RefusedFlow, Timeouts,
 };
 use flowtable::hash::{Rss, source_index::Toeplitz};
 use flowtable::{Direction, FlowCache, FourTuple, Prehashed, TcpFlags, Timestamp};
@@ -43,12 +43,12 @@ fn a_packet_without_a_flow_makes_none_and_evicts_none() {
         assert_eq!(seen.map(|seen| seen.handle()), Err(ObserveError::New("no port")));
     }
     let after = cache.metrics();
-    assert_eq!((after.flows, after.created, after.evicted()), (1, 1, 0));
+    assert_eq!((after.flows, after.created, after.removed_for(EndReason::Resources)), (1, 1, 0));
     assert_eq!((after.misses, after.hits, after.refused), (before.misses + 4, before.hits, 0));
     let seen =
         cache.try_observe_with(&key(1).reversed(), ACK, at(2), || Err(())).expect("it exists");
     assert_eq!((seen.direction, seen.fresh), (Direction::Reverse, false));
-    assert!(seen.removed().is_none() && cache.last_removed().is_none());
+    assert!(seen.removed().is_none());
     cache.validate().expect("invariant");
 }
 
@@ -81,16 +81,6 @@ fn the_message_of_an_error_contains_its_reason() {
 }
 
 #[test]
-fn a_removed_flow_stays_until_the_next_packet() {
-    let mut cache = cache(1);
-    cache.observe(&key(1), SYN, at(0)).expect("there is room");
-    cache.observe(&key(2), SYN, at(1)).expect("one can leave");
-    assert_eq!(cache.last_removed().map(|flow| flow.key), Some(key(1)));
-    cache.observe(&key(2), ACK, at(2)).expect("it exists");
-    assert!(cache.last_removed().is_none());
-}
-
-#[test]
 fn a_removed_value_is_dropped_with_the_next_packet() {
     let mut cache: FlowCache<u64, Rc<()>> = FlowCache::new(Config::new(1).expect("some"));
     let value = Rc::new(());
@@ -98,10 +88,9 @@ fn a_removed_value_is_dropped_with_the_next_packet() {
     // So that the packets after it are quick hits.
     let handle = cache.observe_with(&2, ACK, at(1), Default::default).expect("one leaves").handle();
     assert!(cache.set_class(handle, Class::Established));
-    assert_eq!(cache.last_removed().map(|flow| flow.key), Some(1), "no packet since then");
-    assert_eq!(Rc::strong_count(&value), 2);
+    assert_eq!(Rc::strong_count(&value), 2, "no packet since then");
     let seen = cache.observe(&2, ACK, at(2)).expect("it exists");
-    assert!(seen.removed().is_none() && cache.last_removed().is_none());
+    assert!(seen.removed().is_none());
     assert_eq!(Rc::strong_count(&value), 1);
 }
 
@@ -112,10 +101,8 @@ fn quick_hits_hide_a_removed_flow_that_needs_no_drop() {
     let handle = cache.observe(&key(2), SYN, at(1)).expect("one can leave").handle();
     assert!(cache.set_class(handle, Class::Established));
     *cache.get_mut(handle).expect("it exists") += 1;
-    assert_eq!(cache.last_removed().map(|flow| flow.key), Some(key(1)));
     let mut seen = cache.observe(&key(2), ACK, at(2)).expect("it exists");
     assert!(seen.removed().is_none() && seen.take_removed().is_none());
-    assert!(cache.last_removed().is_none());
     let burst = [(key(2), ACK), (key(3), SYN), (key(3), ACK), (key(4), SYN)];
     let mut removed = vec![];
     let burst = burst.iter().map(|(key, packet)| (key, *packet, at(3)));

@@ -56,7 +56,7 @@ fn classes_are_evicted_in_order() {
         assert!(left.insert(handle));
     }
     assert!(order[..30].iter().all(|(_, handle)| left.contains(handle)));
-    assert_eq!((cache.len(), cache.metrics().evicted()), (40, 30));
+    assert_eq!((cache.len(), cache.metrics().removed_for(EndReason::Resources)), (40, 30));
 }
 
 #[test]
@@ -107,7 +107,10 @@ fn pinned_flows_are_never_evicted_and_a_refusal_changes_nothing() {
     assert_eq!((cache.version(), state(&cache)), (before.1, before.2));
     let metrics = cache.metrics();
     assert_eq!((metrics.refused, metrics.created), (30, before.0.created));
-    assert_eq!((metrics.pinned, metrics.evicted(), metrics.flows), (4, before.0.evicted(), 4));
+    assert_eq!(
+        (metrics.pinned, metrics.removed_for(EndReason::Resources), metrics.flows),
+        (4, before.0.removed_for(EndReason::Resources), 4)
+    );
     // The next flow is admitted as soon as one may be evicted.
     assert!(cache.set_pinned(closing, false));
     assert_eq!(evicted_for(&mut cache, 60), (closing, Class::Closing));
@@ -158,7 +161,7 @@ fn a_flood_of_syns_evicts_no_established_flow() {
     cache.validate().expect("invariant");
     let metrics = cache.metrics();
     assert_eq!(metrics.removed(EndReason::Resources, Class::Established), 0);
-    assert_eq!(metrics.created - metrics.evicted(), FLOWS as u64);
+    assert_eq!(metrics.created - metrics.removed_for(EndReason::Resources), FLOWS as u64);
 }
 
 /// A connection becomes established during a flood if its handshake takes fewer packets of the

@@ -161,7 +161,7 @@ fn check(cache: &Cache, what: &str) {
     let handles = handles(cache);
     assert_eq!((handles.len(), cache.metrics().flows), (cache.len(), cache.len()), "{what}");
     assert!(cache.len() <= cache.capacity(), "{what}");
-    for flow in cache {
+    for flow in cache.iter() {
         assert!(flow.value().0.is_alive() && flow.key().number.is_alive(), "{what}");
         assert!(flow.keys().all(|name| name.number.is_alive()), "{what}");
         assert!(cache.get(flow.handle()).is_none_or(|value| value.0.is_alive()), "{what}");

@@ -412,7 +412,10 @@ fn an_image_with_more_flows_than_room_is_refused() {
     let mut image = image(&original);
     image.truncate(room - 1);
     assert_eq!(small.restore(image, seconds(200)), Ok(room - 1));
-    assert_eq!((small.len(), small.metrics().evicted()), (small.capacity(), 0));
+    assert_eq!(
+        (small.len(), small.metrics().removed_for(EndReason::Resources)),
+        (small.capacity(), 0)
+    );
 }
 
 #[test]

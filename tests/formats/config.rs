@@ -3,14 +3,18 @@
 
 use core::time::Duration;
 
-use flowtable::flow_cache::{Assurance, Class, CloseRule, Config, Emergency, Protocol, Timeouts};
+use flowtable::flow_cache::{
+    Assurance, Class, CloseRule, Config, Emergency, Protocol, Renewal, Timeouts,
+};
 use serde_json::{Value, from_str, from_value, json, to_string, to_value};
 
 /// A configuration in which nothing is as by default.
 fn unusual() -> Config {
     let timeouts = Timeouts::METER
         .with_idle(Protocol::Custom2, Class::Unreplied, None)
-        .and_then(|timeouts| timeouts.with_protocol(Protocol::Sctp, Duration::from_millis(1500)))
+        .and_then(|timeouts| {
+            timeouts.with_idle(Protocol::Sctp, Class::New, Duration::from_millis(1500))
+        })
         .expect("they are short");
     let idle = Duration::from_secs(7);
     Config::new(1000)
@@ -22,6 +26,7 @@ fn unusual() -> Config {
         .with_close_rule(CloseRule::FirstAck)
         .with_assurance(Assurance::new(3, Duration::from_secs(5)))
         .with_socket_reuse(false)
+        .with_renewal(Renewal::Initiator)
 }
 
 #[test]
@@ -41,9 +46,10 @@ fn what_is_absent_is_the_default() {
     let minute = json!({"secs": 60, "nanos": 0});
     let row = json!({"closing": null, "new": minute, "unreplied": minute, "established": minute});
     let timeouts: Timeouts = from_value(json!({"idle": {"Gre": row}})).expect("they are valid");
-    let expected = Timeouts::CONNTRACK
-        .with_protocol(Protocol::Gre, Duration::from_secs(60))
-        .and_then(|timeouts| timeouts.with_idle(Protocol::Gre, Class::Closing, None));
+    let expected = Class::ALL.into_iter().try_fold(Timeouts::CONNTRACK, |timeouts, class| {
+        let idle = (class != Class::Closing).then_some(Duration::from_secs(60));
+        timeouts.with_idle(Protocol::Gre, class, idle)
+    });
     assert_eq!(Ok(timeouts), expected);
     assert_eq!(from_str::<Timeouts>("{}").expect("they are valid"), Timeouts::CONNTRACK);
     let some = json!({"idle": {"Tcp": {}, "Udp": {"unreplied": minute, "new": null}}});

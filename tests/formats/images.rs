@@ -194,20 +194,20 @@ fn each_defect_of_an_image_has_an_error() {
         assert_eq!(is(&[("/format", json!(format))]), Err(ImageError::Format(format)));
     }
     for timeout in [0, u64::MAX] {
-        let refused = is(&[("/flows/3/timeout", json!(timeout))]);
+        let refused = is(&[("/flows/3/0/timeout", json!(timeout))]);
         assert_eq!(refused, Err(ImageError::Timeout { flow: 3 }));
     }
     let many = json!(vec![flow(0); 10]);
     assert_eq!(is(&[("/flows", many)]), Err(ImageError::TooMany { flows: 10, capacity: 9 }));
     assert_eq!(is(&[("/flows/1", flow(0))]), Err(ImageError::Keys { flow: 1 }));
     for age in ["age", "silent", "unreported"] {
-        let place = format!("/flows/2/{age}");
+        let place = format!("/flows/2/0/{age}");
         assert_eq!(is(&[(&place, json!(u64::MAX))]), Err(ImageError::Ages { flow: 2 }), "{age}");
     }
     // The same age for all flows, up to the age of the clock.
     let all = |age: u64| {
         let fields = ["age", "silent", "unreported"];
-        let places = (0..5).flat_map(|flow| fields.map(|field| format!("/flows/{flow}/{field}")));
+        let places = (0..5).flat_map(|flow| fields.map(|field| format!("/flows/{flow}/0/{field}")));
         let places: Vec<String> = places.collect();
         let changes: Vec<(&str, Value)> =
             places.iter().map(|place| (place.as_str(), json!(age))).collect();

@@ -158,7 +158,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         marks: Marks,
         value: V,
     ) -> Result<Seen<V>, RefusedFlow<V>> {
-        let Some(mut slot) = self.candidate() else {
+        let Some(mut slot) = self.accounting.policy.own().and_then(OwnPolicy::candidate) else {
             return Err(self.refuse(value, AdmissionError::Full));
         };
         self.prefetch_next();
@@ -176,7 +176,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         }
         // The key first: its methods may panic.
         let key = flow.key();
-        if self.index.rehash((cold.hash, arrival.hash), KeyId::slot(slot)).is_err() {
+        if self.index.lines.rehash((cold.hash, arrival.hash), slot).is_err() {
             return Err(self.refuse(value, AdmissionError::Memory));
         }
         let (now, before) = (self.clock.now(), flow.marks);
@@ -315,7 +315,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// [Reserves](Self::reserve_flow) memory for it if it is free.
     fn room(&mut self, hash: u32, tenant: Tenant) -> Room {
         let is_due = self.accounting.policy.is_due(self.store.len());
-        let replacing = || self.index.growth(1) + self.store.tenant_growth(tenant);
+        let replacing = || self.index.lines.growth(1) + self.store.tenant_growth(tenant);
         if self.is_limited() && !self.has_memory_for(replacing()) {
             Room::None(AdmissionError::Memory)
         } else if self.accounting.tenants.is_at_share(tenant) {
@@ -323,7 +323,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         } else if self.store.len() >= self.config.flows {
             self.room_of_victim(None, AdmissionError::Full)
         } else if self.is_limited()
-            && !self.has_memory_for(self.growth(tenant) + self.index.growth(0))
+            && !self.has_memory_for(self.growth(tenant) + self.index.lines.growth(0))
         {
             self.room_of_victim(None, AdmissionError::Memory)
         } else if is_due {
@@ -366,7 +366,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         let skips = examined > AT_ONCE;
         let most = examined.clamp(AT_ONCE, MAX_EXAMINED);
         let (store, index) = (&self.store, &self.index);
-        let prefetch = |number, slot| {
+        self.accounting.policy.upcoming(2 * most, |number, slot| {
             if number >= most {
                 return store.prefetch_all(slot);
             }
@@ -374,17 +374,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             if flow.is_none_or(|flow| !flow.marks.has(Marks::USED)) {
                 // A policy of the caller's may return any slot.
                 if let Some(cold) = store.rest.cold.get(slot) {
-                    index.prefetch(cold.hash);
+                    index.lines.prefetch(cold.hash);
                 }
             }
-        };
-        if let Some(policy) = self.accounting.policy.own() {
-            return policy.for_upcoming(2 * most, prefetch);
-        }
-        let mut slots = [0; 2 * MAX_EXAMINED];
-        let slots = &mut slots[..2 * most];
-        let count = self.accounting.policy.upcoming(slots).min(slots.len());
-        slots[..count].iter().enumerate().for_each(|(number, slot)| prefetch(number, *slot));
+        });
     }
 
     /// Selects the next victim: of a tenant, or of all flows.
@@ -405,12 +398,6 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         // A policy of the caller's may return any slot.
         victim
             .filter(|slot| self.store.flows.get(*slot).is_some_and(|flow| !flow.marks.is_pinned()))
-    }
-
-    /// Returns the first candidate of a policy of this crate.
-    #[inline]
-    fn candidate(&mut self) -> Option<u32> {
-        self.accounting.policy.own()?.candidate()
     }
 
     /// Whether a candidate of a policy of this crate is not evicted if it was used.

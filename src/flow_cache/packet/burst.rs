@@ -133,7 +133,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         let mut lines = [const { MaybeUninit::uninit() }; BURST];
         let places = lines.iter_mut().zip(packets).map(|(line, (key, packet, time))| {
             let arrival = self.arrive(key);
-            line.write(self.index.home_line(arrival.hash)).prefetch();
+            line.write(self.index.lines.home_line(arrival.hash)).prefetch();
             Place { arrival, packet, time, slot: MaybeUninit::uninit() }
         });
         let places = burst.fill(places);

@@ -124,15 +124,11 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             return None;
         }
         self.clock.set_now(next);
-        let version = self.version + 1;
-        self.version = version;
+        self.version += 1;
         self.accounting.policy.touch(slot);
-        flow.last_seen = next;
-        flow.version = version;
-        let marks = flow.marks.with_hit();
-        flow.marks = marks;
+        let (marks, version) = (flow.marks, self.version);
         let found = Match { slot, alias: 0, direction: marks.direction(arrival.direction) };
-        Some(Seen::new(&mut flow.value, found, Class::Established))
+        Some(Seen::record(flow, found, marks, next, version))
     }
 
     /// The result for a packet that was recorded, and nothing has happened since.
@@ -153,7 +149,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         new: impl FnOnce() -> Result<V, E>,
     ) -> Result<Observed<'_, K, V, A>, ObserveError<V, E>> {
         // Most flows are the first candidate of their home line.
-        let slot = self.index.first(arrival.hash).unwrap_or(NO_SLOT);
+        let slot = self.index.lines.first(arrival.hash).unwrap_or(NO_SLOT);
         let seen = match self.record_steady(slot, &arrival, packet, next) {
             Some(seen) => seen,
             None => self.observe_any(slot, arrival, packet, next, new)?,
@@ -220,7 +216,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         new: impl FnOnce() -> Result<V, E>,
     ) -> Result<Seen<V>, ObserveError<V, E>> {
         self.store.forget_removed();
-        let line = self.index.home_line(arrival.hash);
+        let line = self.index.lines.home_line(arrival.hash);
         if slot != NO_SLOT || line.has_overflowed() || self.index.is_reseeded() {
             let over = match self.observe_further(slot, &arrival, packet) {
                 Ok(seen) => return Ok(seen),
@@ -230,7 +226,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
                 return self.observe_new(arrival, over, packet, new);
             }
         } else {
-            let probes = Probes { nodes: u32::from(self.index.has_lines()), entries: 0 };
+            let probes = Probes { nodes: u32::from(self.index.lines.has_lines()), entries: 0 };
             self.accounting.metrics.record_lookup(probes, false);
         }
         if !self.only_replaces(packet) {
@@ -252,7 +248,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     ) -> Result<Seen<V>, Option<u32>> {
         // `search` begins with the home line: a line without a candidate is not read twice.
         if slot < STALE {
-            let line = self.index.home_line(arrival.hash);
+            let line = self.index.lines.home_line(arrival.hash);
             let mut entries = 0;
             let flow = line.find_map(arrival.hash, |other| {
                 entries += 1;
@@ -333,18 +329,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         let before = flow.marks;
         let age = || age(flow.last_seen, now, || rest.cold[slot].first_seen, &self.config);
         let marks = before.after_datagram(direction, &self.config, age);
-        flow.marks = marks.with_hit();
-        flow.last_seen = now;
-        flow.version = self.version;
-        let seen = Seen::new(&mut flow.value, Match { slot, alias: 0, direction }, marks.class());
-        if marks.has_class_of(before) {
-            return seen;
-        }
-        let tenant = || rest.tenant(slot);
-        if !self.accounting.change_class(slot, before.class(), marks, tenant) {
-            return seen;
-        }
-        self.armed(seen)
+        let found = Match { slot, alias: 0, direction };
+        let seen = Seen::record(flow, found, marks, now, self.version);
+        self.recorded(seen, before, marks)
     }
 
     /// Processes a packet of the flow in a slot, which is found by its primary key, or returns
@@ -409,16 +396,20 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         } else {
             before.after(packet, direction, &self.config, age)
         };
-        flow.marks = marks.with_hit();
-        if self.config.renewal.is_by(direction) {
-            flow.last_seen = now;
-        }
-        flow.version = self.version;
-        let seen = Seen::new(&mut flow.value, found, marks.class());
+        let is_renewed = self.config.renewal.is_by(direction);
+        let last_seen = if is_renewed { now } else { flow.last_seen };
+        let seen = Seen::record(flow, found, marks, last_seen, self.version);
+        self.recorded(seen, before, marks)
+    }
+
+    /// Accounts for a change of class by a packet that is recorded in its flow.
+    #[inline(always)]
+    fn recorded(&mut self, seen: Seen<V>, before: Marks, marks: Marks) -> Seen<V> {
         if marks.has_class_of(before) {
             return seen;
         }
-        let tenant = || rest.tenant(slot);
+        let slot = seen.slot();
+        let tenant = || self.store.rest.tenant(slot);
         if !self.accounting.change_class(slot, before.class(), marks, tenant) {
             return seen;
         }

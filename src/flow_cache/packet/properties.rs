@@ -24,10 +24,9 @@ use crate::key::flow::TcpFlags;
 /// let hello = Packet::new(protocol(89), TcpFlags(0));
 /// assert_eq!(hello.protocol(), Protocol::Custom1);
 /// assert_eq!((protocol(132), protocol(47)), (Protocol::Sctp, Protocol::Gre));
-/// let timeouts =
-///     Timeouts::CONNTRACK.with_protocol(Protocol::Custom1, Duration::from_secs(40))?;
-/// let idle = timeouts.idle(hello.protocol(), Class::Unreplied);
-/// assert_eq!(idle, Some(Duration::from_secs(40)));
+/// let idle = Duration::from_secs(40);
+/// let timeouts = Timeouts::CONNTRACK.with_idle(Protocol::Custom1, Class::Unreplied, idle)?;
+/// assert_eq!(timeouts.idle(hello.protocol(), Class::Unreplied), Some(idle));
 /// # Ok::<(), flowtable::flow_cache::TimeoutError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -123,7 +122,6 @@ pub struct Tenant(pub u32);
 /// let key = FourTuple { sport: 80, ..key };
 /// let seen = cache.observe(&key, inside, Timestamp::ZERO)?;
 /// assert_eq!((seen.fresh, seen.direction), (true, Direction::Forward));
-/// assert_eq!(inside.initiator(), Initiator::Sender);
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -158,14 +156,11 @@ pub struct Packet {
     /// A [`Protocol`]. As a number, all values of a packet are valid, and the compiler does not use
     /// others as a tag of `Option`, which each packet of a burst would be tested for.
     protocol: u8,
-    first: FirstPacket,
+    /// Counts if the packet is the first one of a flow: the initiator in two bits, and above them
+    /// the [`attempt`](Self::attempt).
+    first: u16,
     tenant: Tenant,
 }
-
-/// Properties that count if a packet is the first one of a flow: the initiator in two bits, and
-/// above them [`Packet::attempt`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct FirstPacket(u16);
 
 impl Packet {
     /// A UDP datagram.
@@ -179,7 +174,7 @@ impl Packet {
     #[inline]
     #[must_use]
     pub const fn new(protocol: Protocol, flags: TcpFlags) -> Self {
-        let first = FirstPacket(Initiator::ByFlags as u16);
+        let first = Initiator::ByFlags as u16;
         Self { flags, protocol: protocol as u8, first, tenant: Tenant(0) }
     }
 
@@ -231,13 +226,13 @@ impl Packet {
         // The highest bits of a product depend on all bits of its factors.
         let hash = sequence.wrapping_mul(0x9e37_79b1) >> 18;
         let attempt = if hash == 0 { 1 } else { hash as u16 };
-        Self { first: FirstPacket(self.first.0 & 3 | attempt << 2), ..self }
+        Self { first: self.first & 3 | attempt << 2, ..self }
     }
 
     /// Returns 14 bits of a hash of the sequence number; 0 if that is not set.
     #[inline]
     pub(crate) const fn attempt(self) -> u16 {
-        self.first.0 >> 2
+        self.first >> 2
     }
 
     /// Sets the initiator, in case that the packet is the first one of a flow. No other packet is
@@ -245,13 +240,12 @@ impl Packet {
     #[inline]
     #[must_use]
     pub const fn with_initiator(self, initiator: Initiator) -> Self {
-        Self { first: FirstPacket(self.first.0 & !3 | initiator as u16), ..self }
+        Self { first: self.first & !3 | initiator as u16, ..self }
     }
 
     /// Returns which side is the initiator, if the packet is the first one of a flow.
-    #[must_use]
-    pub const fn initiator(self) -> Initiator {
-        match self.first.0 & 3 {
+    pub(crate) const fn initiator(self) -> Initiator {
+        match self.first & 3 {
             0 => Initiator::ByFlags,
             1 => Initiator::Sender,
             _ => Initiator::Receiver,

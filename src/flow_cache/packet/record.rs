@@ -197,11 +197,6 @@ impl Marks {
         ConnectionState::protocol_of(self.bits())
     }
 
-    /// The marks of the flow itself, without the marks of the eviction policy and of storage.
-    pub(crate) const fn of_flow(self) -> u16 {
-        self.bits() & !(Self::USED | Self::TIMEOUT)
-    }
-
     pub(crate) const fn is_pinned(self) -> bool {
         self.has(Self::PINNED)
     }

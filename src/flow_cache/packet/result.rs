@@ -4,7 +4,7 @@
 use core::fmt;
 use core::ptr::NonNull;
 
-use super::record::Flow;
+use super::record::{Flow, Marks};
 use super::state::Class;
 use crate::flow_cache::report::events::RemovedFlow;
 use crate::flow_cache::store::Handle;
@@ -80,6 +80,22 @@ impl<V> Seen<V> {
         Self { value: NonNull::from(value), bits }
     }
 
+    /// Records a packet in its flow, which has these marks, this time of the last packet and this
+    /// version after it.
+    #[inline(always)]
+    pub(crate) fn record<K>(
+        flow: &mut Flow<K, V>,
+        found: Match,
+        marks: Marks,
+        last_seen: u64,
+        version: u64,
+    ) -> Self {
+        flow.marks = marks.with_hit();
+        flow.last_seen = last_seen;
+        flow.version = version;
+        Self::new(&mut flow.value, found, marks.class())
+    }
+
     /// The packet as the first one of its flow.
     #[inline]
     pub(crate) fn fresh(self) -> Self {
@@ -148,7 +164,6 @@ impl<K, V, A: Allocator + Clone> Observed<'_, K, V, A> {
     /// *cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.flow = 70;
     /// let seen = cache.observe(&8, Packet::UDP, Timestamp::ZERO)?;
     /// assert_eq!(seen.removed().map(|flow| (flow.key, flow.value)), Some((7, 70)));
-    /// assert_eq!(cache.last_removed().map(|flow| flow.key), Some(7));
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     #[inline]

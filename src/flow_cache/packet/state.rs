@@ -64,6 +64,7 @@ pub(crate) const SECOND: u64 = 1_000_000_000;
 /// The class of a flow, in the order in which a full table evicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
 pub enum Class {
     /// Closed by both sides, or reset: the flow lingers.
     Closing,
@@ -222,9 +223,7 @@ impl Renewal {
 /// use flowtable::{FlowCache, FourTuple, Timestamp};
 ///
 /// let assurance = Assurance::new(3, Duration::from_secs(5));
-/// assert_eq!((assurance.packets(), assurance.age()), (3, Duration::from_secs(5)));
 /// let config = Config::new(100)?.with_assurance(assurance);
-/// assert_eq!(config.assurance(), assurance);
 /// let mut cache: FlowCache<FourTuple<u32>, ()> = FlowCache::new(config);
 /// let key = FourTuple { src: 10, dst: 20, sport: 5353, dport: 53 };
 /// let mut class = |key, second| {
@@ -236,10 +235,16 @@ impl Renewal {
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(from = "crate::flow_cache::serial::UncheckedAssurance"),
+    serde(into = "crate::flow_cache::serial::UncheckedAssurance")
+)]
 pub struct Assurance {
-    packets: u8,
+    pub(crate) packets: u8,
     /// Nanoseconds.
-    age: u64,
+    pub(crate) age: u64,
 }
 
 impl Assurance {
@@ -257,18 +262,6 @@ impl Assurance {
         let nanos = age.as_nanos();
         let age = if nanos > u64::MAX as u128 { u64::MAX } else { nanos as u64 };
         Self { packets, age }
-    }
-
-    /// Returns the number of packets.
-    #[must_use]
-    pub const fn packets(self) -> u8 {
-        self.packets
-    }
-
-    /// Returns the age.
-    #[must_use]
-    pub const fn age(self) -> Duration {
-        Duration::from_nanos(self.age)
     }
 
     /// Returns whether a flow of this age is assured, in nanoseconds.

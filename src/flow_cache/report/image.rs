@@ -30,7 +30,7 @@ use crate::timestamp::Timestamp;
 use crate::trash::TrashMap;
 
 /// The version of the serialized format.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// The greatest age of a flow: the range of the cache's clock before its origin.
 const OLDEST: u64 = 1 << 61;
@@ -63,22 +63,22 @@ const OLDEST: u64 = 1 << 61;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Image<K, V> {
     format: u32,
-    flows: Vec<Saved<K, V>>,
+    flows: Vec<(SavedFlow<K>, V)>,
 }
 
-/// A saved flow. Ages are in nanoseconds.
+/// A saved flow, without its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-struct Saved<K, V> {
+pub(super) struct SavedFlow<K> {
     key: K,
-    value: V,
-    #[cfg_attr(feature = "serde", serde(rename = "names"))]
+    /// The newest first.
     aliases: Vec<SavedAlias<K>>,
     connection: ConnectionState,
     tenant: Tenant,
     timeout: Option<u64>,
     is_pinned: bool,
     has_unreported: bool,
+    /// Nanoseconds, like the following ages.
     silent: u64,
     unreported: u64,
     age: u64,
@@ -91,15 +91,14 @@ struct SavedAlias<K> {
     number: u8,
 }
 
-impl<K: FlowName> Saved<K, ()> {
-    /// Returns the saved form of a flow, without its value.
-    fn without_value<V, A: Allocator + Clone>(flow: &Resident<'_, K, V, A>) -> Self {
+impl<K: FlowName> SavedFlow<K> {
+    /// The saved form of a flow.
+    pub(super) fn of<V, A: Allocator + Clone>(flow: &Resident<'_, K, V, A>) -> Self {
         let (marks, now) = (flow.flow.marks, flow.clock.now());
         let age = |time: u64| (now - time).min(OLDEST);
         let saved = |alias: &Alias<K>| SavedAlias { key: alias.key(), number: alias.number };
         Self {
             key: flow.key(),
-            value: (),
             aliases: flow.aliases.clone().map(|(_, alias)| saved(alias)).collect(),
             connection: marks.connection(),
             tenant: flow.tenant(),
@@ -110,26 +109,6 @@ impl<K: FlowName> Saved<K, ()> {
             unreported: age(flow.cold.reported),
             age: age(flow.cold.first_seen),
         }
-    }
-}
-
-impl<K, V> Saved<K, V> {
-    /// Replaces the value, and returns the old one.
-    fn with_value<W>(self, value: W) -> (Saved<K, W>, V) {
-        let saved = Saved {
-            key: self.key,
-            value,
-            aliases: self.aliases,
-            connection: self.connection,
-            tenant: self.tenant,
-            timeout: self.timeout,
-            is_pinned: self.is_pinned,
-            has_unreported: self.has_unreported,
-            silent: self.silent,
-            unreported: self.unreported,
-            age: self.age,
-        };
-        (saved, self.value)
     }
 }
 
@@ -178,7 +157,7 @@ impl<K, V> Image<K, V> {
     }
 
     fn sort(&mut self) {
-        self.flows.sort_by_key(|flow| flow.silent);
+        self.flows.sort_by_key(|(flow, _)| flow.silent);
     }
 }
 
@@ -203,9 +182,7 @@ where
     A: Allocator + Clone,
 {
     fn extend<I: IntoIterator<Item = Resident<'a, K, V, A>>>(&mut self, flows: I) {
-        let saved = |flow: Resident<'_, K, V, A>| {
-            Saved::without_value(&flow).with_value(flow.value().clone()).0
-        };
+        let saved = |flow: Resident<'_, K, V, A>| (SavedFlow::of(&flow), flow.value().clone());
         self.flows.extend(flows.into_iter().map(saved));
         self.sort();
     }
@@ -241,12 +218,12 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         self.clock.advance(now);
         let (metrics, is_emergency) = (self.accounting.metrics, self.is_emergency);
         // The most recently active flow is inserted last, and so is the last to be evicted.
-        while let Some(saved) = image.flows.pop() {
-            match self.restore_flow(saved) {
+        while let Some((saved, value)) = image.flows.pop() {
+            match self.restore_flow(&saved, value) {
                 Ok(slot) => restored.push(slot),
-                Err(saved) => {
+                Err(value) => {
                     let reason = ImageError::TooMany { flows, capacity: restored.len() };
-                    image.flows.push(saved);
+                    image.flows.push((saved, value));
                     image.flows.extend(restored.into_iter().rev().map(|slot| self.undo(slot)));
                     (self.accounting.metrics, self.is_emergency) = (metrics, is_emergency);
                     return Err(RefusedImage { refused: image, reason });
@@ -257,17 +234,17 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         Ok(flows)
     }
 
-    /// Restores a flow, and returns its slot; or returns the flow if there is no memory for it.
-    fn restore_flow(&mut self, saved: Saved<K, V>) -> Result<u32, Saved<K, V>> {
+    /// Restores a flow, and returns its slot; or returns its value if there is no memory for it.
+    fn restore_flow(&mut self, saved: &SavedFlow<K>, value: V) -> Result<u32, V> {
         let mut arrival = self.arrive(&saved.key);
-        let growth = self.growth(saved.tenant) + self.index.growth(0);
+        let growth = self.growth(saved.tenant) + self.index.lines.growth(0);
         if !self.has_memory_for(growth) {
-            return Err(saved);
+            return Err(value);
         }
         self.prepare_insertion(&mut arrival);
         let Arrival { key, hash, direction: initiator } = arrival;
         if self.reserve_flow(hash, saved.tenant).is_err() {
-            return Err(saved);
+            return Err(value);
         }
         let slot = self.store.flows.next_index();
         self.index.insert_reserved(hash, KeyId::slot(slot));
@@ -276,20 +253,19 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         marks.set(Marks::UNREPORTED, saved.has_unreported);
         marks.set(Marks::PINNED, saved.is_pinned);
         let (now, version) = (self.clock.now(), self.version);
-        let (saved, value) = saved.with_value(());
         let flow = Flow { key, marks, last_seen: now - saved.silent, version, value };
         let (first_seen, reported) = (now - saved.age, now - saved.unreported);
         let cold = Cold { first_seen, reported, hash, ..Cold::FREE };
         self.insert_flow(flow, cold, saved.tenant);
-        match self.restore_extras(slot, &saved) {
+        match self.restore_extras(slot, saved) {
             Ok(()) => Ok(slot),
-            Err(_) => Err(saved.with_value(self.remove_restored(slot)).0),
+            Err(_) => Err(self.remove_restored(slot)),
         }
     }
 
     /// Restores the timeout and the aliases of a flow, or returns an error if there is no memory
     /// for them.
-    fn restore_extras(&mut self, slot: u32, saved: &Saved<K, ()>) -> Result<(), AliasError> {
+    fn restore_extras(&mut self, slot: u32, saved: &SavedFlow<K>) -> Result<(), AliasError> {
         self.insert_timeout(slot, saved.timeout).map_err(|_| AliasError::Memory)?;
         if let Some(state) = self.store.state(slot).filter(|state| state.timeout.is_some()) {
             self.accounting.arm(slot, state, &self.config, self.clock.now());
@@ -306,10 +282,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     }
 
     /// Removes a flow that has just been restored, and returns it as it was saved.
-    fn undo(&mut self, slot: u32) -> Saved<K, V> {
+    fn undo(&mut self, slot: u32) -> (SavedFlow<K>, V) {
         let flow = self.resident_at(slot).expect("a restored flow is in its slot");
-        let saved = Saved::without_value(&flow);
-        saved.with_value(self.remove_restored(slot)).0
+        (SavedFlow::of(&flow), self.remove_restored(slot))
     }
 
     fn check_image(&self, image: &Image<K, V>) -> Result<(), ImageError> {
@@ -324,7 +299,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         // Allocated by the program's allocator, as the image is: the cache's allocator serves its
         // flows.
         let mut keys = TrashMap::new();
-        for (flow, saved) in image.flows.iter().enumerate() {
+        for (flow, (saved, _)) in image.flows.iter().enumerate() {
             if saved.silent.max(saved.unreported) > saved.age || saved.age > OLDEST {
                 return Err(ImageError::Ages { flow });
             }
@@ -351,7 +326,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
 
     fn check_shares(&self, image: &Image<K, V>) -> Result<(), ImageError> {
         let mut flows = TrashMap::new();
-        for (flow, saved) in image.flows.iter().enumerate() {
+        for (flow, (saved, _)) in image.flows.iter().enumerate() {
             let Some((has, share)) = self.accounting.tenants.usage(saved.tenant) else { continue };
             let tenant = saved.tenant.0;
             let count = flows.get(&tenant).map_or(1, |count: &usize| count + 1);

@@ -1,16 +1,15 @@
 //! Operations on many flows: iteration, removal, comparison.
 
-use core::fmt;
 use core::hash::BuildHasher;
-use core::ops::Range;
 
 use super::events::RemovedFlow;
+use super::image::SavedFlow;
 use super::scan::{Cursor, Resident};
 use crate::eviction::Eviction;
 use crate::flow_cache::FlowCache;
 use crate::flow_cache::packet::state::EndReason;
 use crate::key::flow::FlowName;
-use crate::memory::{Allocator, Global};
+use crate::memory::Allocator;
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCache<K, V, P, S, A> {
     /// Iterates over all flows, in the order of their slots. O(slots); [`page`](Self::page) goes
@@ -30,10 +29,12 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     /// assert_eq!(cache.iter().len(), 10);
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
-    #[must_use]
-    pub fn iter(&self) -> Residents<'_, K, V, P, S, A> {
-        let slots = 0..self.store.flows.slot_count();
-        Residents { cache: self, slots, left: self.len() }
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Resident<'_, K, V, A>> + Clone {
+        let mut slots = 0..self.store.flows.slot_count();
+        (0..self.len()).map(move |_| {
+            let flow = slots.find_map(|slot| self.resident_at(slot));
+            flow.expect("each flow is in a slot")
+        })
     }
 
     /// Ends the flows in the next `budget` slots for which `keep` returns false, and passes them to
@@ -189,73 +190,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     }
 }
 
-/// An iterator over the flows of a cache: see [`FlowCache::iter`].
-pub struct Residents<'a, K, V, P, S, A: Allocator + Clone = Global> {
-    cache: &'a FlowCache<K, V, P, S, A>,
-    slots: Range<u32>,
-    left: usize,
-}
-
-impl<'a, K, V, P, S, A> Iterator for Residents<'a, K, V, P, S, A>
-where
-    K: FlowName,
-    P: Eviction,
-    S: BuildHasher,
-    A: Allocator + Clone,
-{
-    type Item = Resident<'a, K, V, A>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let cache = self.cache;
-        let flow = self.slots.find_map(|slot| cache.resident_at(slot))?;
-        self.left -= 1;
-        Some(flow)
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
-    }
-}
-
-impl<K, V, P, S, A> ExactSizeIterator for Residents<'_, K, V, P, S, A>
-where
-    K: FlowName,
-    P: Eviction,
-    S: BuildHasher,
-    A: Allocator + Clone,
-{
-}
-
-impl<K, V, P, S, A: Allocator + Clone> Clone for Residents<'_, K, V, P, S, A> {
-    fn clone(&self) -> Self {
-        Self { slots: self.slots.clone(), ..*self }
-    }
-}
-
-impl<K, V, P, S, A: Allocator + Clone> fmt::Debug for Residents<'_, K, V, P, S, A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Residents").field("left", &self.left).finish_non_exhaustive()
-    }
-}
-
-impl<'a, K, V, P, S, A> IntoIterator for &'a FlowCache<K, V, P, S, A>
-where
-    K: FlowName,
-    P: Eviction,
-    S: BuildHasher,
-    A: Allocator + Clone,
-{
-    type Item = Resident<'a, K, V, A>;
-    type IntoIter = Residents<'a, K, V, P, S, A>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
-    }
-}
-
-/// Two caches are equal if they have equal configurations and equal flows: keys, aliases, values,
-/// classes, protocols, tenants, pins, own timeouts, and ages. Handles, sequence numbers, the
-/// order of evictions and counters do not count. O(flows).
+/// Two caches are equal if they have equal configurations and equal flows: keys, aliases in the
+/// order of their addition, values, classes, protocols, tenants, pins, own timeouts, and ages.
+/// Handles, sequence numbers, the order of evictions and counters do not count. O(flows).
 ///
 /// Flows are found by the hasher of the caches. So a cache whose flows were created with hashes of
 /// the caller equals no other, nor itself, unless its hasher computes them.
@@ -285,46 +222,14 @@ where
     A: Allocator + Clone,
 {
     fn eq(&self, other: &Self) -> bool {
-        self.config == other.config
-            && self.len() == other.len()
-            && self.iter().all(|flow| {
-                // Also a flow that has expired.
-                let found = other.resolve(&other.arrive(&flow.key()));
-                let found = found.and_then(|hit| other.resident_at(hit.slot));
-                found.is_some_and(|found| self.is_same(&flow, &found, other))
-            })
-    }
-}
-
-impl<K, V, P, S, A> FlowCache<K, V, P, S, A>
-where
-    K: FlowName,
-    V: PartialEq,
-    P: Eviction,
-    S: BuildHasher,
-    A: Allocator + Clone,
-{
-    fn is_same(
-        &self,
-        one: &Resident<'_, K, V, A>,
-        two: &Resident<'_, K, V, A>,
-        other: &Self,
-    ) -> bool {
-        let of = |flow: &Resident<'_, K, V, A>| {
-            let ages = [flow.cold.first_seen, flow.flow.last_seen, flow.cold.reported];
-            let ages = ages.map(|time| flow.clock.now() - time);
-            (flow.flow.marks.of_flow(), flow.tenant(), flow.timeout, ages, flow.keys().count())
-        };
-        let same_names = || {
-            one.keys().all(|name| {
-                // Also of a flow that has expired.
-                let [mine, its] = [self, other].map(|cache| {
-                    let arrival = cache.arrive(&name);
-                    cache.resolve(&arrival).map(|found| (found.direction, found.alias))
-                });
-                mine.is_some() && mine == its
+        let is_in_other = |flow: Resident<'_, K, V, A>| {
+            // Also if it has expired.
+            let found = other.resolve(&other.arrive(&flow.key()));
+            let found = found.and_then(|found| other.resident_at(found.slot));
+            found.is_some_and(|found| {
+                flow.value() == found.value() && SavedFlow::of(&flow) == SavedFlow::of(&found)
             })
         };
-        of(one) == of(two) && one.value() == two.value() && same_names()
+        self.config == other.config && self.len() == other.len() && self.iter().all(is_in_other)
     }
 }

@@ -1,6 +1,5 @@
 //! Counters and gauges of a flow cache, which are always on.
 
-use core::fmt;
 use core::ops::AddAssign;
 
 use crate::flow_cache::packet::state::{Class, EndReason};
@@ -21,14 +20,14 @@ use crate::probes::Probes;
 /// cache.advance(Timestamp::from_secs(3600), 100, |_| ());
 /// let metrics = cache.metrics();
 /// assert_eq!((metrics.flows, metrics.hit_ratio()), (0, Some(0.25)));
-/// assert_eq!((metrics.evicted(), metrics.expired()), (1, 2));
-/// assert_eq!(metrics.removed_for(EndReason::Idle), 2);
+/// let [evicted, idle] = [EndReason::Resources, EndReason::Idle].map(|it| metrics.removed_for(it));
+/// assert_eq!((evicted, idle), (1, 2));
 /// assert_eq!(metrics.removed(EndReason::Idle, Class::Unreplied), 2);
 ///
 /// // Caches of several cores together.
 /// let mut all = metrics;
 /// all += metrics;
-/// assert_eq!((all.capacity, all.evicted(), all.hit_ratio()), (4, 2, Some(0.25)));
+/// assert_eq!((all.capacity, all.created, all.hit_ratio()), (4, 6, Some(0.25)));
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,18 +90,6 @@ impl Metrics {
     #[must_use]
     pub fn removed_for(&self, reason: EndReason) -> u64 {
         self.removed[reason as usize].iter().sum()
-    }
-
-    /// Returns the number of evicted flows.
-    #[must_use]
-    pub fn evicted(&self) -> u64 {
-        self.removed_for(EndReason::Resources)
-    }
-
-    /// Returns the number of flows that ended by an idle timeout or by their packets.
-    #[must_use]
-    pub fn expired(&self) -> u64 {
-        self.removed_for(EndReason::Idle) + self.removed_for(EndReason::Ended)
     }
 
     /// Returns the fraction of packets that found their flow, or `None` without packets.
@@ -172,27 +159,4 @@ impl AddAssign for Metrics {
 #[inline]
 fn bin(count: u32) -> usize {
     (count as usize).min(7)
-}
-
-/// A table of present flows by class, and of removed flows by reason and class.
-impl fmt::Display for Metrics {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { flows, capacity, bytes, hits, misses, .. } = self;
-        writeln!(f, "{flows:>12} flows of {capacity}, {} pinned, {bytes} bytes", self.pinned)?;
-        let rate = 100.0 * self.hit_ratio().unwrap_or(0.0);
-        writeln!(f, "{:>12} packets: {hits} hits ({rate:.2} %), {misses} misses", hits + misses)?;
-        write!(f, "{:>12} flows created, {} packets refused, ", self.created, self.refused)?;
-        writeln!(f, "{} reports, {} emergencies", self.reported, self.emergencies)?;
-        write!(f, "{:>20}", "")?;
-        Class::ALL.iter().try_for_each(|class| write!(f, " {class:>11}"))?;
-        write!(f, "\n{:>20}", "now")?;
-        self.by_class.iter().try_for_each(|flows| write!(f, " {flows:>11}"))?;
-        for (reason, row) in EndReason::ALL.iter().zip(self.removed) {
-            if row != [0; 4] {
-                write!(f, "\n{reason:>20}")?;
-                row.iter().try_for_each(|count| write!(f, " {count:>11}"))?;
-            }
-        }
-        Ok(())
-    }
 }

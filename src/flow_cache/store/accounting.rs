@@ -38,8 +38,6 @@ pub(crate) struct Accounting<P, A: Allocator + Clone> {
     /// Changes of the version but for quick hits: those that are not in the metrics, as one key
     /// compared in the first bucket. So a quick hit counts nothing but the version.
     pub(crate) slow_changes: u64,
-    /// The number of quick hits when a flow was last removed for a packet.
-    pub(crate) removed_at: u64,
     /// Whether later victims are prefetched: the CPU's caches are too small for all flows.
     pub(crate) prefetches: bool,
     /// Flows that were examined for evictions since some were prefetched.
@@ -67,7 +65,6 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
             tenants: Tenants::new_in(config.flows, memory),
             metrics: Metrics::default(),
             slow_changes: 1,
-            removed_at: 0,
             prefetches: config.flows > SMALL / record,
             examined: 0,
             full_at: match (config.max_bytes, config.emergency) {
@@ -221,7 +218,6 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
     /// Counts a new flow in the place of a removed one, which takes a version.
     #[inline(always)]
     pub(crate) fn count_replacement(&mut self, version: &mut u64) {
-        self.removed_at = *version - self.slow_changes;
         self.slow_changes += 1;
         *version += 1;
         self.metrics.created += 1;
@@ -230,7 +226,7 @@ impl<P: Eviction, A: Allocator + Clone> Accounting<P, A> {
     /// Accounts for a change of class of a flow, whose marks are these now. Returns whether it may
     /// be due earlier: later deadlines need nothing, as the wheel returns the slot at the earlier
     /// one.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn change_class(
         &mut self,
         slot: u32,

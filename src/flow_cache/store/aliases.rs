@@ -135,7 +135,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         number: u8,
     ) -> Result<(), AliasError> {
         let at = self.store.rest.aliases.next_index();
-        let growth = self.store.rest.aliases.growth() + self.index.growth(0);
+        let growth = self.store.rest.aliases.growth() + self.index.lines.growth(0);
         if !self.has_memory_for(growth) || at >= KeyId::MAX {
             return Err(AliasError::Memory);
         }
@@ -211,7 +211,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         let (at, alias) = self.store.aliases(slot).last().ok_or(AliasError::PrimaryKey)?;
         let (hash, initiator) = (alias.hash, alias.initiator);
         let before = self.store.cold(slot).hash;
-        let growth = self.index.growth(1);
+        let growth = self.index.lines.growth(1);
         if !self.has_memory_for(growth) {
             return Err(AliasError::Memory);
         }

@@ -18,10 +18,10 @@ use core::hash::{BuildHasher, Hash};
 use super::slots::{KeyId, Store};
 use crate::hash::{Query, Reseed};
 use crate::invariant::InvariantError;
-use crate::memory::{Allocator, Box};
+use crate::memory::Allocator;
 use crate::probes::Observer;
 use crate::table::error::TryReserveError;
-use crate::table::lines::{HomeLine, Lines, fold};
+use crate::table::lines::{Lines, fold};
 
 /// Slots whose flows move to other lines with each insertion.
 const MOVED: u32 = 8;
@@ -29,84 +29,56 @@ const MOVED: u32 = 8;
 /// The lines of a cache and their hash.
 #[derive(Clone, Debug)]
 pub(crate) struct Index<S, A: Allocator + Clone> {
-    lines: Lines<A>,
+    pub(crate) lines: Lines<A>,
     hasher: S,
-    /// The new index and its hasher, after a flood.
-    reseeded: Option<Box<Reseeded<A>, A>>,
-}
-
-#[derive(Clone, Debug)]
-struct Reseeded<A: Allocator + Clone> {
-    /// Hashes all keys of `lines`.
-    seed: Reseed,
-    old: Option<Old<A>>,
-    count: usize,
-    /// With fewer entries no other seed is drawn: no seed helps against equal keys.
-    again_at: usize,
-}
-
-/// Lines with a hash that is not random.
-#[derive(Clone, Debug)]
-struct Old<A: Allocator + Clone> {
-    lines: Lines<A>,
-    /// The seed of their hash; none if that was the hasher's.
-    seed: Option<Reseed>,
-    /// Flows in slots before this one have moved.
+    /// The hashes of `lines` and `old` after a flood.
+    seeds: Option<Seeds>,
+    /// Lines with a hash that is not random, until all keys have moved.
+    old: Lines<A>,
+    /// The keys of flows in slots before this one have moved.
     next: u32,
+}
+
+/// The hashes of an index that was reseeded.
+#[derive(Clone, Debug)]
+struct Seeds {
+    /// Hashes all keys of the lines.
+    current: Reseed,
+    /// The seed of the old lines; none if their hash was the hasher's.
+    old: Option<Reseed>,
+    /// Number of reseedings.
+    count: usize,
+    /// With fewer keys no other seed is drawn: no seed helps against equal keys.
+    again_at: usize,
 }
 
 impl<S, A: Allocator + Clone> Index<S, A> {
     /// An index without keys, whose memory will be from `memory`.
     pub(crate) fn new_in(hasher: S, memory: A) -> Self {
-        Self { lines: Lines::new_in(memory), hasher, reseeded: None }
+        let (lines, old) = (Lines::new_in(memory.clone()), Lines::new_in(memory));
+        Self { lines, hasher, seeds: None, old, next: 0 }
     }
 
-    fn old(&self) -> Option<&Old<A>> {
-        self.reseeded.as_ref()?.old.as_ref()
-    }
-
-    fn old_mut(&mut self) -> Option<&mut Old<A>> {
-        self.reseeded.as_mut()?.old.as_mut()
+    /// Whether keys move to lines with another hash.
+    #[inline]
+    fn is_moving(&self) -> bool {
+        self.old.has_lines()
     }
 
     /// Number of keys.
     pub(crate) fn len(&self) -> usize {
-        self.lines.len() + self.old().map_or(0, |old| old.lines.len())
+        self.lines.len() + self.old.len()
     }
 
     /// How often the hash was replaced.
     pub(crate) fn reseeds(&self) -> usize {
-        self.reseeded.as_ref().map_or(0, |reseeded| reseeded.count)
-    }
-
-    /// Prefetches the line of a hash.
-    #[inline]
-    pub(crate) fn prefetch(&self, hash: u32) {
-        self.lines.prefetch(hash);
-    }
-
-    /// The home line of a hash. Its numbers identify ids.
-    #[inline(always)]
-    pub(crate) fn home_line(&self, hash: u32) -> HomeLine<'_> {
-        self.lines.home_line(hash)
-    }
-
-    /// Returns the number of the first id in its home line that may have this hash.
-    #[inline(always)]
-    pub(crate) fn first(&self, hash: u32) -> Option<u32> {
-        self.lines.first(hash)
-    }
-
-    /// Whether lookups read a line.
-    #[inline]
-    pub(crate) fn has_lines(&self) -> bool {
-        self.lines.has_lines()
+        self.seeds.as_ref().map_or(0, |seeds| seeds.count)
     }
 
     /// Whether keys have another hash than that by the hasher.
     #[inline(always)]
     pub(crate) const fn is_reseeded(&self) -> bool {
-        self.reseeded.is_some()
+        self.seeds.is_some()
     }
 
     /// Returns the id with this hash for which `eq` returns true, unless it is in old lines.
@@ -139,11 +111,8 @@ impl<S, A: Allocator + Clone> Index<S, A> {
     /// Removes an id, given the hash in its record.
     #[inline]
     pub(crate) fn remove(&mut self, hash: u32, id: KeyId) {
-        if self.lines.remove(hash, id.bits()) {
-            return;
-        }
-        if let Some(old) = self.old_mut() {
-            old.lines.remove(hash, id.bits());
+        if !self.lines.remove(hash, id.bits()) {
+            self.old.remove(hash, id.bits());
         }
     }
 
@@ -161,7 +130,7 @@ impl<S, A: Allocator + Clone> Index<S, A> {
         store: &Store<K, V, A>,
     ) -> Result<(), TryReserveError> {
         // It may be in the old lines.
-        let instead = instead.filter(|_| self.old().is_none());
+        let instead = instead.filter(|_| !self.is_moving());
         self.lines.reserve_place(hash, instead, store.hasher_of_bits())
     }
 
@@ -176,7 +145,7 @@ impl<S, A: Allocator + Clone> Index<S, A> {
         hash: u32,
         store: &Store<K, V, A>,
     ) -> Result<(), TryReserveError> {
-        if self.old().is_some() {
+        if self.is_moving() {
             return self.try_reserve(hash, None, store);
         }
         self.lines.grow_if_overdue(store.hasher_of_bits())
@@ -194,7 +163,7 @@ impl<S, A: Allocator + Clone> Index<S, A> {
         (before, hash): (u32, u32),
         id: KeyId,
     ) -> Result<(), TryReserveError> {
-        if self.old().is_some() {
+        if self.is_moving() {
             self.remove(before, id);
             self.insert_reserved(hash, id);
             return Ok(());
@@ -202,22 +171,11 @@ impl<S, A: Allocator + Clone> Index<S, A> {
         self.lines.rehash((before, hash), id.bits())
     }
 
-    /// Whether a new key instead of a removed one needs a [rehashing](Self::rehash) only: no
+    /// Whether a new key instead of a removed one needs a [rehashing](Lines::rehash) only: no
     /// growth, and no step of a replacement of the seed.
     #[inline(always)]
     pub(crate) fn can_rehash(&self) -> bool {
-        self.reseeded.is_none() && self.lines.has_room_for_rehash()
-    }
-
-    /// Moves an id to another hash like [`replace_key`](Self::replace_key), if that is
-    /// [enough](Self::can_rehash).
-    #[inline(always)]
-    pub(crate) fn rehash(
-        &mut self,
-        (before, hash): (u32, u32),
-        id: KeyId,
-    ) -> Result<(), TryReserveError> {
-        self.lines.rehash((before, hash), id.bits())
+        self.seeds.is_none() && self.lines.has_room_for_rehash()
     }
 
     /// Inserts an id for which there is [room](Self::try_reserve).
@@ -241,34 +199,24 @@ impl<S, A: Allocator + Clone> Index<S, A> {
     /// Whether the index is flooded, or is still moving keys to the new hash.
     #[inline]
     pub(crate) fn needs_reseeding(&self) -> bool {
-        self.lines.is_flooded() || self.old().is_some()
+        self.lines.is_flooded() || self.is_moving()
     }
 
     /// Removes all ids, and frees the memory.
     pub(crate) fn clear(&mut self) {
         self.lines.clear();
-        if let Some(reseeded) = &mut self.reseeded {
-            reseeded.old = None;
-        }
-    }
-
-    /// An upper bound of the bytes that an insertion allocates, after the removal of `removed`
-    /// keys.
-    pub(crate) fn growth(&self, removed: usize) -> usize {
-        self.lines.growth(removed)
+        self.old.clear();
     }
 
     /// Checks that each key is in the lines that its hash belongs to.
     pub(crate) fn validate<K, V>(&self, store: &Store<K, V, A>) -> Result<(), InvariantError> {
         let hash_of = store.hasher_of_bits();
         self.lines.validate(hash_of)?;
-        self.old().map_or(Ok(()), |old| old.lines.validate(hash_of))
+        self.old.validate(hash_of)
     }
 
     pub(crate) fn allocation_size(&self) -> usize {
-        let reseeded = self.reseeded.as_ref().map_or(0, |_| size_of::<Reseeded<A>>());
-        let old = self.old().map_or(0, |old| old.lines.allocation_size());
-        self.lines.allocation_size() + old + reseeded
+        self.lines.allocation_size() + self.old.allocation_size()
     }
 }
 
@@ -283,7 +231,7 @@ impl<S: BuildHasher, A: Allocator + Clone> Index<S, A> {
     /// replaces.
     #[inline]
     pub(crate) fn current_hash<K: Hash>(&self, hash: u32, key: &K) -> u32 {
-        self.reseeded.as_ref().map_or(hash, |reseeded| fold(reseeded.seed.hash_one(key)))
+        self.seeds.as_ref().map_or(hash, |seeds| fold(seeds.current.hash_one(key)))
     }
 
     /// Returns the id of a key that is not in the current lines, given its hash.
@@ -296,9 +244,9 @@ impl<S: BuildHasher, A: Allocator + Clone> Index<S, A> {
         mut eq: impl FnMut(KeyId) -> bool,
         observer: &mut impl Observer,
     ) -> Option<KeyId> {
-        let old = self.old()?;
-        let hash = old.seed.as_ref().map_or(hash, |seed| fold(seed.hash_one(key)));
-        let found = old.lines.find_observed(hash, |bits| eq(KeyId::from_bits(bits)), observer);
+        let seed = self.seeds.as_ref()?.old.as_ref();
+        let hash = seed.map_or(hash, |seed| fold(seed.hash_one(key)));
+        let found = self.old.find_observed(hash, |bits| eq(KeyId::from_bits(bits)), observer);
         found.map(KeyId::from_bits)
     }
 
@@ -306,7 +254,7 @@ impl<S: BuildHasher, A: Allocator + Clone> Index<S, A> {
     /// slot by now.
     #[inline]
     pub(crate) fn bring_home<K, V>(&mut self, hash: u32, id: KeyId, store: &Store<K, V, A>) {
-        if self.reseeded.is_none() {
+        if self.seeds.is_none() {
             let is_its_hash = || store.try_hash_of(id) == Some(hash);
             self.lines.bring_home(hash, id.bits(), is_its_hash);
         }
@@ -322,50 +270,40 @@ impl<S: BuildHasher, A: Allocator + Clone> Index<S, A> {
         store: &mut Store<K, V, A>,
         has_memory: impl Fn(usize) -> bool,
     ) {
-        if self.old().is_none() {
+        if !self.is_moving() {
             self.begin_reseeding(key, &has_memory);
         }
         for _ in 0..MOVED {
-            let Some(slot) = self.old().map(|old| old.next) else { return };
-            if slot >= store.flows.slot_count() {
-                if let Some(reseeded) = &mut self.reseeded {
-                    reseeded.old = None;
-                }
-                return;
+            if self.next >= store.flows.slot_count() || self.old.len() == 0 {
+                return self.old.clear();
             }
-            let mut id = Some(KeyId::slot(slot));
+            let mut id = Some(KeyId::slot(self.next));
             while let Some(at) = id {
-                let bytes = self.allocation_size() + self.growth(0);
+                let bytes = self.allocation_size() + self.lines.growth(0);
                 if !has_memory(bytes) || self.move_entry(at, store).is_err() {
                     return;
                 }
                 id = store.next_key(at);
             }
-            if let Some(old) = self.old_mut() {
-                old.next += 1;
-            }
+            self.next += 1;
         }
     }
 
     fn begin_reseeding<K: Hash>(&mut self, key: &K, has_memory: impl Fn(usize) -> bool) {
-        if self.len() < self.reseeded.as_ref().map_or(0, |reseeded| reseeded.again_at) {
+        if self.seeds.as_ref().is_some_and(|seeds| self.len() < seeds.again_at) {
             return;
         }
-        let seed = Reseed::new(self.hasher.hash_one(key));
-        let (count, again_at) = (self.reseeds() + 1, 2 * self.len());
-        let (before, memory) = (self.reseeded.as_ref(), self.lines.allocator().clone());
-        let before = before.map(|reseeded| reseeded.seed.clone());
-        let reseeded = Reseeded { seed, old: None, count, again_at };
-        let bytes = size_of::<Reseeded<A>>() + Lines::new_in(memory.clone()).growth(0);
-        if !has_memory(self.allocation_size() + bytes) {
+        let memory = self.lines.allocator().clone();
+        if !has_memory(self.allocation_size() + Lines::new_in(memory.clone()).growth(0)) {
             return;
         }
         // Without memory, the hash stays for now.
-        let Ok(mut reseeded) = Box::try_new_in(reseeded, memory.clone()) else { return };
         let Ok(lines) = Lines::with_line_in(memory) else { return };
-        let lines = core::mem::replace(&mut self.lines, lines);
-        reseeded.old = Some(Old { lines, seed: before, next: 0 });
-        self.reseeded = Some(reseeded);
+        let current = Reseed::new(self.hasher.hash_one(key));
+        self.old = core::mem::replace(&mut self.lines, lines);
+        let (count, again_at) = (self.reseeds() + 1, 2 * self.len());
+        let old = self.seeds.take().map(|seeds| seeds.current);
+        (self.seeds, self.next) = (Some(Seeds { current, old, count, again_at }), 0);
     }
 
     /// Moves an id from old lines, if it is there.
@@ -374,16 +312,17 @@ impl<S: BuildHasher, A: Allocator + Clone> Index<S, A> {
         id: KeyId,
         store: &mut Store<K, V, A>,
     ) -> Result<(), TryReserveError> {
-        let Some(before) = store.try_hash_of(id) else { return Ok(()) };
-        let is_it = |bits| bits == id.bits();
-        let is_old = self.old().is_some_and(|old| old.lines.find(before, is_it).is_some());
-        let Some(key) = store.key_of(id).filter(|_| is_old) else { return Ok(()) };
+        let Some((before, key)) = store.try_hash_of(id).zip(store.key_of(id)) else {
+            return Ok(());
+        };
         let hash = self.current_hash(before, key);
-        self.insert(hash, id, store)?;
-        if let Some(old) = self.old_mut() {
-            old.lines.remove(before, id.bits());
+        if self.old.remove(before, id.bits()) {
+            if let Err(error) = self.insert(hash, id, store) {
+                self.old.insert_reserved(before, id.bits());
+                return Err(error);
+            }
+            store.set_hash(id, hash);
         }
-        store.set_hash(id, hash);
         Ok(())
     }
 }

@@ -16,7 +16,9 @@
 //! vacancies, and no entries that are out of date. The order of a list has no meaning.
 //!
 //! Slots of a linked list are read one after another, each by the link of another slot, which is a
-//! cache miss. Here a cache line has 15 of them, so that the misses of their flows overlap.
+//! cache miss. Here a cache line has 15 of them, so that the misses of their flows overlap: with
+//! [`IntrusiveLists`](crate::raw::intrusive_list) in their place, the expiry of a million flows
+//! that were seen in another order than they began takes twice as long.
 //!
 //! Invariants: the place of a slot in a list is the entry with that slot; a chunk is in a list, not
 //! empty, or in the list of free ones.
@@ -227,12 +229,6 @@ impl<A: Allocator + Clone> ChunkLists<A> {
         // The next call needs it.
         self.chunks.prefetch(top.chunk());
         count
-    }
-
-    /// Prefetches the place of a slot.
-    #[inline]
-    pub(crate) fn prefetch(&self, slot: u32) {
-        self.places.prefetch(slot);
     }
 
     /// Empties all lists, and frees the memory of chunks and places.

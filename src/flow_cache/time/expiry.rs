@@ -21,7 +21,7 @@ use crate::flow_cache::report::events::{Event, Progress, Report};
 use crate::flow_cache::store::Handle;
 use crate::flow_cache::store::tenants::map_growth;
 use crate::key::flow::FlowName;
-use crate::memory::Allocator;
+use crate::memory::{AllocError, Allocator};
 use crate::table::lines::Lines;
 use crate::timestamp::Timestamp;
 
@@ -153,7 +153,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             let idle = flow.last_seen.saturating_add(idle);
             let is_idle = idle <= self.clock.now();
             if is_idle {
-                self.index.prefetch(self.store.cold(*slot).hash);
+                self.index.lines.prefetch(self.store.cold(*slot).hash);
             }
             let is_alone = (self.accounting.is_idle_only && idle < NEVER) || is_idle;
             if is_alone && !flow.marks.has(Marks::TIMEOUT) {
@@ -309,7 +309,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             timeout => Some(timeouts::nanos(timeout).map_err(SetTimeoutError::Timeout)?),
         };
         let slot = self.slot_of(handle).ok_or(SetTimeoutError::NoFlow)?;
-        self.insert_timeout(slot, timeout).map_err(|NoMemory| SetTimeoutError::Memory)?;
+        self.insert_timeout(slot, timeout).map_err(|_| SetTimeoutError::Memory)?;
         self.touch(slot);
         self.arm(slot);
         Ok(())
@@ -320,7 +320,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         &mut self,
         slot: u32,
         timeout: Option<u64>,
-    ) -> Result<(), NoMemory> {
+    ) -> Result<(), AllocError> {
         let has_own = self.store.flow(slot).marks.has(Marks::TIMEOUT);
         let Some(nanos) = timeout else {
             if has_own {
@@ -330,9 +330,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         };
         let timeouts = &self.store.rest.timeouts;
         if !has_own && !self.has_memory_for(map_growth::<u32, u64>(timeouts.allocation_size())) {
-            return Err(NoMemory);
+            return Err(AllocError);
         }
-        self.store.rest.timeouts.try_insert(slot, nanos).map_err(|_| NoMemory)?;
+        self.store.rest.timeouts.try_insert(slot, nanos).map_err(|_| AllocError)?;
         self.store.flow_mut(slot).marks.set(Marks::TIMEOUT, true);
         self.clock.add_timeout(nanos);
         Ok(())
@@ -344,10 +344,6 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         self.store.flow_mut(slot).marks.set(Marks::TIMEOUT, false);
     }
 }
-
-/// Memory allocation failed, or the memory limit of the cache is reached.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NoMemory;
 
 /// An error of [`FlowCache::set_timeout`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

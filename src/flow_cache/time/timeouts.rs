@@ -28,6 +28,12 @@ use crate::flow_cache::packet::state::{Class, SECOND};
 /// # Ok::<(), flowtable::flow_cache::TimeoutError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "crate::flow_cache::serial::UncheckedTimeouts"),
+    serde(into = "crate::flow_cache::serial::UncheckedTimeouts")
+)]
 pub struct Timeouts {
     /// Nanoseconds, by protocol and class; [`NEVER`] is no timeout.
     idle: [[u64; 4]; Protocol::COUNT],
@@ -105,20 +111,6 @@ impl Timeouts {
         timeout: impl Into<Option<Duration>>,
     ) -> Result<Self, TimeoutError> {
         self.idle[protocol as usize][class as usize] = nanos(timeout.into())?;
-        Ok(self)
-    }
-
-    /// Sets one idle timeout for all classes of a protocol: see [`Protocol`] for an example.
-    ///
-    /// # Errors
-    ///
-    /// As for [`with_idle`](Self::with_idle).
-    pub fn with_protocol(
-        mut self,
-        protocol: Protocol,
-        timeout: impl Into<Option<Duration>>,
-    ) -> Result<Self, TimeoutError> {
-        self.idle[protocol as usize] = [nanos(timeout.into())?; 4];
         Ok(self)
     }
 

@@ -340,7 +340,7 @@ impl<A: Allocator + Clone> Wheel<A> {
     #[inline]
     pub(crate) fn prefetch(&self, slot: u32) {
         self.lists_of.prefetch(slot);
-        self.lists.prefetch(slot);
+        self.lists.places.prefetch(slot);
     }
 
     /// Checks that each armed slot has one entry, that the first list is the earliest, and that
