@@ -19,11 +19,11 @@
 //! its complement would have the same hash with every second seed.
 //!
 //! Price of a single multiplication: it maps a progression of keys, such as sequential ports, to a
-//! progression of products, and some bits of these are uneven under two to four seeds of a hundred
-//! (foldhash: up to two). A table that detects floods notices it, and reseeds once: reseeded tables
-//! have ahash. Elsewhere it costs a few comparisons more. Two ways out were measured, each with its
-//! price: `hash + hash.rotate_right(13)` has three more instructions in each lookup, and the lower
-//! word in both factors leaves the flips of some bits uneven.
+//! progression of products, and some bits of these are uneven under one seed of seven. Under up to
+//! two seeds of a hundred (foldhash: one), a table that detects floods notices it, and reseeds
+//! once: reseeded tables have ahash. Elsewhere it costs a few comparisons more. Two ways out were
+//! measured, each with its price: `hash + hash.rotate_right(13)` has three more instructions in
+//! each lookup, and the lower word in both factors leaves the flips of some bits uneven.
 
 use core::hash::{BuildHasher, Hasher};
 

@@ -12,13 +12,14 @@
 //!
 //! A sender who chooses keys, but sees no hashes, finds no keys that collide more often than by
 //! chance, because both factors of each multiplication have a secret word, with one exception: keys
-//! in a progression, such as sequential numbers, have hashes in a progression, and under a small
-//! share of the seeds, two to four of a hundred, some of their bits are uneven. A table that
-//! detects floods may then find one where there is none: it reseeds once, with ahash, which has no
-//! such seeds. The other structures compare a few keys more under these seeds. The hash is not
-//! cryptographic: the secret can be computed from hashes, from the order of the entries in a table,
-//! or from the times of many single lookups, measured to the nanosecond. So tables with untrusted
-//! keys should not reveal the order of their entries.
+//! in a progression, such as sequential numbers, have hashes in a progression, and under one seed
+//! of seven some of their bits are uneven: lookups compare a few keys more. Under up to two seeds
+//! of a hundred, a map finds a flood where there is none: it reseeds once, with ahash, which has no
+//! such seeds. [`FlowCache`], [`BoundedCache`] and the concurrent tables multiply hashes once more,
+//! and have even bits under all seeds. The hash is not cryptographic: the secret can be computed
+//! from hashes, from the order of the entries in a table, or from the times of many single lookups,
+//! measured to the nanosecond. So tables with untrusted keys should not reveal the order of their
+//! entries.
 //!
 //! Some structures detect floods of keys with similar hashes, under any hash:
 //!

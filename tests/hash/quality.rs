@@ -167,6 +167,8 @@ fn flipped_bits_of_a_key_flip_half_of_the_bits_of_its_hash() {
             assert!(change <= limit, "{what}, {flips} bits: {change}");
         }
     }
+    let foldhash = avalanche_of_all_keys::<Foldhash>();
+    assert!(foldhash.iter().any(|worst| worst.change > limit), "foldhash is within the limit");
 }
 
 /// The chi-square statistic of a part of hashes, divided by its degrees of freedom: about 1 by
@@ -179,40 +181,63 @@ fn chi_square(hashes: &[u64], shift: u32, bits: u32) -> f64 {
     counts.iter().map(off).sum::<f64>() / (counts.len() - 1) as f64
 }
 
-/// Hashes keys under many seeds. The parts of the hash are those that tables use: the tag, the
-/// group of a segment, the directory. The limits are those of foldhash, which has one
+/// A hash as line tables and concurrent tables use it: the formula of `table::lines::fold`, which
+/// takes the lower half, and of `concurrent::policy::mix`.
+fn folded(hash: u64) -> u64 {
+    let product = u128::from(hash) * 0x9e37_79b9_7f4a_7c15;
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// The parts of a hash that tables use: the tag, the group of a segment, the directory.
+const PARTS: [(u32, u32); 4] = [(56, 8), (32, 6), (0, 6), (0, 10)];
+
+/// The parts of a folded hash that tables use. Of lines: the tag and the bits that follow, and the
+/// home line. Of concurrent tables: the note, the bucket, and the shard.
+const FOLDED: [(u32, u32); 5] = [(24, 8), (16, 8), (0, 10), (56, 8), (26, 6)];
+
+/// A chi-square statistic, divided by its degrees of freedom, which chance exceeds in none of these
+/// tests.
+const UNEVEN: f64 = 2.0;
+
+/// Hashes keys under many seeds. Returns the share of seeds with an uneven part of the hash. Folded
+/// hashes are even under all seeds. The other limits are those of foldhash, which has one
 /// multiplication as well: under some seeds a progression of keys has uneven hashes. With ahash,
 /// which multiplies more often, it has none.
-fn evenness<H: Seeded, K: Hash>(what: &str, keys: impl Iterator<Item = K> + Clone) {
+fn evenness<H: Seeded, K: Hash>(what: &str, keys: impl Iterator<Item = K> + Clone) -> f64 {
     const SEEDS: usize = scaled(200, 40, 2);
     let mut rng = StdRng::seed_from_u64(9);
-    let mut parts = [const { vec![] }; 4];
+    let mut parts = [const { vec![] }; PARTS.len() + FOLDED.len()];
+    let mut uneven_seeds = 0;
     for _ in 0..SEEDS {
         let hasher = H::seeded(&mut rng);
         let hashes: Vec<u64> = keys.clone().map(|key| hasher.hash_one(key)).collect();
-        for (part, (shift, bits)) in parts.iter_mut().zip([(56, 8), (32, 6), (0, 6), (0, 10)]) {
-            part.push(chi_square(&hashes, shift, bits));
-        }
+        let of_hash = PARTS.map(|(shift, bits)| chi_square(&hashes, shift, bits));
+        uneven_seeds += usize::from(of_hash.iter().any(|value| *value > UNEVEN));
+        let hashes: Vec<u64> = hashes.into_iter().map(folded).collect();
+        let of_folded = FOLDED.map(|(shift, bits)| chi_square(&hashes, shift, bits));
+        let values = of_hash.into_iter().chain(of_folded);
+        parts.iter_mut().zip(values).for_each(|(part, value)| part.push(value));
     }
-    let uneven = parts.iter().map(|part| {
-        let median = {
-            let mut part = part.clone();
-            part.sort_by(f64::total_cmp);
-            part[SEEDS / 2]
-        };
-        (median, part.iter().filter(|value| **value > 2.0).count())
+    let uneven = parts.map(|mut part| {
+        part.sort_by(f64::total_cmp);
+        (part[SEEDS / 2], part.iter().filter(|value| **value > UNEVEN).count())
     });
-    let uneven: Vec<(f64, usize)> = uneven.collect();
-    println!("{} {what}: {uneven:.2?} of {SEEDS} seeds uneven", H::NAME);
-    for (median, count) in uneven {
-        assert!(median < 1.6 && count * 4 <= SEEDS + 8, "{} {what}: {median} {count}", H::NAME);
+    println!("{} {what}: {uneven:.2?}, {uneven_seeds} of {SEEDS} seeds uneven", H::NAME);
+    let (of_hash, of_folded) = uneven.split_at(PARTS.len());
+    for (median, count) in of_hash {
+        assert!(*median < 1.6 && count * 4 <= SEEDS + 8, "{} {what}: {median} {count}", H::NAME);
     }
+    for (median, count) in of_folded {
+        assert!(*median < 1.6 && count * 100 <= SEEDS, "{} {what}: {median} {count}", H::NAME);
+    }
+    uneven_seeds as f64 / SEEDS as f64
 }
 
 /// Number of keys: some for each of 1024 counters.
 const KEYS: u32 = scaled(16_384, 8192, 2048);
 
-fn evenness_of_all_keys<H: Seeded>() {
+/// Returns the mean share of uneven seeds over kinds of keys.
+fn evenness_of_all_keys<H: Seeded>() -> f64 {
     let [near, far] = [[10, 0, 0, 1], [192, 0, 2, 1]].map(Ipv4Addr::from);
     let flow = |src: u32, sport: u32| FiveTuple {
         src: Ipv4Addr::from_bits(near.to_bits() + src),
@@ -228,36 +253,85 @@ fn evenness_of_all_keys<H: Seeded>() {
         dport: 443,
         protocol: 17,
     };
-    evenness::<H, _>("sequential ports", (0..KEYS).map(|port| flow(0, port)));
-    evenness::<H, _>("sequential addresses", (0..KEYS).map(|host| flow(host, 40_000)));
-    evenness::<H, _>("a /24", (0..KEYS).map(|number| flow(number % 256, 1024 + number / 256)));
+    let mut shares = vec![];
+    shares.push(evenness::<H, _>("sequential ports", (0..KEYS).map(|port| flow(0, port))));
+    shares.push(evenness::<H, _>("sequential addresses", (0..KEYS).map(|host| flow(host, 40_000))));
+    shares.push(evenness::<H, _>(
+        "a /24",
+        (0..KEYS).map(|number| flow(number % 256, 1024 + number / 256)),
+    ));
     let both = |number| [flow(number, 1024), flow(number, 1024).reversed()];
-    evenness::<H, _>("reversed tuples", (0..KEYS / 2).flat_map(both));
-    evenness::<H, _>("either version", (0..KEYS).map(|port| FlowKey::from(flow(port, port))));
-    evenness::<H, _>("sequential addresses of IPv6", (0..KEYS).map(v6));
+    shares.push(evenness::<H, _>("reversed tuples", (0..KEYS / 2).flat_map(both)));
+    shares.push(evenness::<H, _>(
+        "either version",
+        (0..KEYS).map(|port| FlowKey::from(flow(port, port))),
+    ));
+    shares.push(evenness::<H, _>("sequential addresses of IPv6", (0..KEYS).map(v6)));
     let sparse = (0..128).flat_map(|bit| (0..bit).map(move |other| 1_u128 << bit | 1 << other));
-    evenness::<H, _>("sparse", sparse);
+    shares.push(evenness::<H, _>("sparse", sparse));
     let first = |bits: u32| move |number: u32| u128::from(number) << bits;
     for shift in [0, 16, 32, 48, 64, 96, 112] {
-        evenness::<H, _>("words with zeros below", (0..KEYS).map(first(shift)));
+        shares.push(evenness::<H, _>("words with zeros below", (0..KEYS).map(first(shift))));
     }
-    evenness::<H, _>("u16", (0..KEYS).map(|number| number as u16));
-    evenness::<H, _>("u32", 0..KEYS);
-    evenness::<H, _>("u64", (0..u64::from(KEYS)).map(|number| number << 40));
-    evenness::<H, _>("pairs", (0..KEYS).map(|number| (number % 128, number / 128)));
-    evenness::<H, _>(
+    evenness_of_words::<H>(&mut shares);
+    evenness_of_bytes::<H>(&mut shares);
+    let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+    println!("{}: {mean:.3} of the seeds are uneven", H::NAME);
+    mean
+}
+
+fn evenness_of_words<H: Seeded>(shares: &mut Vec<f64>) {
+    shares.push(evenness::<H, _>("u8", 0..=u8::MAX));
+    shares.push(evenness::<H, _>("u16", (0..KEYS).map(|number| number as u16)));
+    shares.push(evenness::<H, _>("u32", 0..KEYS));
+    shares.push(evenness::<H, _>("u64", (0..u64::from(KEYS)).map(|number| number << 40)));
+    let pairs = (0..KEYS).map(|number| (number % 128, number / 128));
+    shares.push(evenness::<H, _>("pairs of u8", pairs.clone().map(|(a, b)| (a as u8, b as u8))));
+    shares.push(evenness::<H, _>("pairs of u16", pairs.clone().map(|(a, b)| (a as u16, b as u16))));
+    shares.push(evenness::<H, _>("pairs", pairs.clone()));
+    shares.push(evenness::<H, _>(
+        "pairs of u64",
+        pairs.clone().map(|(a, b)| (u64::from(a), u64::from(b))),
+    ));
+    shares.push(evenness::<H, _>(
         "pairs of u128",
-        (0..KEYS).map(|n| (u128::from(n % 128), u128::from(n / 128))),
-    );
-    evenness::<H, _>("strings", (0..KEYS).map(|number| number.to_string()));
+        pairs.map(|(a, b)| (u128::from(a), u128::from(b))),
+    ));
+}
+
+fn evenness_of_bytes<H: Seeded>(shares: &mut Vec<f64>) {
+    let v6 = |number: u32| Ipv6Addr::from_bits(0x2001_0db8 << 96 | u128::from(number));
+    shares.push(evenness::<H, _>(
+        "addresses",
+        (0..KEYS).map(|host| Ipv4Addr::from_bits(0x0a00_0000 + host)),
+    ));
+    shares.push(evenness::<H, _>("addresses of IPv6", (0..KEYS).map(v6)));
+    shares.push(evenness::<H, _>("4 bytes", (0..KEYS).map(u32::to_be_bytes)));
+    shares
+        .push(evenness::<H, _>("8 bytes", (0..KEYS).map(|number| u64::from(number).to_be_bytes())));
+    shares.push(evenness::<H, _>(
+        "16 bytes",
+        (0..KEYS).map(|number| u128::from(number).to_be_bytes()),
+    ));
+    shares.push(evenness::<H, _>("strings", (0..KEYS).map(|number| number.to_string())));
+    shares.push(evenness::<H, _>(
+        "strings of 8 bytes",
+        (0..KEYS).map(|number| format!("{number:08}")),
+    ));
+    shares.push(evenness::<H, _>(
+        "strings of 16 bytes",
+        (0..KEYS).map(|number| format!("{number:016}")),
+    ));
 }
 
 #[test]
 fn bits_that_tables_use_are_even() {
-    evenness_of_all_keys::<Ours>();
-    evenness_of_all_keys::<OursBySmallSeeds>();
-    evenness_of_all_keys::<Ahash>();
-    evenness_of_all_keys::<Foldhash>();
+    // One seed of seven, with foldhash one of fourteen. Miri runs too few seeds to compare.
+    let is_within = |share: f64, limit| cfg!(miri) || share < limit;
+    assert!(is_within(evenness_of_all_keys::<Ours>(), 0.2));
+    assert!(is_within(evenness_of_all_keys::<OursBySmallSeeds>(), 0.2));
+    assert!(is_within(evenness_of_all_keys::<Ahash>(), 0.001));
+    assert!(is_within(evenness_of_all_keys::<Foldhash>(), 0.1));
 }
 
 /// Counts the tables that detect a flood of keys in a progression, which is a false one.
@@ -271,9 +345,8 @@ fn reseeds<H: Seeded<Build: Clone>, K: Hash + Eq>(what: &str, key: impl Fn(u32) 
     };
     let count = (0..SEEDS).filter(has_reseeded).count();
     println!("{} {what}: {count} of {SEEDS} tables reseed", H::NAME);
-    // With foldhash, the limit is that of the kinds whose keys have several fields. It allows for
-    // three standard deviations above one table in twenty.
-    assert!(count <= SEEDS / 20 + 3 * SEEDS.isqrt() / 4, "{} {what}: {count} tables", H::NAME);
+    // Three standard deviations above two tables of a hundred.
+    assert!(count <= SEEDS / 50 + 3 * SEEDS.isqrt() / 7, "{} {what}: {count} tables", H::NAME);
     count
 }
 
@@ -299,7 +372,7 @@ fn reseeds_of_all_keys<H: Seeded<Build: Clone>>() -> usize {
     .sum()
 }
 
-/// With ahash none does, with foldhash one table in a hundred, and at most four.
+/// With ahash none does, with foldhash up to one table in a hundred, with the default up to two.
 #[test]
 #[cfg_attr(miri, ignore = "many keys")]
 fn few_tables_reseed_for_sequential_keys() {
