@@ -183,7 +183,6 @@ impl Config {
     /// use flowtable::{FlowCache, FourTuple, TcpFlags, Timestamp};
     ///
     /// let config = Config::new(100)?.with_socket_reuse(false);
-    /// assert!(!config.socket_reuse());
     /// let mut cache: FlowCache<FourTuple<u32>, u64> = FlowCache::new(config);
     /// let key = FourTuple { src: 10, dst: 20, sport: 40_000, dport: 443 };
     /// let classes = [TcpFlags::SYN, TcpFlags::RST, TcpFlags::SYN].map(|flags| {
