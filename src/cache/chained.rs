@@ -287,6 +287,33 @@ impl<K, V, P, S> ChainedCache<K, V, P, S> {
         self.statistics
     }
 
+    /// Returns the number of chains of each length, from 0 to the longest. O(buckets + entries).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::cache::{ChainedCache, Chains};
+    ///
+    /// let chains = Chains { buckets: 64, elasticity: 4 };
+    /// let mut routes: ChainedCache<u32, ()> = ChainedCache::new(1000, chains)?;
+    /// (0..64).for_each(|host| _ = routes.insert(host, ()));
+    /// let lengths = routes.chain_lengths();
+    /// assert!(lengths.len() <= 5 && lengths.iter().sum::<usize>() == 64);
+    /// let entries = lengths.iter().enumerate().map(|(length, chains)| length * chains);
+    /// assert_eq!(entries.sum::<usize>(), routes.len());
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    #[must_use]
+    pub fn chain_lengths(&self) -> Vec<usize> {
+        let mut lengths = Vec::new();
+        for head in &self.heads {
+            let length = self.list(*head).count();
+            lengths.resize(lengths.len().max(length + 1), 0);
+            lengths[length] += 1;
+        }
+        lengths
+    }
+
     /// Iterates over the keys and values, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         let entries = self.slots.slots().iter().filter_map(|slot| slot.entry());

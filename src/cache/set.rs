@@ -114,9 +114,17 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
     /// Returns the way of the entry for whose key `eq` returns true.
     #[inline]
     pub(super) fn find(&self, tag: Tag, eq: impl Fn(&K) -> bool) -> Option<usize> {
+        self.find_way(tag, eq).map(|way| way.0)
+    }
+
+    #[inline]
+    fn find_way(&self, tag: Tag, eq: impl Fn(&K) -> bool) -> Option<Occupied> {
         let last = self.last_match(tag)?;
-        let way = if eq(self.key(last)) { last } else { self.find_before(last, tag, eq)? };
-        Some(way.0)
+        match eq(self.key(last)) {
+            true => Some(last),
+            false if WAYS > 1 => self.find_before(last, tag, eq),
+            false => None,
+        }
     }
 
     /// Continues [`find`](Self::find) in the ways before `last`, where several entries have one
@@ -168,32 +176,38 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
     /// reference to its value.
     pub(super) fn record_hit(&mut self, way: usize, replacement: Replacement) -> &mut V {
         assert!(self.is_occupied(way), "a hit of a vacant way");
-        match replacement {
-            _ if WAYS == 1 => {}
-            Replacement::SecondChance => self.tags[way].update(Tag::with_reference),
-            Replacement::LeastRecentlyUsed => self.make_most_recent(way),
-            Replacement::Oldest => {}
-        }
+        self.record(way, replacement);
         self.value_mut(Occupied(way))
     }
 
-    /// Returns the value of a key. Marks the entry for [`Replacement::SecondChance`] if
-    /// `marks_reference`.
+    /// Records a hit as the replacement requires.
+    #[inline]
+    fn record(&self, way: usize, replacement: Replacement) {
+        match replacement {
+            _ if WAYS == 1 => {}
+            Replacement::SecondChance => self.mark(way),
+            Replacement::LeastRecentlyUsed => self.make_most_recent(way),
+            Replacement::Oldest => {}
+        }
+    }
+
+    /// Returns the value of a key, and records the hit as the replacement requires.
     #[inline]
     pub(super) fn get(
         &self,
         tag: Tag,
-        marks_reference: bool,
+        replacement: Replacement,
         eq: impl Fn(&K) -> bool,
     ) -> Option<&V> {
-        let mut way = self.last_match(tag)?;
-        if !eq(self.key(way)) {
-            way = if WAYS > 1 { self.find_before(way, tag, eq)? } else { return None };
-        }
-        if WAYS > 1 && marks_reference {
-            self.mark(way.0);
-        }
+        let way = self.find_way(tag, eq)?;
+        self.record(way.0, replacement);
         Some(self.value(way))
+    }
+
+    /// Returns the value of a key, and records no hit.
+    #[inline]
+    pub(super) fn peek(&self, tag: Tag, eq: impl Fn(&K) -> bool) -> Option<&V> {
+        self.find_way(tag, eq).map(|way| self.value(way))
     }
 
     /// Marks the entry of a way as referenced.
@@ -207,12 +221,13 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
     }
 
     /// Moves a way to the first rank. Ways that were before it move one rank back.
-    fn make_most_recent(&mut self, way: usize) {
+    fn make_most_recent(&self, way: usize) {
         let rank = self.tag(way).rank();
-        for tag in &mut self.tags {
-            tag.update(|tag| tag.demoted_if(tag.rank() < rank));
+        for tag in &self.tags {
+            let before = tag.load();
+            tag.store(before.demoted_if(before.rank() < rank));
         }
-        self.tags[way].update(|tag| tag.with_rank(Rank::MOST_RECENT));
+        self.tags[way].store(self.tag(way).with_rank(Rank::MOST_RECENT));
     }
 
     /// Moves a way to the last rank. Ways that were after it move one rank forward.

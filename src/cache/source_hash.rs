@@ -322,7 +322,7 @@ impl<K: Eq, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WA
     where
         Q: Equivalent<K> + ?Sized,
     {
-        self.set(index).get(self.tag_of(index), false, |stored| key.equivalent(stored))
+        self.set(index).peek(self.tag_of(index), |stored| key.equivalent(stored))
     }
 
     /// Returns whether `key` has a value, without recording a use or a hit.
@@ -438,8 +438,6 @@ impl<K: Eq, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WA
     /// misses overlap.
     ///
     /// Keys come with their indices. The iterator is cloned: it should be cheap, as over a slice.
-    /// Under [`Replacement::LeastRecentlyUsed`] it is run twice: first to update the order of the
-    /// sets, then for the values.
     ///
     /// # Example
     ///
@@ -456,24 +454,30 @@ impl<K: Eq, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WA
     /// # Ok::<(), flowtable::cache::CacheError>(())
     /// ```
     #[inline]
-    pub fn get_batch<'a, 'q, Q, I>(&'a mut self, keys: I, each: impl FnMut(usize, Option<&'a V>))
-    where
+    pub fn get_batch<'a, 'q, Q, I>(
+        &'a mut self,
+        keys: I,
+        mut each: impl FnMut(usize, Option<&'a V>),
+    ) where
         Q: Equivalent<K> + ?Sized + 'q,
         I: IntoIterator<Item = (SourceIndex, &'q Q), IntoIter: Clone>,
     {
         let keys = keys.into_iter();
-        if WAYS > 1 && self.replacement == Replacement::LeastRecentlyUsed {
-            // The order must be written before values are borrowed from the sets.
-            self.get_batch_mut(keys.clone(), |_, _| ());
-            return lookup_batch(&self.sets, self.generation, false, keys, each);
-        }
         let Self { sets, generation, replacement, statistics, .. } = self;
-        let marks_reference = *replacement == Replacement::SecondChance;
-        let mut each = each;
-        lookup_batch(sets, *generation, marks_reference, keys, |position, value| {
+        let sets = &*sets;
+        let prefetch = |index: SourceIndex| sets.prefetch(index.get() as usize);
+        let mut ahead = keys.clone().take(prefetched(sets));
+        ahead.by_ref().take(PREFETCH_DISTANCE).for_each(|(index, _)| prefetch(index));
+        for (position, (index, key)) in keys.enumerate() {
+            if let Some((next, _)) = ahead.next() {
+                prefetch(next);
+            }
+            let set = sets.get(index.get() as usize);
+            let equals = |stored: &K| key.equivalent(stored);
+            let value = set.get(generation.tag(index), *replacement, equals);
             statistics.count_lookup(value.is_some());
             each(position, value);
-        });
+        }
     }
 
     /// Calls `each` with the position of each key and a mutable reference to its value, in the
@@ -503,30 +507,6 @@ impl<K: Eq, V, const WAYS: usize, A: Allocator + Clone> SourceHashCache<K, V, WA
 #[inline]
 fn prefetched<K, V, const WAYS: usize, A: Allocator>(sets: &Sets<K, V, WAYS, A>) -> usize {
     if sets.allocation_size() > SMALL { usize::MAX } else { 0 }
-}
-
-/// Looks up a batch of keys, borrowing the sets for the lifetime of the results.
-#[inline]
-fn lookup_batch<'a, 'q, K, V, Q, const WAYS: usize, A: Allocator>(
-    sets: &'a Sets<K, V, WAYS, A>,
-    generation: Generation,
-    marks_reference: bool,
-    keys: impl Iterator<Item = (SourceIndex, &'q Q)> + Clone,
-    mut each: impl FnMut(usize, Option<&'a V>),
-) where
-    Q: Equivalent<K> + ?Sized + 'q,
-{
-    let prefetch = |index: SourceIndex| sets.prefetch(index.get() as usize);
-    let mut ahead = keys.clone().take(prefetched(sets));
-    ahead.by_ref().take(PREFETCH_DISTANCE).for_each(|(index, _)| prefetch(index));
-    for (position, (index, key)) in keys.enumerate() {
-        if let Some((next, _)) = ahead.next() {
-            prefetch(next);
-        }
-        let set = sets.get(index.get() as usize);
-        let equals = |stored: &K| key.equivalent(stored);
-        each(position, set.get(generation.tag(index), marks_reference, equals));
-    }
 }
 
 #[cfg(test)]

@@ -96,5 +96,10 @@ impl<S: BuildHasher + Clone> CheckedChainedCache<S> {
         let ours = self.ours.iter().map(|(key, value)| (*key, *value)).collect();
         assert_eq!(sorted(ours), sorted(self.entries.clone()));
         assert_eq!(self.ours.len(), self.entries.len());
+        let mut lengths = vec![0; self.ours.chains().buckets];
+        self.entries.iter().for_each(|(key, _)| lengths[self.bucket(*key) as usize] += 1);
+        let longest = lengths.iter().max().copied().unwrap_or(0);
+        let of = |length: usize| lengths.iter().filter(|other| **other == length).count();
+        assert_eq!(self.ours.chain_lengths(), (0..=longest).map(of).collect::<Vec<_>>());
     }
 }
