@@ -106,17 +106,7 @@ impl Kind {
             false => [(8, 4), (12, 4), (32, 2)],
             true => [(27, 16), (28, 16), (139, 2)],
         };
-        let mut fields = vec![
-            Field::new(source.0, source.1, Value::Source),
-            Field::new(destination.0, destination.1, Value::Destination),
-            Field::new(7, 2, Value::SourcePort),
-            Field::new(11, 2, Value::DestinationPort),
-            Field::new(4, 1, Value::Protocol),
-        ];
-        if self.is_icmp {
-            fields.push(Field::new(icmp.0, icmp.1, Value::Icmp));
-        }
-        let counters = [
+        let mut both = vec![
             // Of 16 bits, of which the upper ones are never counted: not all collectors read two
             // bytes. RFC 7011 calls it reduced-size encoding.
             Field::new(6, 1, Value::Flags),
@@ -125,19 +115,27 @@ impl Kind {
             Field::new(152, 8, Value::First),
             Field::new(153, 8, Value::Last),
         ];
-        fields.extend(counters);
-        if self.has_both {
-            fields.extend(counters.map(|field| Field { is_reverse: true, ..field }));
-            if self.is_icmp {
-                let field = Field::new(icmp.0, icmp.1, Value::Icmp);
-                fields.push(Field { is_reverse: true, ..field });
-            }
+        if self.is_icmp {
+            both.push(Field::new(icmp.0, icmp.1, Value::Icmp));
         }
         if content.has_mac {
-            // Without those of the other direction, which nfcapd takes for these.
-            fields.push(Field::new(56, 6, Value::SourceMac));
-            fields.push(Field::new(80, 6, Value::DestinationMac));
+            both.push(Field::new(56, 6, Value::SourceMac));
+            both.push(Field::new(80, 6, Value::DestinationMac));
         }
+        let mut fields = vec![];
+        if self.has_both {
+            // Before the forward ones: nfcapd reads most of the reverse elements as the forward
+            // ones, and the last value of an element replaces the others.
+            fields.extend(both.iter().map(|field| Field { is_reverse: true, ..*field }));
+        }
+        fields.extend([
+            Field::new(source.0, source.1, Value::Source),
+            Field::new(destination.0, destination.1, Value::Destination),
+            Field::new(7, 2, Value::SourcePort),
+            Field::new(11, 2, Value::DestinationPort),
+            Field::new(4, 1, Value::Protocol),
+        ]);
+        fields.extend(both);
         if content.has_vlan {
             fields.push(Field::new(243, 2, Value::Vlan));
             fields.push(Field::new(245, 2, Value::InnerVlan));
@@ -302,10 +300,8 @@ impl Message {
         let counters = if field.is_reverse { other.unwrap_or(counters) } else { counters };
         let [sport, dport] = ports(key);
         let RecordMacs { forward, reverse } = record.macs;
-        let macs = match direction {
-            Direction::Forward => forward,
-            Direction::Reverse => reverse,
-        };
+        let is_forward = (*direction == Direction::Forward) != field.is_reverse;
+        let macs = if is_forward { forward } else { reverse };
         match field.value {
             Value::Source => self.put_address(key.src()),
             Value::Destination => self.put_address(key.dst()),

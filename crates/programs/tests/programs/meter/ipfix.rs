@@ -315,11 +315,20 @@ fn template_of(datagrams: &[Vec<u8>], id: u16) -> Option<Vec<(u16, u16, u32)>> {
     None
 }
 
+/// Returns the numbers of the reverse elements, which are the first ones: nfcapd reads most of them
+/// as the forward ones, and keeps the last value of an element.
+fn reverse_elements(fields: &[(u16, u16, u32)]) -> Vec<u16> {
+    let count = fields.iter().take_while(|field| field.2 == 29_305).count();
+    assert!(fields[count..].iter().all(|field| field.2 == 0), "{fields:?}");
+    fields[..count].iter().map(|field| field.0).collect()
+}
+
 /// RFC 5103: one record with both directions, if both have packets.
 #[test]
 fn a_record_can_have_both_directions() {
     let back = |mut frame: Vec<u8>| {
         // Addresses and ports change places.
+        frame[..12].rotate_left(6);
         frame[IP_AT + 12..IP_AT + 20].rotate_left(4);
         frame[IP_AT + 20..IP_AT + 24].rotate_left(2);
         frame
@@ -331,18 +340,22 @@ fn a_record_can_have_both_directions() {
     assert_eq!(template_of(&collected(&capture, &[]).0, 260), None);
     let (datagrams, _) = collected(&capture, &["--biflow"]);
     let fields = template_of(&datagrams, 260).expect("there is a template of both directions");
-    let reversed: Vec<_> = fields.iter().filter(|field| field.2 == 29_305).collect();
-    assert_eq!(
-        reversed,
-        [&(6, 1, 29_305), &(2, 8, 29_305), &(1, 8, 29_305), &(152, 8, 29_305), &(153, 8, 29_305)]
-    );
+    let reverse = [6, 2, 1, 152, 153];
+    assert_eq!(reverse_elements(&fields), reverse);
+    let of_icmp = template_of(&datagrams, 262).expect("there is one of ICMP");
+    assert_eq!(reverse_elements(&of_icmp), [&reverse[..], &[32]].concat());
     let (datagrams, _) = collected(&capture, &["--biflow", "--mac"]);
     let with_macs = template_of(&datagrams, 260).expect("there is a template of both directions");
     let added: Vec<_> = with_macs.iter().filter(|field| !fields.contains(field)).collect();
-    assert_eq!(added, [&(56, 6, 0), &(80, 6, 0)]);
+    assert_eq!(added, [&(56, 6, 29_305), &(80, 6, 29_305), &(56, 6, 0), &(80, 6, 0)]);
+    assert_eq!(reverse_elements(&with_macs), [&reverse[..], &[56, 80]].concat());
     let data = datagrams.last().expect("there are records");
-    let macs = [&frames[0][6..12], &frames[0][..6]].concat();
-    assert!(data.windows(12).any(|window| window == macs), "{data:x?}");
+    // The next values are the IP addresses, and the number of the flow.
+    let back = [&frames[2][6..12], &frames[2][..6], &frames[0][IP_AT + 12..IP_AT + 20]].concat();
+    let there = [&frames[0][6..12], &frames[0][..6], &1_u64.to_be_bytes()].concat();
+    for macs in [back, there] {
+        assert!(data.windows(macs.len()).any(|window| window == macs), "{macs:x?}: {data:x?}");
+    }
     let (datagrams, _) = collected(&capture, &["--biflow"]);
     let data = datagrams.last().expect("there are records");
     // A set of one record of both directions, and one of one direction.
