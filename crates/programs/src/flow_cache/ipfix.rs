@@ -137,6 +137,8 @@ impl Kind {
         ]);
         fields.extend(both);
         if content.has_vlan {
+            // `vlanId`, for collectors that do not read `dot1qVlanId`, which is the same number.
+            fields.push(Field::new(58, 2, Value::Vlan));
             fields.push(Field::new(243, 2, Value::Vlan));
             fields.push(Field::new(245, 2, Value::InnerVlan));
         }

@@ -101,9 +101,14 @@ fn flows_of_vlans_are_apart_if_wanted() {
             assert!(line.contains(&format!(r#","vlan":"{vlan}","#)), "{line}");
         }
         let messages = fs::read(&ipfix).expect("it was written");
-        let elements =
-            [Element::Dot1qVlanId, Element::Dot1qCustomerVlanId, Element::PacketDeltaCount];
-        assert_eq!(fields(&messages, elements), [[10, 0, 2], [20, 0, 1], [10, 20, 1], [0, 0, 2]]);
+        let elements = [
+            Element::VlanId,
+            Element::Dot1qVlanId,
+            Element::Dot1qCustomerVlanId,
+            Element::PacketDeltaCount,
+        ];
+        let expected = [[10, 10, 0, 2], [20, 20, 0, 1], [10, 10, 20, 1], [0, 0, 0, 2]];
+        assert_eq!(fields(&messages, elements), expected);
     }
 }
 
