@@ -37,16 +37,10 @@ start_collector() {
     echo "FAILED: nfcapd does not start" && cat "$work/log" && exit 1
 }
 
-# Prints rows of CSV with milliseconds instead of nanoseconds, as text: awk has no 64-bit integers.
-ours() {
-    tail -n +2 "$1" | awk -F, -v OFS=, '
-        function ms(ns) { return length(ns) > 6 ? substr(ns, 1, length(ns) - 6) : 0 }
-        { print ms($8), ms($9), $1, $2, $3, $4, $5, $6, $7 }' | sort
-}
-
-# Prints the collected flows as such rows. nfdump 1.7.1 prints %ter wrongly, so times are parsed.
+# Prints the collected flows as `records` does. Times are parsed: nfdump 1.7.1 prints %ter wrongly.
 theirs() {
-    local columns='%ts|%te|%sa|%da|%pr|%sp|%dp|%pkt|%byt'
+    local columns='%ts|%te|%sa|%da|%pr|%sp|%dp|%flg|%it|%ic|%svln|%ismc|%idmc'
+    columns+='|%ipkt|%ibyt|%opkt|%obyt'
     TZ=UTC nfdump -R "$work/flows" -q -N -6 -o "fmt:$columns" |
         sed 's/ *| */|/g; s/^ *//; s/ *$//' >"$work/text"
     for column in 1 2; do
@@ -54,7 +48,7 @@ theirs() {
     done
     # For ICMP, its type and code are printed instead of a port, which rows of CSV have as 0.
     cut -d'|' -f3- "$work/text" |
-        awk -F'|' -v OFS=, '$3 == 1 || $3 == 58 { $5 = 0 } { print $1, $2, $3, $4, $5, $6, $7 }' |
+        awk -F'|' -v OFS=, '$3 == 1 || $3 == 58 { $5 = 0 } { $1 = $1; print }' |
         paste -d, "$work/time1" "$work/time2" - | sort
 }
 
@@ -72,6 +66,7 @@ collect() {
 
 # Runs the example with these arguments, and compares the flows.
 compare() {
+    local biflow=
     # UDP may lose messages on a busy CPU. nfcapd detects that by their sequence numbers.
     for _ in 1 2 3; do
         collect "$@"
@@ -80,7 +75,8 @@ compare() {
     if [[ $received != *"Sequence Errors: 0, Bad Packets: 0"* ]]; then
         echo "FAILED: nfcapd reports errors" && cat "$work/log" && exit 1
     fi
-    ours "$work/csv" >"$work/ours"
+    [[ " $* " != *" --biflow "* ]] || biflow=--biflow
+    records "$work/csv" $biflow >"$work/ours"
     theirs >"$work/theirs"
     if ! diff "$work/ours" "$work/theirs" >"$work/diff"; then
         echo "FAILED: nfdump prints other flows" && head -20 "$work/diff" && exit 1
@@ -91,3 +87,5 @@ compare() {
 compare "$@"
 compare "$@" --idle 1 --active 0.02 --linger 0.1
 compare "$@" --timeouts meter --capacity 100
+compare "$@" --vlan --mac
+compare "$@" --vlan --mac --biflow

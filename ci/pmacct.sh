@@ -17,6 +17,16 @@ work=$(mktemp -d)
 collector=
 trap '[ -z "$collector" ] || kill "$collector" 2>/dev/null || true; rm -rf "$work"' EXIT
 
+# Elements without a name in nfacctd: ICMP, and the counts of the other direction.
+cat >"$work/primitives" <<PRIMITIVES
+name=icmp4 field_type=32 len=2 semantics=u_int
+name=icmp6 field_type=139 len=2 semantics=u_int
+name=back_packets field_type=29305:2 len=8 semantics=u_int
+name=back_bytes field_type=29305:1 len=8 semantics=u_int
+PRIMITIVES
+aggregate="src_host, dst_host, src_port, dst_port, proto, tcpflags, timestamp_start, timestamp_end"
+aggregate+=", vlan, src_mac, dst_mac, icmp4, icmp6, back_packets, back_bytes"
+
 # Starts nfacctd on a free port of the loopback interface; sets `port` and `collector`.
 start_collector() {
     for _ in {1..20}; do
@@ -28,7 +38,8 @@ nfacctd_port: $port
 nfacctd_pipe_size: 4194304
 plugins: print
 plugin_pipe_size: 10240000
-aggregate: src_host, dst_host, src_port, dst_port, proto, tcpflags, timestamp_start, timestamp_end
+aggregate_primitives: $work/primitives
+aggregate: $aggregate
 timestamps_since_epoch: true
 print_output: csv
 print_output_file: $work/flows
@@ -36,6 +47,8 @@ print_output_file_append: true
 print_refresh_time: 600
 CONFIGURATION
         rm -f "$work/flows"
+        # Of this collector only: it writes its first line later.
+        : >"$work/log"
         nfacctd -f "$work/configuration" >"$work/log" 2>&1 &
         collector=$!
         for _ in {1..50}; do
@@ -48,35 +61,38 @@ CONFIGURATION
     echo "FAILED: nfacctd does not start" && cat "$work/log" && exit 1
 }
 
-# Sums packets and bytes of rows with equal keys, as nfacctd does.
+# Sums packets and bytes, columns 14 and 15, of rows with equal other columns, as nfacctd does.
 sums() {
     awk -F, -v OFS=, '
-        { key = $1 OFS $2 OFS $3 OFS $4 OFS $5 OFS $6 OFS $7 OFS $8
-          packets[key] += $9; bytes[key] += $10 }
+        { p = $14; b = $15; $14 = $15 = ""; packets[$0] += p; bytes[$0] += b }
         END { for (key in packets) print key, packets[key], bytes[key] }' | sort
 }
 
-# Prints rows of CSV with milliseconds instead of nanoseconds, as text: awk has no 64-bit integers.
-ours() {
-    tail -n +2 "$1" | awk -F, -v OFS=, '
-        function ms(ns) { return length(ns) > 6 ? substr(ns, 1, length(ns) - 6) : 0 }
-        function flags(text, number, at) {
-            for (at = 1; at <= 8; at++) number = 2 * number + (substr(text, at, 1) ~ /[A-Z]/)
-            return number
-        }
-        { print $1, $2, $4, $5, flags($10), $3, ms($8), ms($9), $6, $7 }' | sums
-}
-
-# Prints the collected flows as such rows. nfacctd prints names of protocols.
+# Prints the collected flows as `records` does. nfacctd prints names of protocols.
 theirs() {
-    grep -v '^SRC_IP' "$work/flows" | awk -F, -v OFS=, '
+    awk -F, -v OFS=, '
         function ms(time) { sub(/\./, "", time); return substr(time, 1, length(time) - 3) }
+        function flags(bits, text, bit) {
+            for (bit = 1; bit <= 8; bit++) {
+                text = (bits % 2 ? substr("FSRPAUEC", bit, 1) : ".") text
+                bits = int(bits / 2)
+            }
+            return text
+        }
         BEGIN {
             number["icmp"] = 1; number["tcp"] = 6; number["udp"] = 17; number["gre"] = 47
             number["esp"] = 50; number["ipv6-icmp"] = 58; number["sctp"] = 132
         }
-        { protocol = $6 in number ? number[$6] : $6
-          print $1, $2, $3, $4, $5, protocol, ms($7), ms($8), $9, $10 }' | sums
+        $1 == "SRC_MAC" { for (i = 1; i <= NF; i++) at[$i] = i; next }
+        {
+            protocol = $at["PROTOCOL"]; icmp = $at["icmp4"] + $at["icmp6"]
+            if (protocol in number) protocol = number[protocol]
+            print ms($at["TIMESTAMP_START"]), ms($at["TIMESTAMP_END"]), \
+                $at["SRC_IP"], $at["DST_IP"], protocol, $at["SRC_PORT"], $at["DST_PORT"], \
+                flags($at["TCP_FLAGS"]), int(icmp / 256), icmp % 256, \
+                $at["VLAN"], $at["SRC_MAC"], $at["DST_MAC"], \
+                $at["PACKETS"], $at["BYTES"], $at["back_packets"], $at["back_bytes"]
+        }' "$work/flows" | sums
 }
 
 # Runs the example with these arguments, and has nfacctd write what it received.
@@ -97,10 +113,12 @@ collect() {
 
 # Runs the example with these arguments, and compares the flows.
 compare() {
+    local biflow=
+    [[ " $* " != *" --biflow "* ]] || biflow=--biflow
     # UDP may lose messages on a busy CPU.
     for _ in 1 2 3; do
         collect "$@"
-        ours "$work/csv" >"$work/ours"
+        records "$work/csv" $biflow | sums >"$work/ours"
         theirs >"$work/theirs"
         if diff "$work/ours" "$work/theirs" >"$work/diff"; then
             echo "nfacctd prints equal records, $(wc -l <"$work/ours") of them: flow_cache $*"
@@ -113,3 +131,5 @@ compare() {
 compare "$@"
 compare "$@" --idle 1 --active 0.02 --linger 0.1
 compare "$@" --timeouts meter --capacity 100
+compare "$@" --vlan --mac
+compare "$@" --vlan --mac --biflow
