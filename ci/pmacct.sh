@@ -109,6 +109,7 @@ collect() {
         grep -q 'Purging cache - END' "$work/log" && break
         sleep 0.1
     done
+    touch "$work/flows"
 }
 
 # Runs the example with these arguments, and compares the flows.

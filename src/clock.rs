@@ -14,8 +14,8 @@
 //! - A time that is late by more is suspect, and counts as the latest one, too. If the next time is
 //!   later than the suspect one, and still late, the clock of the caller was set back. Equal times
 //!   do not confirm each other: two calls for one packet have the same time.
-//! - The clock that was left by a set-back goes on in the background. A time that meets it, in a
-//!   capture with two clocks, is a return to that clock, and no step.
+//! - The clock that was left by a set-back goes on in the background, until a longer silence. A
+//!   time that meets it, in a capture with two clocks, is a return to that clock, and no step.
 //! - The time of the structure has an end, after 292 years or after as much by wrong times: there
 //!   the structure [restarts](Clock::restart) the clock, so no time wraps around.
 
@@ -104,6 +104,10 @@ impl Clock {
             return step;
         }
         if time >= latest {
+            if time - latest > most {
+                // Less time passes for the clock that was left than for its caller.
+                self.left = None;
+            }
             return self.set_after((time - latest).min(most), time);
         }
         match suspect {
@@ -198,6 +202,15 @@ mod tests {
         // Each time expires what was before it, as it would have without the wrong one.
         assert_eq!([5, 900].map(|time| at(&mut clock, time)), [5, 25]);
         assert_eq!([72, 144, 216, 221].map(|time| at(&mut clock, time)), [25, 45, 65, 70]);
+        // The wrong clock is not met again by steps that are cut.
+        let mut clock = Clock::new(10);
+        _ = [5, 900, 40, 75].map(|time| at(&mut clock, time));
+        let mut before = clock.now();
+        for time in (110..5000).step_by(35) {
+            _ = at(&mut clock, time);
+            assert_eq!(clock.now() - before, 20, "{time}");
+            before = clock.now();
+        }
     }
 
     #[test]

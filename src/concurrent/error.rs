@@ -26,8 +26,8 @@ pub enum Refused {
     Garbage {
         /// Bytes that are retired and not freed yet, in the structure or in a shard.
         retired: usize,
-        /// The limit of the structure, in bytes, or an eighth of it for one of many shards of a
-        /// [`ConcurrentMap`](crate::ConcurrentMap).
+        /// The limit of the structure, in bytes, or a part of it, at least an eighth, for a shard
+        /// of a [`ConcurrentMap`](crate::ConcurrentMap).
         limit: usize,
     },
     /// The memory cannot be allocated.

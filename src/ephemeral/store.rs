@@ -19,8 +19,9 @@ use crate::timestamp::{Timestamp, nanos};
 /// counts as the time of that call. If such a call has a wrong time far in the future, all bindings
 /// expire. A time that is earlier by more than a lifetime is suspect; the next one, if it is later
 /// than the suspect one, sets the clock back, so time goes on from there. A store whose callers
-/// have two clocks, in turns, follows both. After a clock was set back by less, or if lookups are
-/// all that is called, tell the store: [`set_clock`](Self::set_clock).
+/// have two clocks, in turns, follows both in calls that create, remove or clean. After a clock was
+/// set back by less, or if lookups are all that is called, tell the store:
+/// [`set_clock`](Self::set_clock).
 ///
 /// Tags are hashed by `S`, which is keyed by default: an attacker cannot choose tags of one line.
 /// To keep their tags secret from each other is up to the users, who draw 64 bits at random.

@@ -342,11 +342,12 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         socket: T,
     ) -> Result<Name, RejectedSocket<T>> {
         let converted = converted(packet.key());
-        let (key, place) = match converted.and_then(|key| self.check_limit().map(|()| key)) {
-            Ok(None) => (*packet.key(), self.listeners.hashed_queue(&packet)),
-            Ok(Some(key)) => (key, self.listeners.hashed_queue(&&key)),
+        let key = match converted.and_then(|key| self.check_limit().map(|()| key)) {
+            Ok(converted) => converted.unwrap_or(*packet.key()),
             Err(reason) => return Err(RejectedSocket { refused: socket, reason }),
         };
+        // Not by the hash of the packet: by a wrong one, the places of others could not be found.
+        let place = self.listeners.hashed(Place::Queued(key));
         let reuse = self.listeners.reuse_of(&key);
         let refused = if self.ports.insert_local(&key, reuse != Reuse::No) {
             match self.insert_listener(&place, reuse, socket) {

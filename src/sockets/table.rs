@@ -191,11 +191,11 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     /// that take a packet: the packet with its hash by the hasher of the table
     /// ([`hash_of`](Self::hash_of)). With a different hash, a lookup may miss a connection; and a
     /// connection that is inserted may be unreachable, or in the table twice: then it is not
-    /// specified which of both is found or removed, nor whether its port is in use. A socket that
-    /// is queued may be confused with another one after its removal. The hash is computed from the
-    /// connection: the table hashes local addresses and ports itself. To use the hash that a
-    /// network card delivers, give the table the hasher [`Rss`](crate::hash::Rss), which computes
-    /// the same. Then ephemeral ports can be predicted by those who have the key of the card.
+    /// specified which of both is found or removed, nor whether its port is in use. The hash is
+    /// computed from the connection: the table hashes local addresses, ports and queues itself. To
+    /// use the hash that a network card delivers, give the table the hasher
+    /// [`Rss`](crate::hash::Rss), which computes the same. Then ephemeral ports can be predicted by
+    /// those who have the key of the card.
     ///
     /// # Example
     ///

@@ -105,7 +105,7 @@ impl<const SHIFT: u32> Bits<SHIFT> {
     /// Returns 1 if a slot is one of these, and 0 otherwise.
     #[inline(always)]
     pub(crate) const fn count_at(self, slot: usize) -> usize {
-        self.0 as usize >> (((slot + 1) << SHIFT) - 1) & 1
+        (self.0 >> (((slot + 1) << SHIFT) - 1) & 1) as usize
     }
 
     /// All of these slots but the lowest. There is one.

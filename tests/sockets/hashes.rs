@@ -177,7 +177,6 @@ fn a_change_of_connections_hashes_no_key_twice() {
             let other = (there.ip(), port + 1000).into();
             all.once("connect", |all| all.connect(here, other, TCP, 8).unwrap());
             all.never("accept", packet(port + 2000), |all, packet| all.accept(packet, 9).unwrap());
-            all.never("queue", packet(port + 2000), |all, packet| all.queue(packet, 9).unwrap());
         }
         all.check();
     });
@@ -206,4 +205,23 @@ fn a_change_of_bound_sockets_hashes_no_key_twice() {
         }
         all.check();
     });
+}
+
+/// A socket that is queued by a wrong hash is in the queue of its connection, as any other.
+#[test]
+fn a_wrong_hash_of_a_queued_socket_changes_nothing() {
+    let packet = segment("198.51.100.1:7", "192.0.2.1:80");
+    let mut all: SocketTable<u32> = SocketTable::new(10);
+    let first = all.accept(&packet, 0).unwrap();
+    for _ in 0..3 {
+        let query = Prehashed { hash: all.hash_of(&packet) ^ u64::MAX, key: &packet };
+        let names = [1, 2].map(|socket| all.queue(query, socket).unwrap());
+        all.validate().unwrap();
+        assert_eq!(names.map(|name| all.remove(&name).unwrap()), [1, 2]);
+        _ = all.queue(query, 3).unwrap();
+        all.retain(|_, socket| *socket == 0);
+        all.validate().unwrap();
+    }
+    assert_eq!(all.remove(&first).unwrap(), 0);
+    assert!(all.is_empty());
 }

@@ -20,7 +20,7 @@
 //!   of one flow): then time has passed, in silence.
 //! - A **late** packet is processed at the present time. If late packets of several flows follow
 //!   each other, without a near one between them, the clock was set back: the time is *reset* to
-//!   theirs, and the time between them has passed. Ages must be kept:
+//!   theirs, and the time from the second one on has passed. Ages must be kept:
 //!   [`FlowCache::set_clock`](flowtable::FlowCache::set_clock) does that.
 //! - The clock that a reset has left is remembered, relative to the new one: all clocks run at one
 //!   rate. A jump or late packets that meet a clock of these are a reset to it: the clock was
@@ -133,8 +133,8 @@ struct Held<T> {
 /// Late packets in a row.
 #[derive(Clone, Debug, Default)]
 struct LateRun {
-    /// The time of the first one, and the latest of their times.
-    first: Timestamp,
+    /// The time of the second one, and the latest of their times.
+    second: Timestamp,
     time: Timestamp,
     witnesses: Witnesses,
 }
@@ -208,7 +208,7 @@ impl<T> PacketClock<T> {
     #[must_use]
     pub const fn new(rule: ClockRule) -> Self {
         let late = LateRun {
-            first: Timestamp::ZERO,
+            second: Timestamp::ZERO,
             time: Timestamp::ZERO,
             witnesses: Witnesses { flows: Vec::new(), packets: 0 },
         };
@@ -240,10 +240,9 @@ impl<T> PacketClock<T> {
     #[inline]
     pub fn accept(&mut self, time: Timestamp) -> Option<Timestamp> {
         let Some(before) = self.now else { return self.accept_other(time) };
-        // Of a packet before the present time, it wraps around.
         let ahead_ns = time.as_nanos().wrapping_sub(before.as_nanos());
         let is_calm = self.held.is_empty() && self.late.witnesses.packets == 0;
-        if !is_calm || ahead_ns > self.ahead_ns {
+        if !is_calm || time < before || ahead_ns > self.ahead_ns {
             return self.accept_other(time);
         }
         self.now = Some(time);
@@ -324,15 +323,19 @@ impl<T> PacketClock<T> {
         let run = &mut self.late;
         let agrees = run.time <= time + self.rule.behind;
         if run.witnesses.packets == 0 || !agrees {
-            *run = LateRun { first: time, time, witnesses: Witnesses::default() };
+            *run = LateRun { second: time, time, witnesses: Witnesses::default() };
         }
         run.time = run.time.max(time);
         run.witnesses.add(flow, &self.rule);
+        if run.witnesses.packets == 2 {
+            // The first one may be an outlier, before which no time has passed.
+            run.second = time;
+        }
         if !run.witnesses.suffice(&self.rule) {
             return Step::Late;
         }
         let run = core::mem::take(run);
-        let elapsed = self.take_other(run.time).unwrap_or(run.time.since(run.first));
+        let elapsed = self.take_other(run.time).unwrap_or(run.time.since(run.second));
         self.reset(run.time, elapsed)
     }
 

@@ -29,6 +29,7 @@ impl SetBack {
             }
         }
         if ahead >= 0 {
+            self.left = self.left.filter(|_| ahead <= 2 * i128::from(lifetime));
             self.pass(step);
             return None;
         }

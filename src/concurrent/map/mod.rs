@@ -106,7 +106,8 @@
 //! - **E3** No call waits for a reader without bound.
 //! - **E4** An insertion copies or splits at most one segment, of up to 48 groups with 336 entries
 //!   (in a *map* 32 with 330), and the directory of its shard when it doubles: 8 bytes a segment.
-//!   Colliding hashes may require several of these steps. One insertion in 1024 into a *map*
+//!   An insertion that finds the lock taken splits one more. Colliding hashes may require several
+//!   of these steps. One insertion in 1024 into a *map*
 //!   allocates a chunk for entries, of 32 KiB at most, or of one entry, and may double the list of
 //!   chunks.
 //!
@@ -388,8 +389,8 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
     /// [`Refused::Garbage`](super::Refused::Garbage). With patience zero it returns at once. It
     /// never waits without bound: the reader that delays the collector may be the thread itself.
     ///
-    /// One of many shards may have an eighth of the limit: writes to few keys of a large map are
-    /// refused above that.
+    /// Each shard may have its part of the limit, at least an eighth: writes to few keys of a large
+    /// map are refused above that.
     ///
     /// # Example
     ///

@@ -244,6 +244,9 @@ impl<S: BuildHasher, A: Allocator + Clone> Index<S, A> {
         mut eq: impl FnMut(KeyId) -> bool,
         observer: &mut impl Observer,
     ) -> Option<KeyId> {
+        if !self.is_moving() {
+            return None;
+        }
         let seed = self.seeds.as_ref()?.old.as_ref();
         let hash = seed.map_or(hash, |seed| fold(seed.hash_one(key)));
         let found = self.old.find_observed(hash, |bits| eq(KeyId::from_bits(bits)), observer);

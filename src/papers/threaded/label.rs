@@ -171,7 +171,8 @@ impl fmt::Debug for Label {
 pub struct Labels {
     /// The maximum number of live labels: 1 to [`Label::ROWS`].
     pub capacity: u32,
-    /// The time from the removal of a destination to the reuse of its row.
+    /// The time from the removal of a destination to the reuse of its row. If an insertion has a
+    /// time before the removal, the clock was wrong or was set back: it begins again at that time.
     pub hold_down: Duration,
     /// The generation of the first owner of each row.
     ///

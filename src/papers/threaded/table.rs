@@ -260,10 +260,12 @@ impl<D: Ord + Clone> Table<D> {
         if self.destinations.contains_key(&destination) {
             return Err(InsertError::InUse);
         }
+        // First, since it may panic.
+        let owner = destination.clone();
         let label = self.allocate(now)?;
         let index = label.index() as usize;
         self.rows[index] = Row::new(label, hop);
-        self.owners[index].destination = Some(destination.clone());
+        self.owners[index].destination = Some(owner);
         self.destinations.insert(destination, label);
         Ok(label)
     }
@@ -271,14 +273,16 @@ impl<D: Ord + Clone> Table<D> {
     /// Allocates the label of the row that has been free for the longest time, or of an additional
     /// row.
     fn allocate(&mut self, now: Timestamp) -> Result<Label, NoLabel> {
-        if let Some(FreeRow { index, freed }) = self.free.front_mut() {
-            if now.since(*freed) >= self.labels.hold_down {
-                let label = Label::of(*index, self.owners[*index as usize].generation);
+        if let Some(&FreeRow { index, freed }) = self.free.front() {
+            if now.since(freed) >= self.labels.hold_down {
                 self.free.pop_front();
-                return Ok(label);
+                return Ok(Label::of(index, self.owners[index as usize].generation));
             }
-            // After a time that was wrong, or a clock that was set back, a hold-down from now on.
-            *freed = now.min(*freed);
+            if now < freed {
+                // After a time that was wrong, or a clock that was set back, a hold-down from now
+                // on for all.
+                self.free.iter_mut().for_each(|row| row.freed = row.freed.min(now));
+            }
         }
         let rows = self.rows.len();
         if rows == self.capacity() {

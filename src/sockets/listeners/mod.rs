@@ -296,12 +296,6 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Listeners<T, S, A> {
         HashedPlace { place, port, part }
     }
 
-    /// The place behind the connection of a packet.
-    pub(super) fn hashed_queue(&self, packet: &impl PacketQuery) -> HashedPlace {
-        let part = packet.hash_with(self.queues.hasher());
-        HashedPlace { place: Place::Queued(*packet.key()), port: 0, part }
-    }
-
     /// The part of a place.
     fn part_of(&self, at: &HashedPlace) -> List {
         let part = match &at.place {

@@ -94,11 +94,13 @@ fn a_label_repeats_after_its_row_was_freed_256_times_and_not_earlier() {
 fn a_wrong_time_does_not_hold_rows_down_for_ever() {
     let at = Timestamp::from_secs;
     let hold_down = Duration::from_secs(10);
-    let mut table = Table::new(Labels { hold_down, ..labels(1) }).unwrap();
-    table.insert('a', None, at(5)).unwrap();
-    assert!(table.remove(&'a', at(4_294_967_295)).is_some());
-    let inserted = [6, 15, 16].map(|now| table.insert('b', None, at(now)).is_ok());
-    assert_eq!(inserted, [false, false, true]);
+    let mut table = Table::new(Labels { hold_down, ..labels(3) }).unwrap();
+    let all = ['a', 'b', 'c'];
+    all.iter().for_each(|of| _ = table.insert(*of, None, at(5)).unwrap());
+    all.iter().for_each(|of| _ = table.remove(of, at(4_294_967_295)).unwrap());
+    let inserted = [('d', 6), ('d', 15), ('d', 16), ('e', 16), ('f', 16)]
+        .map(|(destination, now)| table.insert(destination, None, at(now)).is_ok());
+    assert_eq!(inserted, [false, false, true, true, true]);
     table.validate().unwrap();
 }
 

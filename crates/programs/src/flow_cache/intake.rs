@@ -79,8 +79,6 @@ pub(crate) struct Intake {
     clock: PacketClock<Parsed>,
     tunnels: Tunnels,
     details: Details,
-    /// Whether there are such options.
-    is_detailed: bool,
     totals: Totals,
     /// The time of the last packet.
     now: Timestamp,
@@ -102,7 +100,6 @@ impl Intake {
             clock: PacketClock::new(ClockRule::DEFAULT),
             tunnels: options.tunnels,
             details,
-            is_detailed: details.joins_errors || details.has_macs,
             totals: Totals::default(),
             now: Timestamp::ZERO,
             tick_ns: None,
@@ -137,7 +134,7 @@ impl Intake {
         frame: &Frame<'_>,
         engine: &mut Engine,
     ) -> bool {
-        let Some(packet) = packet.filter(|_| !self.is_detailed) else { return false };
+        let Some(packet) = packet.filter(|_| !self.details.has_macs) else { return false };
         let Some(now) = self.clock.accept(self.time(frame)) else { return false };
         self.totals.parsed.count_usable();
         self.totals.count(&packet);
@@ -169,7 +166,7 @@ impl Intake {
             return self.wait(time, Some(detailed), engine);
         };
         self.advance(now, engine);
-        match self.is_detailed {
+        match self.details.has_macs || self.details.joins_errors && packet.icmp.is_some() {
             true => self.details.of(packet, frame).pass(now, engine),
             false => engine.packet(packet, now),
         }

@@ -1,10 +1,8 @@
 //! MAC addresses of flows, in a table beside the cache: without the option, they need neither
 //! memory nor instructions.
 
-use std::collections::HashMap;
-
 use capture::Macs;
-use flowtable::Direction;
+use flowtable::{Direction, TrashMap};
 
 /// The MAC addresses of a record: those of the first packet of each direction, if that is in an
 /// Ethernet frame.
@@ -17,12 +15,12 @@ pub(crate) struct RecordMacs {
 /// The addresses of flows, by their IDs.
 #[derive(Default)]
 pub(crate) struct MacTable {
-    flows: HashMap<u64, RecordMacs>,
+    flows: TrashMap<u64, RecordMacs>,
 }
 
 impl MacTable {
-    /// Memory of a flow, while the table grows.
-    pub(crate) const FLOW: usize = 128;
+    /// Bytes for a flow, at most: segments merge when they are filled to less than a third.
+    pub(crate) const FLOW: usize = 160;
 
     /// Sets the addresses of a direction.
     #[cold]

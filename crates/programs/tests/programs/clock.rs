@@ -65,7 +65,9 @@ fn model(packets: &[(u64, u64)]) -> Vec<(u64, Step)> {
             late.push((time, flow));
             if suffice(&late) {
                 let newest = late.iter().map(|witness| witness.0).max().unwrap_or(time);
-                let elapsed = clocks.find(now, newest).unwrap_or(newest - late[0].0);
+                let elapsed = clocks
+                    .find(now, newest)
+                    .unwrap_or(newest - late[late.len().min(2) - 1].0.min(newest));
                 late.clear();
                 clocks.leave(now, elapsed, newest);
                 now = newest;
@@ -193,7 +195,7 @@ fn sparse_packets_set_the_clock_back() {
         let steps = steps(&packets);
         assert_eq!(steps, model(&packets));
         let third = before.len() + 2;
-        assert_eq!(steps[third], (1_699_990_024, reset(24)));
+        assert_eq!(steps[third], (1_699_990_024, reset(12)));
         let has_own_time = |(step, packet): (&(u64, Step), &(u64, u64))| step.0 == packet.0;
         assert!(steps.iter().zip(&packets).skip(third).all(has_own_time), "{steps:?}");
     }

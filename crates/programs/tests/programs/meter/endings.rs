@@ -91,7 +91,8 @@ fn a_closed_connection_lingers_and_is_over() {
     let parts: [&[_]; 4] = [&OPEN, &CLOSE, last_ack, later];
     let longer = connection(&parts, &["--timeouts", "meter", "--linger", "90"]);
     assert_eq!(summaries(&longer), [([5, 2], "forced", "closing")]);
-    let off = connection(&parts, &["--timeouts", "meter", "--linger", "off"]);
+    let soon: [&[_]; 4] = [&OPEN, &CLOSE, last_ack, &[(50_000, true, "A")]];
+    let off = connection(&soon, &["--timeouts", "meter", "--linger", "off"]);
     assert_eq!(summaries(&off), [([5, 2], "forced", "established")]);
     let idle = connection(&parts, &["--idle", "100"]);
     assert_eq!(summaries(&idle), [over, ([1, 0], "forced", "unreplied")]);
