@@ -84,12 +84,56 @@ pub struct Origin {
 }
 
 /// The number of open files of a program.
-#[derive(Clone, Debug, Default)]
-pub struct OpenFiles(Rc<Cell<usize>>);
+#[derive(Clone, Debug)]
+pub struct OpenFiles {
+    count: Rc<Cell<usize>>,
+    /// The number beyond which files are closed between reads.
+    most: usize,
+}
 
 impl OpenFiles {
-    /// The number beyond which files are closed between reads: far below the limits of systems.
+    /// The largest number of files that stay open.
     const MOST: usize = 64;
+
+    /// Descriptors for the standard streams, libraries, and files that the parent left open.
+    const RESERVED: usize = 16;
+
+    /// Raises the limit of this process to the one that it may have. `others` is the number of
+    /// other files and sockets that the program opens.
+    pub fn within_limit(others: usize) -> Self {
+        let free = descriptors().saturating_sub(Self::RESERVED + others);
+        Self { count: Rc::default(), most: free.min(Self::MOST) }
+    }
+
+    fn add(&self) {
+        self.count.set(self.count.get() + 1);
+    }
+
+    fn remove(&self) {
+        self.count.set(self.count.get() - 1);
+    }
+
+    fn is_full(&self) -> bool {
+        self.count.get() > self.most
+    }
+}
+
+/// Raises the limit of file descriptors, and returns it.
+#[cfg(unix)]
+fn descriptors() -> usize {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    // The former limit stays where the system refuses it.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    let limit = getrlimit(Resource::Nofile).current;
+    limit.and_then(|limit| limit.try_into().ok()).unwrap_or(usize::MAX)
+}
+
+/// Elsewhere, there is no such limit.
+#[cfg(not(unix))]
+fn descriptors() -> usize {
+    usize::MAX
 }
 
 /// A file that is closed between reads while many others are open.
@@ -103,7 +147,7 @@ struct Occasional {
 
 impl Occasional {
     fn new(path: PathBuf, file: File, about: &Metadata, others: OpenFiles) -> Self {
-        others.0.set(others.0.get() + 1);
+        others.add();
         Self { path, file: Some(file), position: 0, identity: identity(about), others }
     }
 
@@ -119,7 +163,7 @@ impl Occasional {
 
     fn close(&mut self) {
         if self.file.take().is_some() {
-            self.others.0.set(self.others.0.get() - 1);
+            self.others.remove();
         }
     }
 }
@@ -128,12 +172,12 @@ impl Read for Occasional {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.file.is_none() {
             self.file = Some(self.open()?);
-            self.others.0.set(self.others.0.get() + 1);
+            self.others.add();
         }
         let Some(file) = &mut self.file else { return Ok(0) };
         let read = file.read(buffer);
         self.position += *read.as_ref().unwrap_or(&0) as u64;
-        if self.others.0.get() > OpenFiles::MOST {
+        if self.others.is_full() {
             self.close();
         }
         read

@@ -44,6 +44,15 @@ pub(crate) struct Inputs {
     is_live: bool,
     bar: ProgressBar,
     problems: Problems,
+    skipped: Skipped,
+}
+
+/// Captures that could not be opened when it was their turn.
+#[derive(Debug, Default)]
+struct Skipped {
+    count: u64,
+    /// The first of them, each with the reason.
+    first: Vec<String>,
 }
 
 struct Source {
@@ -103,12 +112,13 @@ impl Inputs {
             filter: None,
             later: Vec::new(),
             opening: None,
-            files: OpenFiles::default(),
+            files: OpenFiles::within_limit(options.outputs()),
             buffer: options.demand().buffer_len(),
             is_single: inputs.len() < 2,
             is_live: false,
             bar: program.bar(bytes.filter(|_| !inputs.is_empty()), label),
             problems: Problems::default(),
+            skipped: Skipped::default(),
         };
         if is_generated {
             let capture = Capture::memory(synth::capture(SEED));
@@ -195,7 +205,7 @@ impl Inputs {
         let damages = sources.map(|source| source.capture.damages().count()).sum::<u64>();
         Problems {
             lines: Vec::new(),
-            is_damaged: self.problems.is_damaged,
+            is_damaged: self.problems.is_damaged || self.skipped.count > 0,
             damages: self.problems.damages + damages,
             dropped: self.interfaces.as_ref().map_or(0, Interfaces::dropped),
         }
@@ -279,7 +289,7 @@ impl Inputs {
                 let opening = Opening::with_buffer(bytes, self.buffer);
                 self.opening = Some((input.to_string(), opening));
             }
-            Err(error) => self.lose(&input.to_string(), &error.into()),
+            Err(error) => self.skipped.add(&input.to_string(), &error.into()),
         }
     }
 
@@ -293,15 +303,9 @@ impl Inputs {
                 return false;
             }
             Ok(Some(capture)) => self.push(name, capture),
-            Err(error) => self.lose(&name, &error),
+            Err(error) => self.skipped.add(&name, &error),
         }
         true
-    }
-
-    /// Records a capture that cannot be read any more.
-    fn lose(&mut self, name: &str, error: &OpenError) {
-        self.problems.is_damaged = true;
-        self.problems.lines.push(format!("{name} {error}"));
     }
 
     /// Records how a capture ended.
@@ -335,8 +339,35 @@ impl Inputs {
             self.conclude(&source);
         }
         self.bar.finish_and_clear();
+        self.problems.is_damaged |= self.skipped.count > 0;
+        self.problems.lines.extend(self.skipped.line());
         self.problems.dropped = self.interfaces.as_mut().map_or(0, Interfaces::count_dropped);
         self.problems
+    }
+}
+
+impl Skipped {
+    /// Captures that are named.
+    const SHOWN: usize = 3;
+
+    fn add(&mut self, name: &str, error: &OpenError) {
+        self.count += 1;
+        if self.first.len() < Self::SHOWN {
+            self.first.push(format!("{name} {error}"));
+        }
+    }
+
+    /// Returns a line about them, if there are any.
+    fn line(&self) -> Option<String> {
+        let named = self.first.join("; ");
+        match self.count {
+            0 => None,
+            1 => Some(named),
+            count if self.first.len() as u64 == count => {
+                Some(format!("{count} captures are skipped: {named}"))
+            }
+            count => Some(format!("{count} captures are skipped, such as: {named}")),
+        }
     }
 }
 

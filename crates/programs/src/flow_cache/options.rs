@@ -128,6 +128,11 @@ impl Options {
         self.destinations().filter(|to| **to == Destination::StandardOutput).count()
     }
 
+    /// Returns the number of outputs.
+    pub(crate) fn outputs(&self) -> usize {
+        usize::from(self.csv.is_some()) + usize::from(self.json.is_some()) + self.ipfix.len()
+    }
+
     /// Iterates over all outputs but collectors.
     fn destinations(&self) -> impl Iterator<Item = &Destination> {
         let files = self.ipfix.iter().filter_map(|ipfix| match ipfix {

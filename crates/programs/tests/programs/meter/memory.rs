@@ -1,12 +1,15 @@
-//! Memory: what cannot be had is an error before the first packet, and no abort afterwards.
+//! Memory and descriptors: what cannot be had is an error before the first packet, and no abort
+//! afterwards.
 
 use std::ffi::OsStr;
 use std::fs;
-use std::path::Path;
-use std::process::Command;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use capture::data::{ETHERNET, LITTLE, MICROSECONDS, pcap, udp};
 
+use super::Record;
 use crate::run::{Run, example};
 
 #[test]
@@ -65,4 +68,66 @@ fn a_memory_limit_is_kept_and_loses_nothing() {
         assert!((200_000..600_000).contains(&left), "{left}");
         assert!(run.count("bytes of memory") < 100 << 20, "{run:?}");
     }
+}
+
+/// Writes captures of one flow each, from the second 1 to the second 100.
+#[cfg(unix)]
+fn captures(folder: &str, count: u16) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("the build folder can be written");
+    let capture = |number: u16| {
+        let frame = udp(number + 1, 53, 1000);
+        let records: Vec<_> = (1..=100).map(|second| (second, 0, &frame[..])).collect();
+        let path = folder.join(format!("{number}.pcap"));
+        fs::write(&path, pcap(LITTLE, MICROSECONDS, ETHERNET, &records)).expect("it is written");
+        path
+    };
+    (0..count).map(capture).collect()
+}
+
+/// Captures that overlap in time, with fewer descriptors than captures. The files that can stay
+/// open depend on the limit; without any, each is opened again for each read.
+#[test]
+#[cfg(unix)]
+fn few_descriptors_are_enough_for_many_captures() {
+    const FILES: u16 = 50;
+    let names = captures("few descriptors", FILES);
+    let csv = names[0].with_file_name("flows.csv");
+    for limit in ["ulimit -n 12", "ulimit -n 24", "ulimit -S -n 12"] {
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(format!("{limit}; exec \"$0\" \"$@\"")).arg(example()).args(&names);
+        command.arg("--csv").arg(&csv).arg("--overwrite").args(["--json", "-"]);
+        let run = Run::new(command.output().expect("there is a shell"));
+        assert_eq!((run.code, run.errors()), (Some(0), vec![]), "{limit}: {run:?}");
+        let records = Record::all(&run);
+        assert_eq!(records.len(), usize::from(FILES), "{limit}");
+        assert!(records.iter().all(|record| record.packets() == [100, 0]), "{limit}: {run:?}");
+    }
+}
+
+/// Captures that are removed before the time of their packets.
+#[test]
+#[cfg(unix)]
+fn captures_that_cannot_be_opened_again_are_reported_in_one_line() {
+    let names = captures("removed captures", 5);
+    let pipe = names[0].with_file_name("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().expect("there is `mkfifo`");
+    assert!(made.success());
+    let mut command = Command::new(example());
+    command.args(&names).arg(&pipe).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().expect("the example can be run");
+    // Its reader opens it after the other captures.
+    let mut file = fs::OpenOptions::new().write(true).open(&pipe).expect("it has a reader");
+    names.iter().for_each(|name| fs::remove_file(name).expect("it was written"));
+    let frame = udp(1, 53, 0);
+    let bytes = pcap(LITTLE, MICROSECONDS, ETHERNET, &[(0, 1, &frame)]);
+    file.write_all(&bytes).expect("it is read");
+    drop(file);
+    let run = Run::new(child.wait_with_output().expect("it ends"));
+    assert_eq!((run.code, run.count("packets, ")), (Some(2), 1), "{run:?}");
+    let line = run.errors()[0];
+    assert!(line.starts_with("flow_cache: 5 captures are skipped, such as: "), "{run:?}");
+    let named = |name: &&PathBuf| line.contains(&format!("{} cannot be read", name.display()));
+    assert_eq!((names.iter().filter(named).count(), run.errors().len()), (3, 2), "{run:?}");
 }
