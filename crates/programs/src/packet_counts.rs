@@ -1,9 +1,10 @@
 //! Packets of captures, counted: how many have a flow, and why the others have none.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use capture::{NotIp, Packet, Reject};
 
+use crate::counts::form;
 use crate::program::failure::{Failure, Kind};
 
 /// Counts of packets with and without a flow.
@@ -12,11 +13,16 @@ pub struct PacketCounts {
     all: u64,
     /// Packets without a flow, by reason.
     rejects: BTreeMap<Reject, u64>,
+    /// The first link types of packets without a flow.
+    links: BTreeSet<u16>,
 }
 
 impl PacketCounts {
     /// Maximum number of reasons that are counted apart: a crafted capture has many protocols.
     const MAX_REASONS: usize = 1000;
+
+    /// Number of protocols and link types that a message names.
+    const SHOWN: usize = 3;
 
     /// Number of unusable packets that are tolerated in a capture of many.
     const FEW: u64 = 10;
@@ -27,14 +33,21 @@ impl PacketCounts {
         self.all += 1;
     }
 
-    /// Counts a packet, and returns it if it has a flow.
+    /// Counts a packet of this link type, and returns it if it has a flow.
     #[inline]
-    pub fn count<'a>(&mut self, packet: &'a Result<Packet, Reject>) -> Option<&'a Packet> {
+    pub fn count<'a>(
+        &mut self,
+        packet: &'a Result<Packet, Reject>,
+        link: u16,
+    ) -> Option<&'a Packet> {
         self.count_usable();
-        packet.as_ref().map_err(|reason| self.reject(*reason)).ok()
+        packet.as_ref().map_err(|reason| self.reject(*reason, link)).ok()
     }
 
-    fn reject(&mut self, reason: Reject) {
+    fn reject(&mut self, reason: Reject, link: u16) {
+        if self.links.len() < Self::SHOWN {
+            self.links.insert(link);
+        }
         let is_new = !self.rejects.contains_key(&reason);
         let reason = match is_new && self.rejects.len() >= Self::MAX_REASONS {
             true => Reject::NotIp(NotIp::Other),
@@ -76,12 +89,38 @@ impl PacketCounts {
         let tolerated = (self.all / 2).min(Self::FEW.max(self.all / 100));
         if unknown > tolerated {
             let kinds = self.rejects.keys().filter(|reason| reason.is_unknown());
-            let kinds: Vec<String> = kinds.take(3).map(Reject::to_string).collect();
+            let kinds: Vec<String> = kinds.take(Self::SHOWN).map(Reject::to_string).collect();
             let kinds = kinds.join(", ");
             return Some(format!("{unknown} packets of protocols that are not supported: {kinds}"));
         }
         let malformed = self.rejected(Reject::is_malformed);
-        let is_most = malformed > Self::FEW && malformed > self.all / 2;
-        is_most.then(|| format!("{malformed} packets are malformed, or of another link type"))
+        if malformed > Self::FEW && malformed > self.all / 2 {
+            return Some(format!("{malformed} packets are malformed, or of another link type"));
+        }
+        self.without_ip()
+    }
+
+    /// Returns a message if there is no IP, but frames that look like one of another link type, and
+    /// next to no known protocol.
+    fn without_ip(&self) -> Option<String> {
+        // Zeros look like a null SAP.
+        const NULL: Reject = Reject::NotIp(NotIp::Sap(0));
+        let all = self.all;
+        let doubtful = self.rejected(|reason| reason == NULL || reason.is_unknown());
+        let malformed = self.rejected(Reject::is_malformed);
+        let rejected = self.rejected(|_| true);
+        let known = rejected - doubtful - malformed;
+        if rejected < all || doubtful == 0 || known > all / 100 {
+            return None;
+        }
+        let packets = form(all, "packet", "packets");
+        let links: Vec<String> = self.links.iter().map(u16::to_string).collect();
+        Some(match &links[..] {
+            [link] => format!("no IP in {all} {packets}: is link type {link} right?"),
+            links => {
+                let links = links.join(", ");
+                format!("no IP in {all} {packets}: are link types {links} right?")
+            }
+        })
     }
 }

@@ -106,9 +106,9 @@ impl Report {
     }
 
     fn counted(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let columns = ["largest", "right", "low", "high", "none", "warned"];
-        write!(f, "\n{:<28} {:>6}", "", "true")?;
-        columns.iter().try_for_each(|column| write!(f, " {column:>7}"))?;
+        let columns = ["right", "low", "high", "none", "warned"];
+        write!(f, "\n{:<28} {:>6} {:>7}", "", "true", "largest")?;
+        columns.iter().try_for_each(|column| write!(f, " {column:>6}"))?;
         writeln!(f)?;
         for (name, tally) in [
             ("receivers, COUNT + COLLECT", &self.plain_count),
@@ -119,7 +119,7 @@ impl Report {
             let largest = largest.map_or_else(|| "-".into(), |largest| largest.to_string());
             write!(f, "{name:<28} {truth:>6} {largest:>7}")?;
             let rounds = [right, too_small, too_large, unanswered, warned];
-            rounds.iter().try_for_each(|rounds| write!(f, " {rounds:>7}"))?;
+            rounds.iter().try_for_each(|rounds| write!(f, " {rounds:>6}"))?;
             writeln!(f)?;
         }
         writeln!(f, "low, high, none: rounds with an answer too small, too large, or without one")?;

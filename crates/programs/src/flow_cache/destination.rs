@@ -53,7 +53,8 @@ impl Rotation {
     ///
     /// # Errors
     ///
-    /// If the name is no valid pattern, or is equal for all periods.
+    /// If the name is no valid pattern, is equal for periods in a row, or is in a folder that does
+    /// not exist and has no time.
     pub(crate) fn check(self, path: &Path) -> Result<(), String> {
         if !self.is_on() {
             return Ok(());
@@ -62,11 +63,15 @@ impl Rotation {
         if StrftimeItems::new(text).any(|item| item == Item::Error) {
             return Err("an unknown conversion behind %, or none: %% is a percent sign".to_owned());
         }
-        match self.period_s {
-            Some(_) if expand(text, 0) == expand(text, 86_400 * 397 + 3661) => {
-                Err("with --rotate-time, the name needs a time, such as %Y%m%d-%H%M%S".to_owned())
-            }
-            _ => Ok(()),
+        if self.period_s.is_some_and(|period| has_equal_names(text, period)) {
+            let why = "the name needs a time of each period, such as %Y%m%d-%H%M%S";
+            return Err(format!("with --rotate-time, {why}"));
+        }
+        let has_time = |folder: &Path| folder.to_str().is_none_or(|text| text.contains('%'));
+        match path.ancestors().skip(1).find(|folder| !has_time(folder)) {
+            Some(folder) if folder.as_os_str().is_empty() || folder.is_dir() => Ok(()),
+            Some(folder) => Err(format!("there is no folder {}", folder.display())),
+            None => Ok(()),
         }
     }
 
@@ -77,6 +82,14 @@ impl Rotation {
             _ => path.to_owned(),
         }
     }
+}
+
+/// Returns whether a pattern has the same name for periods in a row.
+fn has_equal_names(pattern: &str, period_s: u64) -> bool {
+    /// All units of time begin with the epoch. A leap year is among the first years.
+    const PERIODS: u64 = 10;
+    let name = |number: u64| expand(pattern, number * period_s);
+    (0..PERIODS).any(|number| name(number) == name(number + 1))
 }
 
 /// Replaces the conversions of `strftime` by a time in UTC. The pattern is valid.

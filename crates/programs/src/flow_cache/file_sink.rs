@@ -10,7 +10,7 @@
 //! with a whole row at any time, also on a full disk: a row of which only a part could be written
 //! is taken back.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::mem;
 use std::path::{Path, PathBuf};
@@ -159,6 +159,10 @@ impl FileSink {
         let Place::Named { path, rotation, captures } = &self.place else { return Ok(()) };
         let start_s = rotation.period_start(self.second);
         let path = free_path(&rotation.path(path, self.second), *rotation)?;
+        // Those that the pattern names.
+        if let Some(folder) = path.parent().filter(|_| rotation.is_on()) {
+            fs::create_dir_all(folder)?;
+        }
         let file = identity::open(&path, captures)?;
         let length = regular_length(&file);
         let file = PatientFile::new(file, self.signals.clone());

@@ -21,7 +21,7 @@ impl Filter {
         const RAW: u16 = 101;
         let compiled = [ETHERNET, RAW].map(|link| (link, compiled(expression, link)));
         if let [(_, Err(error)), (_, Err(_))] = &compiled {
-            return Err(format!("--filter: {error}"));
+            return Err(format!("--filter {expression}: {error}"));
         }
         let programs = compiled.into_iter().map(|(link, program)| (link, program.ok()));
         Ok(Self { expression: expression.to_owned(), programs: programs.collect() })

@@ -17,6 +17,7 @@ use super::Options;
 use super::no_libpcap::{Filter, Interfaces};
 #[cfg(libpcap)]
 use super::{filter::Filter, interfaces::Interfaces};
+use crate::counts::form;
 use crate::input::{Input, OpenFiles, Origin};
 use crate::program::failure::{Failure, Kind};
 use crate::program::signals::Signals;
@@ -319,7 +320,10 @@ impl Inputs {
         problems.lines.extend(lines);
         match damages.count() - damages.first().len() as u64 {
             0 => {}
-            more => problems.lines.push(format!("{name} is damaged at {more} other places")),
+            more => {
+                let places = form(more, "place", "places");
+                problems.lines.push(format!("{name} is damaged at {more} other {places}"));
+            }
         }
         let whole = capture.whole_packets();
         match capture.end() {

@@ -146,7 +146,7 @@ impl Intake {
     /// Processes the packets of a frame of any kind.
     fn all(&mut self, packets: Packets<'_>, frame: &Frame<'_>, engine: &mut Engine) {
         for packet in packets {
-            if let Some(packet) = self.totals.parsed.count(&packet) {
+            if let Some(packet) = self.totals.parsed.count(&packet, frame.link) {
                 self.packet(packet, frame, engine);
                 continue;
             }

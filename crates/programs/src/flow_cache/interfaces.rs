@@ -64,7 +64,7 @@ impl Interfaces {
     /// A line about the interface that cannot be opened, or about the filter.
     pub(crate) fn open(names: &[String], filter: Option<&str>) -> Result<Self, String> {
         let open = |name: &String| {
-            let capture = open(name, filter).map_err(|error| error.of(name))?;
+            let capture = open(name, filter).map_err(|error| error.of(name, filter))?;
             let link = link(&capture);
             Ok(Interface {
                 name: name.clone(),
@@ -213,10 +213,10 @@ enum Failure {
 }
 
 impl Failure {
-    fn of(&self, name: &str) -> String {
+    fn of(&self, name: &str, filter: Option<&str>) -> String {
         match self {
             Self::Interface(error) => format!("interface {name} cannot be read: {error}"),
-            Self::Filter(error) => format!("--filter: {error}"),
+            Self::Filter(error) => format!("--filter {}: {error}", filter.unwrap_or_default()),
         }
     }
 }

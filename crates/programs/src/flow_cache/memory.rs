@@ -18,12 +18,19 @@ const BUFFERS: usize = 8 << 20;
 /// Memory of each of several workers: its queues, and its part of the others.
 const WORKER: usize = 1 << 20;
 
+/// A number of bytes, and how it was given.
+#[derive(Clone, Debug)]
+pub(crate) struct Limit {
+    pub(crate) bytes: usize,
+    pub(crate) text: String,
+}
+
 /// The memory that a run asks for.
 pub(crate) struct Demand {
     /// Number of captures that may be open.
     pub(crate) captures: usize,
     pub(crate) workers: usize,
-    pub(crate) max_memory: Option<usize>,
+    pub(crate) max_memory: Option<Limit>,
     /// Whether records have MAC addresses, which are in a table beside the cache.
     pub(crate) has_macs: bool,
     /// Whether the number of flows is a request, and not the default.
@@ -34,7 +41,7 @@ impl Demand {
     /// Returns the length of the buffer of each capture: all of them have an eighth of the memory
     /// of the run at most, or 64 MiB, since all may be open at the same time.
     pub(crate) fn buffer_len(&self) -> usize {
-        let all = self.max_memory.map_or(64 << 20, |most| most / 8);
+        let all = self.max_memory.as_ref().map_or(64 << 20, |most| most.bytes / 8);
         (all / self.captures.max(1)).clamp(1 << 12, Opening::BUFFER)
     }
 
@@ -54,13 +61,14 @@ impl Demand {
         let workers = self.workers;
         let buffers = BUFFERS + self.buffers_len() + if workers > 1 { workers * WORKER } else { 0 };
         let wanted = buffers.saturating_add(config.flows().saturating_mul(FLOW + self.beside()));
-        if let Some(most) = self.max_memory {
+        if let Some(Limit { bytes, text }) = &self.max_memory {
             let least = buffers + workers * Config::MIN_BYTES;
+            let most = *bytes;
             if most <= least {
-                return Err(format!("--max-memory {most}: must be more than {least} bytes"));
+                return Err(format!("--max-memory {text}: must be more than {least} bytes"));
             }
             can_be_had(wanted.min(most)).map_err(|available| {
-                format!("--max-memory {most}: only about {available} bytes are available")
+                format!("--max-memory {text}: only about {available} bytes are available")
             })?;
             return config.with_max_bytes(self.for_cache(most - buffers)).map_err(invalid);
         }

@@ -11,7 +11,7 @@ use lexopt::Parser;
 use super::destination::{Destination, Rotation};
 use super::ending::{Ending, Linger};
 use super::ipfix::Message;
-use super::memory::Demand;
+use super::memory::{Demand, Limit};
 use super::messages::MessageOptions;
 use super::text::Columns;
 use super::usage;
@@ -83,7 +83,7 @@ pub struct Options {
     /// Whether the capacity is not the default.
     pub(crate) is_capacity_given: bool,
     /// Bytes that the program may use.
-    pub(crate) max_memory: Option<usize>,
+    pub(crate) max_memory: Option<Limit>,
     pub(crate) ending: Ending,
     /// Meters with a thread each.
     pub(crate) workers: usize,
@@ -140,6 +140,17 @@ impl Options {
             Ipfix::Collector(_) => None,
         });
         self.csv.iter().chain(&self.json).chain(files)
+    }
+
+    /// Returns a message about an interface whose packets would count twice, if there is one.
+    fn repeated_interface(&self) -> Option<String> {
+        let names = &self.interfaces;
+        if names.len() > 1 && names.iter().any(|name| name == "any") {
+            return Some("--interface any has the packets of all interfaces: give it alone".into());
+        }
+        let mut numbered = names.iter().enumerate();
+        let (_, name) = numbered.find(|(at, name)| names[..*at].contains(name))?;
+        Some(format!("--interface {name} is given twice: its packets would count twice"))
     }
 
     /// Returns a message about an option without the output that it is for, if there is one.
@@ -210,7 +221,7 @@ impl Options {
         Demand {
             captures: self.captures.len(),
             workers: self.workers,
-            max_memory: self.max_memory,
+            max_memory: self.max_memory.clone(),
             has_macs: self.columns.mac,
             is_capacity_given: self.is_capacity_given,
         }
@@ -257,7 +268,7 @@ impl program::Options for Options {
                 }
                 self.rotation.size = Some(size);
             }
-            "interface" => self.interfaces.push(text(parser)?),
+            "interface" => self.interfaces.push(interface(parser)?),
             "filter" => self.filter = Some(text(parser)?),
             "top" => self.top = number(name, parser, 0..=Self::MAX_TOP)?,
             "live" => self.live = true,
@@ -269,7 +280,10 @@ impl program::Options for Options {
                 self.capacity = capacity(name, parser)?;
                 self.is_capacity_given = true;
             }
-            "max-memory" => self.max_memory = Some(bytes(name, &text(parser)?)?),
+            "max-memory" => {
+                let text = text(parser)?;
+                self.max_memory = Some(Limit { bytes: bytes(name, &text)?, text });
+            }
             "timeouts" => self.ending.preset = preset(name, parser)?,
             "idle" => self.ending.idle = Some(timeout(name, &text(parser)?)?),
             "active" => self.ending.active = Some(timeout(name, &text(parser)?)?),
@@ -293,6 +307,9 @@ impl program::Options for Options {
         }
         if !self.interfaces.is_empty() && !self.captures.is_empty() {
             return Err("an interface cannot be merged with captures".into());
+        }
+        if let Some(repeated) = self.repeated_interface() {
+            return Err(repeated.into());
         }
         if self.workers > 1 && self.live {
             return Err("--live shows one cache: it cannot be used with --workers".into());
@@ -323,6 +340,13 @@ fn destination(name: &str, parser: &mut Parser) -> Result<Destination, lexopt::E
     match file.is_empty() {
         true => Err(format!("--{name} needs the name of a file").into()),
         false => Ok(file.as_os_str().into()),
+    }
+}
+
+fn interface(parser: &mut Parser) -> Result<String, lexopt::Error> {
+    match text(parser)? {
+        name if name.is_empty() => Err("--interface needs the name of an interface".into()),
+        name => Ok(name),
     }
 }
 
@@ -368,7 +392,10 @@ fn tunnels(name: &str, parser: &mut Parser) -> Result<Tunnels, lexopt::Error> {
 fn linger(name: &str, text: &str) -> Result<Linger, lexopt::Error> {
     match text {
         "off" => Ok(Linger::Off),
-        _ => timeout(name, text).map(Linger::For),
+        _ if text.parse().is_ok_and(|seconds: f64| seconds > 0.0) => {
+            timeout(name, text).map(Linger::For)
+        }
+        _ => Err(wrong(name, text, &"--linger needs a number of seconds above 0, or off")),
     }
 }
 

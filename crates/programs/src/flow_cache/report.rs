@@ -10,6 +10,7 @@ use super::export::Counts;
 use super::key::{COLUMNS, KeyText};
 use super::record::Record;
 use super::{Times, Totals};
+use crate::counts::form;
 
 /// The summary of a run.
 pub(crate) struct Report<'a> {
@@ -54,10 +55,14 @@ impl Report<'_> {
 
     fn packets(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let totals = self.totals;
-        writeln!(f, "{:>12} packets, {} bytes on the wire", totals.packets, totals.wire_bytes)?;
-        let line = format!("{:>12} IP packets, {} bytes", totals.ip_packets, totals.ip_bytes);
+        let packets = |count| form(count, "packet", "packets");
+        let (count, what) = (totals.packets, packets(totals.packets));
+        writeln!(f, "{count:>12} {what}, {} bytes on the wire", totals.wire_bytes)?;
+        let (count, what) = (totals.ip_packets, packets(totals.ip_packets));
+        let line = format!("{count:>12} IP {what}, {} bytes", totals.ip_bytes);
+        let later = form(totals.later_fragments, "later fragment", "later fragments");
         let parts = [
-            (totals.later_fragments, "later fragments"),
+            (totals.later_fragments, later),
             (totals.cut_ports, "cut before their ports"),
             (self.metrics.refused, "refused: there was no memory for their flows"),
         ];
@@ -65,10 +70,13 @@ impl Report<'_> {
         list(f, &line, parts.map(|(count, what)| format!("{count} {what}")))?;
         if self.reading.dropped > 0 {
             let count = self.reading.dropped;
-            writeln!(f, "{count:>12} packets arrived too fast, and are lost")?;
+            let (what, are) = (packets(count), form(count, "is", "are"));
+            writeln!(f, "{count:>12} {what} arrived too fast, and {are} lost")?;
         }
         if self.reading.damages > 0 {
-            writeln!(f, "{:>12} damaged places in the captures", self.reading.damages)?;
+            let count = self.reading.damages;
+            let places = form(count, "place", "places");
+            writeln!(f, "{count:>12} damaged {places} in the captures")?;
         }
         self.rejected(f)?;
         self.times(f)
@@ -79,8 +87,8 @@ impl Report<'_> {
         let totals = self.totals;
         let links = totals.parsed.rejected(|reason| matches!(reason, Reject::UnknownLink(_)));
         let kinds = [
-            ("non-IP packets", false, (links, "of an unknown link type")),
-            ("malformed packets", true, (totals.overlong, "longer than their frames")),
+            ("non-IP", false, (links, "of an unknown link type")),
+            ("malformed", true, (totals.overlong, "longer than their frames")),
         ];
         for (what, is_malformed, last) in kinds {
             let count = totals.parsed.rejected(|reason| {
@@ -92,10 +100,14 @@ impl Report<'_> {
             }
             let mut parts = self.most_frequent(is_malformed);
             parts.extend((last.0 > 0).then(|| format!("{} {}", last.0, last.1)));
-            list(f, &format!("{count:>12} {what}"), parts.into_iter())?;
+            let packets = form(count, "packet", "packets");
+            list(f, &format!("{count:>12} {what} {packets}"), parts.into_iter())?;
         }
         let mut links = totals.parsed.rejects().filter_map(|(reason, count)| match reason {
-            Reject::UnknownLink(link) => Some(format!("{count} packets of link type {link}")),
+            Reject::UnknownLink(link) => {
+                let packets = form(count, "packet", "packets");
+                Some(format!("{count} {packets} of link type {link}"))
+            }
             _ => None,
         });
         match links.next() {
@@ -126,11 +138,13 @@ impl Report<'_> {
         let Totals { times: Times { late, outliers, resets }, packets, .. } = *self.totals;
         let others = late + outliers;
         if others > 0 {
-            write!(f, "{others:>12} packets out of order by more than 10 s: ")?;
+            let packets = form(others, "packet", "packets");
+            write!(f, "{others:>12} {packets} out of order by more than 10 s: ")?;
             writeln!(f, "{late} late, {outliers} ahead")?;
         }
         if resets > 0 {
-            writeln!(f, "{resets:>12} resets of the clock of the packets")?;
+            let what = form(resets, "reset", "resets");
+            writeln!(f, "{resets:>12} {what} of the clock of the packets")?;
         }
         if resets * Self::FEW > packets {
             writeln!(f, "{:>13}the packets have several clocks, which are followed in turn", "")?;
@@ -142,14 +156,21 @@ impl Report<'_> {
 
     fn flows(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let metrics = &self.metrics;
-        writeln!(f, "{:>12} flows, each of both directions:", metrics.created)?;
+        let flows = form(metrics.created, "flow,", "flows, each");
+        writeln!(f, "{:>12} {flows} of both directions:", metrics.created)?;
         let [idle, closed, evicted] = [EndReason::Idle, EndReason::Ended, EndReason::Resources]
             .map(|reason| metrics.removed_for(reason));
-        writeln!(f, "{idle:>12} were idle, {closed} were closed or their sockets used again,")?;
-        writeln!(f, "{evicted:>12} were evicted, {} were left at the end", metrics.flows)?;
+        let were = |count| form(count, "was", "were");
+        let sockets = form(closed, "its sockets", "their sockets");
+        write!(f, "{idle:>12} {} idle, ", were(idle))?;
+        writeln!(f, "{closed} {} closed or {sockets} used again,", were(closed))?;
+        let left = metrics.flows as u64;
+        write!(f, "{evicted:>12} {} evicted, ", were(evicted))?;
+        writeln!(f, "{left} {} left at the end", were(left))?;
         let Counts { records, reports, rows } = self.counts;
-        write!(f, "{records:>12} records, {reports} of them of flows that continued, ")?;
-        writeln!(f, "in {rows} rows")
+        let what = form(records, "record", "records");
+        write!(f, "{records:>12} {what}, {reports} of them of flows that continued, ")?;
+        writeln!(f, "in {rows} {}", form(rows, "row", "rows"))
     }
 
     fn largest(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -169,7 +190,8 @@ impl Report<'_> {
     fn cache(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Metrics { flows, capacity, bytes, .. } = self.metrics;
         let rate = 100.0 * self.metrics.hit_ratio().unwrap_or(0.0);
-        write!(f, "{flows:>12} flows of {capacity}, {bytes} bytes of memory, ")?;
+        let what = form(flows as u64, "flow", "flows");
+        write!(f, "{flows:>12} {what} of {capacity}, {bytes} bytes of memory, ")?;
         writeln!(f, "{rate:.2} % hit rate")?;
         let [closing, new, unreplied, established] =
             Class::ALL.map(|class| self.metrics.flows_of(class));

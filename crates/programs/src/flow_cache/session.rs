@@ -22,7 +22,7 @@ use super::report::{Reading, Report};
 use super::screen::Live;
 use super::{Intake, Options};
 use crate::program::failure::{Failure, Kind};
-use crate::program::signals::Signals;
+use crate::program::signals::{Signal, Signals};
 use crate::program::{Console, Program, print};
 
 /// Runs the meter. All results are written, and the report is printed, even if the captures are
@@ -35,9 +35,10 @@ pub fn run(program: Program, options: &Options) -> Result<(), Failure> {
     let configs = options.configs()?;
     let signals = Signals::watch_with_reopening()
         .map_err(|error| Failure::new(Kind::Input, format_args!("signals: {error}")))?;
+    let has_terminal = io::stdout().is_terminal();
     let mut bar_program = program;
     // A bar would disturb results on a terminal.
-    bar_program.quiet |= options.standard_outputs() > 0 && io::stdout().is_terminal();
+    bar_program.quiet |= options.standard_outputs() > 0 && has_terminal;
     let mut inputs = Inputs::open(bar_program, options, &signals)?;
     // Created only now: a mistyped name of a capture must not destroy an older output file.
     let console = Console::new(program, inputs.bar().clone());
@@ -52,6 +53,7 @@ pub fn run(program: Program, options: &Options) -> Result<(), Failure> {
         name: options.input_name(),
         start: Instant::now(),
         silence: None,
+        has_terminal,
     };
     let problems = session.read(inputs, &signals);
     match session.engine.is_closed() {
@@ -76,6 +78,8 @@ struct Session {
     name: String,
     start: Instant,
     silence: Option<Silence>,
+    /// Whether the report is for a terminal.
+    has_terminal: bool,
 }
 
 impl Session {
@@ -193,7 +197,9 @@ impl Session {
             }
             _ => Ok(()),
         };
-        failures.extend(printed.err().map(|failure| failure.to_string()));
+        // No terminal is left that could show the report.
+        let is_hung_up = self.has_terminal && signals.ending() == Some(Signal::HANGUP);
+        failures.extend(printed.err().filter(|_| !is_hung_up).map(|failure| failure.to_string()));
         if let Some(last) = failures.pop() {
             failures.iter().for_each(|line| program.log(line));
             return Err(Failure::new(Kind::Results, last));

@@ -16,6 +16,9 @@ use std::time::{Duration, Instant};
 pub struct Signal(usize);
 
 impl Signal {
+    /// SIGHUP: the terminal was closed.
+    pub const HANGUP: Self = Self(1);
+
     /// Returns the exit code of a process that it has ended.
     pub const fn code(self) -> u8 {
         128 + self.0 as u8

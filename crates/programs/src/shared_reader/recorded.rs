@@ -25,7 +25,7 @@ impl Recorded {
         while packets.len() < Self::MOST {
             let Some(frame) = capture.next_frame() else { break };
             let parsed = capture::packets(&frame, Tunnels::Outer);
-            for packet in parsed.filter_map(|packet| counts.count(&packet).copied()) {
+            for packet in parsed.filter_map(|packet| counts.count(&packet, frame.link).copied()) {
                 let begin = *begin.get_or_insert(packet.time_ns);
                 // Clocks of captures sometimes run backwards.
                 time_ns = packet.time_ns.saturating_sub(begin).max(time_ns);

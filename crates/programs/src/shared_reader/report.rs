@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use super::worker::Tally;
 use super::{BURST, Latency, Outcome};
+use crate::counts::form;
 
 /// The tables of a run.
 pub struct Report<'a> {
@@ -17,8 +18,8 @@ impl fmt::Display for Report<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Outcome { workers, elapsed, .. } = self.outcome;
         let seconds = elapsed.as_secs_f64();
-        let (count, plural) = (workers.len(), if workers.len() == 1 { "" } else { "s" });
-        writeln!(f, "{}: {count} worker{plural}, {seconds:.3} s", self.input)?;
+        let (count, what) = (workers.len(), form(workers.len() as u64, "worker", "workers"));
+        writeln!(f, "{}: {count} {what}, {seconds:.3} s", self.input)?;
         self.workers(f)?;
         self.writer(f)?;
         self.map(f)?;

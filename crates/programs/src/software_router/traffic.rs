@@ -38,7 +38,7 @@ impl Traffic {
         let (mut read, mut others) = (vec![], 0);
         while read.len() < Self::MOST {
             let Some(frame) = capture.next_frame() else { break };
-            let packet = counts.count(&Packet::of(&frame)).copied();
+            let packet = counts.count(&Packet::of(&frame), frame.link).copied();
             match packet.and_then(|packet| Datagram::of(&frame, &packet, 0)) {
                 Some(packet) => read.push((frame.time_ns, packet)),
                 None => others += 1,

@@ -23,8 +23,8 @@ impl Recorded {
         let mut host = Host::default();
         while host.segments() < Self::MOST {
             let Some(frame) = capture.next_frame() else { break };
-            for packet in
-                packets(&frame, Tunnels::Outer).filter_map(|packet| counts.count(&packet).copied())
+            for packet in packets(&frame, Tunnels::Outer)
+                .filter_map(|packet| counts.count(&packet, frame.link).copied())
             {
                 Segment::of(&packet).iter().for_each(|segment| host.process(segment));
             }

@@ -38,8 +38,9 @@ impl fmt::Display for Report<'_> {
 /// Explanations of the columns.
 const NOTES: &str = "
 hits: the first PCB that was examined was the right one, of all lookups
-ns: per arriving segment, including insertion and removal of PCBs, and sent segments,
-    which only SendReceive looks up (a stack has the PCB of a segment that it sends)
+ns: per arriving segment, including insertion and removal of PCBs, and sent
+    segments, which only SendReceive looks up (a stack has the PCB of a segment
+    that it sends)
 both Sequent structures have 19 chains
 ";
 

@@ -114,11 +114,23 @@ impl Run {
         self.stderr.lines().filter(|line| line.starts_with("flow_cache: ")).collect()
     }
 
-    /// Returns the number right before these words in the report.
+    /// Returns the number right before these words, or their singular, in the report.
     pub(crate) fn count(&self, words: &str) -> u64 {
         let lines = self.stdout.lines().chain(self.stderr.lines());
+        let plurals = [
+            ("flows, each", "flow,"),
+            ("flows", "flow"),
+            ("fragments", "fragment"),
+            ("packets", "packet"),
+            ("places", "place"),
+            ("records", "record"),
+            ("were", "was"),
+        ];
+        let one =
+            plurals.iter().fold(words.to_owned(), |words, (many, one)| words.replace(many, one));
         let before = |line: &str| {
-            let (before, _) = line.split_once(&format!(" {words}"))?;
+            let split = |words| line.split_once(&format!(" {words}"));
+            let (before, _) = split(words).or_else(|| split(&one))?;
             before.rsplit(' ').next()?.parse().ok()
         };
         let mut numbers = lines.filter_map(before);

@@ -64,14 +64,14 @@ const CASES: &[Case] = &[
         file: "forged-rst-by-padding.pcap",
         options: &["--timeouts", "meter", "--top", "0"],
         packets: Some(6..=6),
-        words: &["1 records, 0 of them"],
+        words: &["1 record, 0 of them"],
         ..Case::OF
     },
     Case {
         folder: "05",
         file: "tiny-fragment-padding-flags.pcap",
         options: &["--timeouts", "meter", "--top", "0"],
-        words: &["1 records, 0 of them"],
+        words: &["1 record, 0 of them"],
         ..Case::OF
     },
     Case {
@@ -91,7 +91,7 @@ const CASES: &[Case] = &[
         folder: "19",
         file: "v4-totlen-lie.pcap",
         flows: &["192.0.2.1,198.51.100.2,17,1000,53,1,36"],
-        words: &["1 malformed packets: 1 longer than their frames"],
+        words: &["1 malformed packet: 1 longer than their frames"],
         ..Case::OF
     },
     Case {

@@ -6,7 +6,7 @@ use super::{Case, check};
 const ONE_FLOW: Case = Case {
     folder: "22",
     options: &["--timeouts", "meter"],
-    words: &["1 flows, each of both directions", "in 2 rows"],
+    words: &["1 flow, of both directions", "in 2 rows"],
     ..Case::OF
 };
 

@@ -226,3 +226,25 @@ fn several_captures_are_one_input() {
     arguments.extend([OsStr::new("--csv"), paths[1].as_os_str()]);
     Run::with(&arguments).assert_refused("is the capture");
 }
+
+/// Ethernet as another link type: its addresses are read as protocols and lengths.
+#[test]
+fn a_wrong_link_type_is_asked_about() {
+    let mut frame = [b"\x00\x1b\x21\0\0\x01ssssss\x08\x00", &udp(1, 2, 0)[14..]].concat();
+    // Where the data of cooked mode begin: no flags of fragments.
+    frame[20] = 0;
+    let arp = [b"ddddddssssss\x08\x06".as_slice(), &[0; 46]].concat();
+    let capture = |link, frame: &[u8]| {
+        let records: Vec<_> = (0..30).map(|second| (second, 0, frame)).collect();
+        Run::piped(&pcap(LITTLE, MICROSECONDS, link, &records), usize::MAX, &[])
+    };
+    for link in [6, 240, 276] {
+        let run = capture(link, &frame);
+        let words = format!("flow_cache: no IP in 30 packets: is link type {link} right?");
+        assert_eq!((run.code, run.errors()), (Some(2), vec![words.as_str()]), "{run:?}");
+    }
+    for frame in [&frame, &arp] {
+        let run = capture(ETHERNET, frame);
+        assert_eq!((run.code, run.errors()), (Some(0), vec![]), "{run:?}");
+    }
+}

@@ -90,6 +90,16 @@ fn an_interface_that_cannot_be_read_is_refused() {
     run.assert_refused(words);
     let both = ["-", "--interface", "lo"].map(std::ffi::OsStr::new);
     Run::with(&both).assert_refused("cannot be merged");
+    for (names, words) in [
+        (&["lo", "eth0", "lo"][..], "--interface lo is given twice"),
+        (&["lo", "any"], "--interface any has the packets of all interfaces"),
+        (&["any", "any"], "--interface any has the packets of all interfaces"),
+        (&[""], "--interface needs the name of an interface"),
+    ] {
+        let arguments = names.iter().flat_map(|name| ["--interface", name]);
+        let arguments: Vec<_> = arguments.map(std::ffi::OsStr::new).collect();
+        Run::with(&arguments).assert_refused(words);
+    }
 }
 
 /// The expression of a filter, on a capture.
@@ -124,5 +134,5 @@ fn a_filter_passes_packets_of_captures() {
         assert_eq!(run.count("packets, "), ports.len() as u64, "others are not counted");
     }
     let wrong = Run::with(&["--filter", "port tcp"].map(std::ffi::OsStr::new));
-    wrong.assert_refused("--filter: ");
+    wrong.assert_refused("--filter port tcp: ");
 }

@@ -24,7 +24,7 @@ fn memory_that_cannot_be_had_is_an_error_with_numbers() {
     let run = limited(200_000, &["--capacity", "1000000000"]);
     run.assert_refused("--capacity 1000000000: needs about 280008388608 bytes, and about ");
     let run = limited(200_000, &["--max-memory", "1G"]);
-    run.assert_refused("--max-memory 1073741824: only about ");
+    run.assert_refused("--max-memory 1G: only about ");
     // The default is reduced instead, and all flows are still metered.
     let run = limited(100_000, &[]);
     assert_eq!((run.code, run.count("were left at the end")), (Some(0), 2598), "{run:?}");

@@ -115,6 +115,17 @@ fn files_follow_each_other_by_time() {
 }
 
 #[test]
+fn folders_of_a_pattern_are_created() {
+    let folder = folder("folders of a pattern");
+    let pattern = text(&folder.join("%Y/%m-%d/%H%M.csv"));
+    let capture = flows_at((0..10).map(|number| 1_700_000_000 + 10 * number));
+    let ended = run(&capture, &["--csv", &pattern, "--rotate-time", "60", "--idle", "1"]);
+    assert_eq!((ended.code, ended.errors()), (Some(0), vec![]), "{ended:?}");
+    let expected = [("2213.csv", 3), ("2214.csv", 7)].map(|(name, rows)| (name.to_owned(), rows));
+    assert_eq!(files(&folder.join("2023/11-14")), expected);
+}
+
+#[test]
 fn files_follow_each_other_by_size() {
     let folder = folder("files by size");
     let name = text(&folder.join("flows.csv"));
@@ -138,7 +149,12 @@ fn options_of_files_that_cannot_be_used_are_refused() {
         (&["--csv", "a.csv", "--rotate-time", "60"], "--csv a.csv: with --rotate-time, the name"),
         (&["--csv", "%Y", "--rotate-time", "60", "--overwrite"], "--overwrite cannot be used"),
         (&["--csv", "%!", "--rotate-time", "60"], "--csv %!: an unknown conversion behind %"),
-        (&["--csv", "%H", "--json", "%H", "--rotate-time", "60"], "is the file of --csv"),
+        (&["--csv", "%Y", "--rotate-time", "60"], "--csv %Y: with --rotate-time, the name needs"),
+        (&["--csv", "%H%M", "--rotate-time", "59"], "--csv %H%M: with --rotate-time, the name"),
+        (&["--csv", "%H", "--rotate-time", "86400"], "--csv %H: with --rotate-time, the name"),
+        (&["--csv", "no/%s", "--rotate-time", "60"], "--csv no/%s: there is no folder no"),
+        (&["--csv", "no/f", "--rotate-size", "1M"], "--csv no/f: there is no folder no"),
+        (&["--csv", "%s", "--json", "%s", "--rotate-time", "60"], "is the file of --csv"),
         (&["--rotate-time", "60"], "--rotate-time has no effect without a FILE of --csv,"),
         (&["--rotate-size", "1M", "--csv", "-"], "--rotate-size has no effect without a FILE"),
         (&["--overwrite", "--ipfix", "127.0.0.1:9"], "--overwrite has no effect without a FILE"),
