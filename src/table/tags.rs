@@ -97,12 +97,14 @@ impl<const SHIFT: u32> Bits<SHIFT> {
     }
 
     /// These slots without those of another mask.
+    #[cfg(feature = "concurrent")]
     #[inline(always)]
     pub(crate) const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
     /// Returns 1 if a slot is one of these, and 0 otherwise.
+    #[cfg(feature = "concurrent")]
     #[inline(always)]
     pub(crate) const fn count_at(self, slot: usize) -> usize {
         (self.0 >> (((slot + 1) << SHIFT) - 1) & 1) as usize
