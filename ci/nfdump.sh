@@ -5,7 +5,6 @@
 # nfdump.sh [CAPTURE]; without a capture the example generates traffic.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-
 source ci/functions
 
 if ! has_package nfdump nfdump -V; then
@@ -18,23 +17,9 @@ work=$(mktemp -d)
 collector=
 trap '[ -z "$collector" ] || kill "$collector" 2>/dev/null || true; rm -rf "$work"' EXIT
 
-# Starts nfcapd on a free port of the loopback interface; sets `port` and `collector`.
-start_collector() {
-    local attempt
+run_nfcapd() {
     rm -rf "$work/flows" && mkdir "$work/flows"
-    : >"$work/log"
-    for attempt in {1..20}; do
-        port=$((20000 + RANDOM % 20000))
-        nfcapd -b 127.0.0.1 -p "$port" -w "$work/flows" >"$work/log" 2>&1 &
-        collector=$!
-        for _ in {1..50}; do
-            grep -q 'Startup nfcapd' "$work/log" && return
-            kill -0 "$collector" 2>/dev/null || break
-            sleep 0.1
-        done
-        kill "$collector" 2>/dev/null || true
-    done
-    echo "FAILED: nfcapd does not start" && cat "$work/log" && exit 1
+    exec nfcapd -b 127.0.0.1 -p "$1" -w "$work/flows"
 }
 
 # Prints the collected flows as `records` does. Times are parsed: nfdump 1.7.1 prints %ter wrongly.
@@ -54,7 +39,7 @@ theirs() {
 
 # Runs the example with these arguments, and sets `received` to the final report of nfcapd.
 collect() {
-    start_collector
+    start_collector 'Startup nfcapd' run_nfcapd
     "$example" "$@" --top 0 --overwrite --csv "$work/csv" --ipfix "127.0.0.1:$port" >"$work/report"
     # nfcapd reads the messages in its socket within this time.
     sleep 1

@@ -27,14 +27,11 @@ PRIMITIVES
 aggregate="src_host, dst_host, src_port, dst_port, proto, tcpflags, timestamp_start, timestamp_end"
 aggregate+=", vlan, src_mac, dst_mac, icmp4, icmp6, back_packets, back_bytes"
 
-# Starts nfacctd on a free port of the loopback interface; sets `port` and `collector`.
-start_collector() {
-    for _ in {1..20}; do
-        port=$((20000 + RANDOM % 20000))
-        cat >"$work/configuration" <<CONFIGURATION
+run_nfacctd() {
+    cat >"$work/configuration" <<CONFIGURATION
 daemonize: false
 nfacctd_ip: 127.0.0.1
-nfacctd_port: $port
+nfacctd_port: $1
 nfacctd_pipe_size: 4194304
 plugins: print
 plugin_pipe_size: 10240000
@@ -46,19 +43,8 @@ print_output_file: $work/flows
 print_output_file_append: true
 print_refresh_time: 600
 CONFIGURATION
-        rm -f "$work/flows"
-        # Of this collector only: it writes its first line later.
-        : >"$work/log"
-        nfacctd -f "$work/configuration" >"$work/log" 2>&1 &
-        collector=$!
-        for _ in {1..50}; do
-            grep -q 'waiting for NetFlow/IPFIX data' "$work/log" && return
-            kill -0 "$collector" 2>/dev/null || break
-            sleep 0.1
-        done
-        kill "$collector" 2>/dev/null || true
-    done
-    echo "FAILED: nfacctd does not start" && cat "$work/log" && exit 1
+    rm -f "$work/flows"
+    exec nfacctd -f "$work/configuration"
 }
 
 # Sums packets and bytes, columns 14 and 15, of rows with equal other columns, as nfacctd does.
@@ -97,7 +83,7 @@ theirs() {
 
 # Runs the example with these arguments, and has nfacctd write what it received.
 collect() {
-    start_collector
+    start_collector 'waiting for NetFlow/IPFIX data' run_nfacctd
     "$example" "$@" --top 0 --overwrite --csv "$work/csv" --ipfix "127.0.0.1:$port" >"$work/report"
     # nfacctd reads the messages in its socket within this time.
     sleep 1

@@ -39,7 +39,7 @@ pub(crate) struct Clock {
     /// A time of the caller that is late by more than a lifetime, and the time of the clock when it
     /// came.
     suspect: Option<(u64, u64)>,
-    /// The offset to the clock of the caller that was left when another one was followed.
+    /// The offset to the clock of the caller that the last set-back has left.
     left: Option<u64>,
 }
 
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn a_wrong_time_is_left_however_rare_the_times_are() {
         let mut clock = Clock::new(10);
-        // Each time expires what was before it, as it would have without the wrong one.
+        // Each time expires all state before it, as without the wrong time.
         assert_eq!([5, 900].map(|time| at(&mut clock, time)), [5, 25]);
         assert_eq!([72, 144, 216, 221].map(|time| at(&mut clock, time)), [25, 45, 65, 70]);
         // The wrong clock is not met again by steps that are cut.

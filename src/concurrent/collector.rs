@@ -286,7 +286,7 @@ fn set_freeing(freeing: Freeing) -> Freeing {
 /// The result of a drop: the panic payload, if it has panicked.
 pub(super) type Dropped = Result<(), Box<dyn Any + Send>>;
 
-/// Returns the first of two panics, and drops the other one.
+/// Returns the first of two panics, and drops the second if both have panicked.
 pub(super) fn first_panic(first: Dropped, second: Dropped) -> Dropped {
     if first.is_err() {
         forget_panic(second);

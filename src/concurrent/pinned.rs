@@ -84,6 +84,26 @@ impl<'t, T> Pinned<'t, T> {
     pub fn repin(&mut self) {
         self.guard.repin();
     }
+
+    /// Inserts all entries by `insert`, and pins again from time to time.
+    ///
+    /// # Panics
+    ///
+    /// If an insertion is refused.
+    pub(super) fn insert_all<E, F: fmt::Display>(
+        &mut self,
+        entries: impl IntoIterator<Item = E>,
+        insert: impl Fn(&Self, E) -> Result<(), F>,
+    ) {
+        for (nth, entry) in entries.into_iter().enumerate() {
+            if let Err(error) = insert(self, entry) {
+                panic!("{error}");
+            }
+            if nth % 32 == 31 {
+                self.repin();
+            }
+        }
+    }
 }
 
 impl<'t, 'g, T> Pinned<'t, T, &'g Guard> {

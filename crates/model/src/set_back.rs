@@ -11,7 +11,7 @@ pub(crate) struct SetBack {
 
 impl SetBack {
     /// Returns the time that the latest one becomes first, with equal rests of all lives, if the
-    /// clock of the caller is another one from `time` on.
+    /// caller has another clock from `time` on.
     pub(crate) fn follow(&mut self, time: u64, latest: u64, lifetime: u64) -> Option<u64> {
         let ahead = i128::from(time) - i128::from(latest);
         let (is_near, step) = near(ahead, lifetime);

@@ -346,7 +346,7 @@ fn grow_remaining_entries_are_found_in_the_old_segment_or_in_the_new() {
     grow::<Word>();
 }
 
-/// The shard is split: half of its keys are in another one then.
+/// The shard is split: half of its keys move into a new shard.
 fn split_shard<T: Subject>() {
     concurrently::<T>(
         Spread::Shards,

@@ -390,8 +390,8 @@ impl<C: Entries> Engine<C> {
         }
     }
 
-    /// Replaces a value if the lock is not at hand. A function of its own, so that the other one is
-    /// not longer.
+    /// Replaces a value if the lock is not at hand. A function of its own, so that
+    /// [`change`](Self::change) stays short.
     #[inline(never)]
     fn change_later<'p>(
         &'p self,

@@ -28,9 +28,9 @@ pub(super) struct Shard<C: Storage> {
 /// The counts of a shard.
 #[derive(Clone, Copy)]
 pub(super) struct Counts {
-    /// Insertions without removals. It may be negative if the shard was split from another one,
-    /// which has counted its first entries: the sum of all shards is the number of entries, and
-    /// never less than other threads find. Below 2^31, which would take 32 GiB.
+    /// Insertions without removals. The count may be negative after a split: the former shard has
+    /// counted the first entries. The sum of all shards is the number of entries, and never less
+    /// than other threads find. Below 2^31, which would take 32 GiB.
     pub(super) len: i32,
     /// Removals so far, of an entry or of all entries of a segment. It wraps around: a traversal
     /// may visit a key twice if 2^32 removals take place while it copies a segment.

@@ -59,7 +59,7 @@ pub(in crate::concurrent) trait Storage {
 /// The bits of a hash that a copy of its entry requires.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::concurrent) enum Bits {
-    /// But for those of the shard, which are known.
+    /// All bits but the ones that select the shard, which are known.
     Known,
     All,
 }

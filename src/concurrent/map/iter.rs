@@ -135,15 +135,7 @@ where
     ///
     /// If an insertion is refused: see [`Pinned::insert`].
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
-        let mut pin = self.pin();
-        for (nth, (key, value)) in entries.into_iter().enumerate() {
-            if let Err(error) = pin.insert(key, value) {
-                panic!("{error}");
-            }
-            if nth % 32 == 31 {
-                pin.repin();
-            }
-        }
+        self.pin().insert_all(entries, |pin, (key, value)| pin.insert(key, value).map(drop));
     }
 }
 

@@ -130,7 +130,7 @@ impl<'t, K: Eq + Hash, V, S: BuildHasher, G> Pinned<'t, ConcurrentMap<K, V, S>, 
         }
     }
 
-    /// Looks the keys up singly. A function of its own, so that the other one is not longer.
+    /// Looks the keys up singly. A function of its own, so that `get_batch` stays short.
     #[inline(never)]
     fn get_each<'p, 'r, I>(&'p self, keys: I, mut each: impl FnMut(usize, Option<&'r V>))
     where

@@ -273,15 +273,7 @@ where
     ///
     /// If an insertion is refused: see `insert` of its [pin](ConcurrentLcTrie::pin).
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
-        let mut pinned = self.pin();
-        for (nth, (key, value)) in entries.into_iter().enumerate() {
-            if let Err(error) = pinned.insert(key, value) {
-                panic!("{error}");
-            }
-            if nth % 32 == 31 {
-                pinned.repin();
-            }
-        }
+        self.pin().insert_all(entries, |pin, (key, value)| pin.insert(key, value).map(drop));
     }
 }
 

@@ -150,7 +150,7 @@ impl Engine {
         }
     }
 
-    /// Writes what is due at this time of the packets, at the beginning of a tick.
+    /// Writes the records and files that are due at this time of the packets, once a tick.
     pub(crate) fn tick(&mut self, now: Timestamp) {
         const SECOND_NS: u64 = 1_000_000_000;
         let Meters::Single(single) = &mut self.meters else { return };

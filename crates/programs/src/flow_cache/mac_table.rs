@@ -4,7 +4,7 @@
 use capture::Macs;
 use flowtable::{Direction, TrashMap};
 
-/// The MAC addresses of a record: those of the first packet of each direction, if that is in an
+/// The MAC addresses of a record: from the first packet of each direction, if the packet is in an
 /// Ethernet frame.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RecordMacs {
