@@ -286,6 +286,28 @@ fn a_tenant_over_its_share_evicts_its_own_flows() {
 }
 
 #[test]
+fn a_flow_in_the_place_of_an_expired_one_belongs_to_the_tenant_of_its_packet() {
+    let (before, after) = (Tenant(1), Tenant(2));
+    let from = |tenant| Packet::UDP.from_tenant(tenant);
+    // The share of the second tenant, and the flows of both afterwards.
+    for (share, flows) in [(2, (0, 2)), (1, (1, 1))] {
+        let config = Config::new(100).expect("there is room for one");
+        let mut cache: Cache<Lru> = FlowCache::with_policy(config, Lru::new());
+        cache.set_share(before, Some(1));
+        cache.set_share(after, Some(share));
+        cache.observe(&key(1), from(before), seconds(0)).expect("room");
+        cache.observe(&key(2), from(after), seconds(10_000)).expect("room");
+        let observed = cache.observe(&key(1), from(after), seconds(10_000)).expect("its place");
+        let removed = observed.removed().map(|removed| (removed.tenant, removed.reason));
+        assert_eq!(removed, Some((before, EndReason::Idle)));
+        assert_eq!((cache.tenant_flows(before), cache.tenant_flows(after)), {
+            (Some(flows.0), Some(flows.1))
+        });
+        cache.validate().expect("invariant");
+    }
+}
+
+#[test]
 fn a_share_may_be_raised_lowered_and_removed() {
     let mut cache: Cache<Lru> = FlowCache::with_policy(config(100), Lru::new());
     let tenant = Tenant(9);

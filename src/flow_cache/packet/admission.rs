@@ -39,8 +39,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
         self.prepare_insertion(&mut arrival);
         let room = match over {
             Some(over) => {
-                // Its capacity counts for its tenant.
-                packet = packet.from_tenant(self.store.tenant(over));
+                if !self.has_room_over(over, packet.tenant()) {
+                    packet = packet.from_tenant(self.store.tenant(over));
+                }
                 Room::Of(over, EndReason::of_idle(self.store.flow(over).marks.class()))
             }
             None => self.room(arrival.hash, packet.tenant()),
@@ -57,6 +58,14 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
             }
             Room::None(reason) => Err(self.refuse(value, reason)),
         }
+    }
+
+    /// Whether the share of a tenant, and the memory limit, have room for its flow in the slot
+    /// `over`, whose flow is over.
+    fn has_room_over(&self, over: u32, tenant: Tenant) -> bool {
+        tenant == self.store.tenant(over)
+            || !self.accounting.tenants.is_at_share(tenant)
+                && self.has_memory_for(self.store.tenant_growth(tenant))
     }
 
     /// Inserts a flow for which memory is [reserved](Self::reserve_flow), and its key into the

@@ -185,9 +185,10 @@ impl Packet {
         Self::new(Protocol::Tcp, flags)
     }
 
-    /// Sets the tenant. A flow belongs to the tenant of its first packet. A flow that reuses the
-    /// sockets of a flow that is closing, or has expired and was not ended yet, belongs to the
-    /// tenant of the flow before it: where tenants have equal addresses, keys should have a zone.
+    /// Sets the tenant. A flow belongs to the tenant of its first packet. One exception: the flow
+    /// takes the place of a flow with the same key that has expired, or is closing, and the tenant
+    /// of the packet is at its share. Then it belongs to the tenant of the flow before it. Where
+    /// tenants have equal addresses, keys should have a zone.
     #[inline]
     #[must_use]
     pub const fn from_tenant(self, tenant: Tenant) -> Self {

@@ -377,9 +377,11 @@ impl<K: FlowName + Debug> FlowsModel<K> {
                 let is_closing = self.flows[at].class == Class::Closing;
                 let reason = if is_closing { EndReason::Ended } else { EndReason::Idle };
                 assert_eq!((removed.handle, removed.reason), (self.flows[at].handle, reason));
+                // A tenant at its share takes over the flow, with the tenant of the flow.
+                let is_over = self.is_over(seen.tenant);
+                let tenant = if is_over { removed.tenant } else { seen.tenant };
                 self.remove(&removed);
-                // The record still belongs to its tenant.
-                self.created(key, PacketInfo { tenant: removed.tenant, ..seen }, &answer);
+                self.created(key, PacketInfo { tenant, ..seen }, &answer);
             }
             (None, None) => match answer {
                 Err(refused) => self.refused(seen.tenant, refused),
