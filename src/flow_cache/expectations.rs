@@ -10,6 +10,7 @@
 //! A caller looks the key of a packet without a flow up in [`Expectations`] before it observes the
 //! packet, and reports the ends of flows. So the packets of a cache pay nothing for it.
 
+use core::borrow::Borrow;
 use core::error::Error;
 use core::fmt;
 use core::time::Duration;
@@ -17,6 +18,7 @@ use core::time::Duration;
 use alloc::vec::Vec;
 
 use super::store::Handle;
+use crate::hash::Prehashed;
 use crate::key::flow::FlowName;
 use crate::timestamp::Timestamp;
 use crate::trash::TrashMap;
@@ -226,17 +228,12 @@ impl<K: FlowName> Expectations<K> {
         now: Timestamp,
     ) -> Result<(), ExpectError> {
         let Expected { key, source, ends_with_parent, within } = expected;
-        let pattern = source.pattern(&key);
+        let pattern = self.hashed(source.pattern(&key));
         let related = Related { parent, ends_with_parent };
-        let pending = Pending { related, at: now, within };
         let before = self.pending.get(&pattern).copied();
-        match before.filter(|before| before.is_live(now)).map(|before| before.related.parent) {
-            Some(other) if other != parent => return Err(ExpectError::Taken(other)),
-            Some(_) => {
-                self.pending.insert(pattern, pending);
-                return Ok(());
-            }
-            None => {}
+        let live = before.filter(|before| before.is_live(now)).map(|before| before.related.parent);
+        if let Some(other) = live.filter(|other| *other != parent) {
+            return Err(ExpectError::Taken(other));
         }
         if before.is_none() && self.len() >= self.most {
             self.pending.retain(|_, pending| pending.is_live(now));
@@ -244,9 +241,12 @@ impl<K: FlowName> Expectations<K> {
                 return Err(ExpectError::Full);
             }
         }
-        self.pending.insert(pattern.clone(), pending);
+        self.pending.entry_ref(&pattern).insert(Pending { related, at: now, within });
+        if live.is_some() {
+            return Ok(());
+        }
         let family = self.families.entry(parent).or_default();
-        family.expected.push(pattern);
+        family.expected.push(pattern.key);
         // Patterns of flows that have begun, or are not expected any more.
         let is_pending = |pattern: &(Source, K)| {
             self.pending.get(pattern).is_some_and(|pending| pending.related.parent == parent)
@@ -281,6 +281,7 @@ impl<K: FlowName> Expectations<K> {
     pub fn end(&mut self, flow: Handle) -> Vec<Handle> {
         let Some(family) = self.families.remove(&flow) else { return Vec::new() };
         for pattern in &family.expected {
+            let pattern = self.hashed(pattern);
             if self.pending.get(pattern).is_some_and(|pending| pending.related.parent == flow) {
                 self.pending.remove(pattern);
             }
@@ -291,10 +292,15 @@ impl<K: FlowName> Expectations<K> {
         family.children
     }
 
+    /// Hashes a pattern, or a reference to one, for several operations.
+    fn hashed<Q: Borrow<(Source, K)>>(&self, key: Q) -> Prehashed<Q> {
+        Prehashed { hash: self.pending.hash_of(key.borrow()), key }
+    }
+
     /// Returns the pattern of a packet with this key that is expected, the most exact one.
-    fn pattern_of(&self, key: &K, now: Timestamp) -> Option<((Source, K), Pending)> {
+    fn pattern_of(&self, key: &K, now: Timestamp) -> Option<(Prehashed<(Source, K)>, Pending)> {
         Source::ALL.into_iter().find_map(|source| {
-            let pattern = source.pattern(key);
+            let pattern = self.hashed(source.pattern(key));
             let pending = *self.pending.get(&pattern).filter(|pending| pending.is_live(now))?;
             Some((pattern, pending))
         })

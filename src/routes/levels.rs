@@ -49,6 +49,7 @@ use super::stride::{STRIDE, first_slot};
 use crate::key::bits::Address;
 use crate::memory::{Allocator, Vec};
 use crate::raw::bit_ops::{BitOps, select, select_ref};
+use crate::raw::prefetch::BURST;
 
 /// The first level.
 pub(super) const FIRST: u32 = 24;
@@ -187,12 +188,18 @@ impl<M: Allocator + Clone> Levels<M> {
         self.insert(hash, entry)
     }
 
-    /// Inserts entries of different keys, which are new. Prefetches their pilots and slots.
+    /// Inserts entries of different keys, at most a burst, which are new. Prefetches their pilots
+    /// and slots.
     pub(super) fn insert_batch(&mut self, entries: &[LevelEntry]) -> Result<(), Exhausted> {
-        let hashes = || entries.iter().map(|entry| hash(entry.key));
-        hashes().for_each(|hash| self.segment(hash).prefetch_pilot(hash));
-        hashes().for_each(|hash| self.segment(hash).prefetch_slot(hash));
-        hashes().zip(entries).try_for_each(|(hash, entry)| self.insert(hash, *entry))
+        debug_assert!(entries.len() <= BURST);
+        let mut hashes = [0; BURST];
+        for (entry, own) in entries.iter().zip(&mut hashes) {
+            *own = hash(entry.key);
+            self.segment(*own).prefetch_pilot(*own);
+        }
+        let hashes = &hashes[..entries.len()];
+        hashes.iter().for_each(|&hash| self.segment(hash).prefetch_slot(hash));
+        hashes.iter().zip(entries).try_for_each(|(&hash, entry)| self.insert(hash, *entry))
     }
 
     /// Inserts the entry of a new key.
