@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::net::IpAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use capture::data::{ETHERNET, IP_AT, LITTLE, MICROSECONDS, flows, pcap, udp};
+use capture::data::{ETHERNET, IP_AT, LITTLE, MICROSECONDS, flows, pcap, tcp6, udp};
 
 use super::Record;
 use crate::run::{HEADER, Run, example};
@@ -147,33 +148,86 @@ fn lines_are_flushed_each_second() {
     received.expect("all lines are wanted");
 }
 
-/// The community ID, by the vectors of its specification.
+/// Returns an IP packet whose payload begins with these numbers: ports, or type and code of ICMP.
+fn ip_packet(src: IpAddr, dst: IpAddr, protocol: u8, numbers: [u16; 2]) -> Vec<u8> {
+    let start = match protocol {
+        1 | 58 => numbers.map(|number| number as u8).to_vec(),
+        _ => numbers.map(u16::to_be_bytes).concat(),
+    };
+    let payload = [start, vec![0; 20]].concat();
+    let mut ip = match (src, dst) {
+        (IpAddr::V4(src), IpAddr::V4(dst)) => {
+            let mut header = udp(0, 0, payload.len() - 8)[IP_AT..][..20].to_vec();
+            header[9] = protocol;
+            header[12..].copy_from_slice(&[src.octets(), dst.octets()].concat());
+            header
+        }
+        (IpAddr::V6(src), IpAddr::V6(dst)) => {
+            let mut header = tcp6(0, 0)[IP_AT..][..40].to_vec();
+            header[4..6].copy_from_slice(&(payload.len() as u16).to_be_bytes());
+            header[6] = protocol;
+            header[8..].copy_from_slice(&[src.octets(), dst.octets()].concat());
+            header
+        }
+        _ => panic!("{src} and {dst} have two versions"),
+    };
+    ip.extend(payload);
+    ip
+}
+
+/// The community ID, by the vectors that its specification publishes for all protocols, and by
+/// those of other programs.
 #[test]
 fn community_ids_are_those_of_the_specification() {
-    let with = |mut frame: Vec<u8>, addresses: [[u8; 4]; 2], protocol: u8| {
-        frame[IP_AT + 12..IP_AT + 20].copy_from_slice(&addresses.concat());
-        frame[IP_AT + 9] = protocol;
-        frame
-    };
-    let (one, other) = ([1, 2, 3, 4], [5, 6, 7, 8]);
-    for (frame, id) in [
-        (with(udp(1122, 3344, 0), [one, other], 17), "1:0Mu9InQx6z4ZiCZM/7HXi2WMhOg="),
-        (with(udp(3344, 1122, 0), [other, one], 17), "1:0Mu9InQx6z4ZiCZM/7HXi2WMhOg="),
-        (with(udp(1122, 3344, 0), [one, other], 6), "1:wCb3OG7yAFWelaUydu0D+125CLM="),
-        (with(udp(1122, 3344, 0), [one, other], 132), "1:EKt4MsxuyaE6mL+hmrEkQ9csDD8="),
-        // Echo request, echo reply, and time exceeded, of one direction.
-        (with(udp(0x0800, 0, 0), [one, other], 1), "1:crodRHL2FEsHjbv3UkRrfbs4bZ0="),
-        (with(udp(0x0000, 0, 0), [other, one], 1), "1:crodRHL2FEsHjbv3UkRrfbs4bZ0="),
-        (with(udp(0x0b00, 0, 0), [one, other], 1), "1:f/YiSyWqczrTgfUCZlBUnvHRcPk="),
-        // A protocol without ports.
-        (with(udp(1122, 3344, 0), [one, other], 46), "1:ikv3kmf89luf73WPz1jOs49S768="),
+    const RAW: u32 = 101;
+    for (flow, id) in [
+        (("1.2.3.4", "5.6.7.8", 17, [1122, 3344]), "0Mu9InQx6z4ZiCZM/7HXi2WMhOg="),
+        (("5.6.7.8", "1.2.3.4", 17, [3344, 1122]), "0Mu9InQx6z4ZiCZM/7HXi2WMhOg="),
+        (("1.2.3.4", "5.6.7.8", 6, [1122, 3344]), "wCb3OG7yAFWelaUydu0D+125CLM="),
+        (("1.2.3.4", "5.6.7.8", 132, [1122, 3344]), "EKt4MsxuyaE6mL+hmrEkQ9csDD8="),
+        (("1.2.3.4", "5.6.7.8", 1, [8, 0]), "crodRHL2FEsHjbv3UkRrfbs4bZ0="),
+        (("5.6.7.8", "1.2.3.4", 1, [0, 0]), "crodRHL2FEsHjbv3UkRrfbs4bZ0="),
+        (("1.2.3.4", "5.6.7.8", 1, [11, 0]), "f/YiSyWqczrTgfUCZlBUnvHRcPk="),
+        (("1.2.3.4", "5.6.7.8", 46, [1122, 3344]), "ikv3kmf89luf73WPz1jOs49S768="),
+        // Published: TCP, UDP, SCTP, and RSVP, which has no ports.
+        (("66.35.250.204", "128.232.110.120", 6, [80, 34855]), "LQU9qZlK+B5F3KDmev6m5PMibrg="),
+        (("192.168.1.52", "8.8.8.8", 17, [54585, 53]), "d/FP5EW3wiY1vCndhwleRRKHowQ="),
+        (("192.168.170.8", "192.168.170.56", 132, [7, 7]), "MP2EtRCAUIZvTw6MxJHLV7N7JDs="),
+        (("10.1.12.2", "10.1.12.1", 46, [0, 0]), "KHlLkgoJW7ifUTyTSgyVfkFHzKw="),
+        (
+            ("2001:470:e5bf:dead:4957:2174:e82c:4887", "2607:f8b0:400c:c03::1a", 6, [63943, 25]),
+            "/qFaeAR+gFe1KYjMzVDsMv+wgU4=",
+        ),
+        // ICMP: echo and its reply, time exceeded.
+        (("192.168.0.89", "192.168.0.1", 1, [8, 0]), "X0snYXpgwiv9TZtqg64sgzUn6Dk="),
+        (("192.168.0.1", "192.168.0.89", 1, [0, 0]), "X0snYXpgwiv9TZtqg64sgzUn6Dk="),
+        (("10.0.0.1", "10.0.0.2", 1, [11, 0]), "YHxtAirCG//0OzkcVAukqKQN9xM="),
+        // ICMPv6: neighbours, an echo and its reply, routers, errors.
+        ((NEAR, FAR, 58, [135, 0]), "dGHyGvjMfljg6Bppwm3bg0LO8TY="),
+        ((FAR, NEAR, 58, [136, 0]), "dGHyGvjMfljg6Bppwm3bg0LO8TY="),
+        ((FAR, NEAR, 58, [135, 0]), "zavyT/cezQr1fmImYCwYnMXbgck="),
+        ((HOST, "3ffe:501:0:1001::2", 58, [128, 0]), "+TW+HtLHvV1xnGhV1lv7XoJrqQg="),
+        (("3ffe:501:0:1001::2", HOST, 58, [129, 0]), "+TW+HtLHvV1xnGhV1lv7XoJrqQg="),
+        ((NEAR, "ff02::2", 58, [133, 0]), "hO+sN4H+MG5MY/8hIrXPqc4ZQz0="),
+        ((FAR, "ff02::1", 58, [134, 0]), "pkvHqCL88/tg1k4cPigmZXUtL00="),
+        (("3ffe:501:1800:2345::2", HOST, 58, [3, 0]), "2ObVBgIn28oZvibYZhZMBgh7WdQ="),
+        (("3ffe:501:410:0:2c0:dfff:fe47:33e", HOST, 58, [1, 4]), "hLZd0XGWojozrvxqE0dWB1iM6R0="),
     ] {
-        let capture = pcap(LITTLE, MICROSECONDS, ETHERNET, &[(1, 0, &frame)]);
+        let (src, dst, protocol, numbers) = flow;
+        let [src, dst] = [src, dst].map(|text: &str| text.parse().expect("an address"));
+        let packet = ip_packet(src, dst, protocol, numbers);
+        let capture = pcap(LITTLE, MICROSECONDS, RAW, &[(1, 0, &packet)]);
         let run = |option| Run::piped(&capture, usize::MAX, &[option, "-", "--community-id"]);
         let rows = run("--csv").stdout;
         let lines: Vec<&str> = rows.lines().collect();
         assert_eq!(lines[0], format!("{HEADER},community_id"));
-        assert!(lines[1].ends_with(&format!(",{id}")), "{id}: {rows}");
-        assert_eq!(Record::all(&run("--json"))[0].community_id.as_deref(), Some(id));
+        assert!(lines[1].ends_with(&format!(",1:{id}")), "{flow:?} {id}: {rows}");
+        let in_json = Record::all(&run("--json"))[0].community_id.clone();
+        assert_eq!(in_json, Some(format!("1:{id}")));
     }
 }
+
+/// Addresses of the published vectors.
+const NEAR: &str = "fe80::200:86ff:fe05:80da";
+const FAR: &str = "fe80::260:97ff:fe07:69ea";
+const HOST: &str = "3ffe:507:0:1:200:86ff:fe05:80da";
