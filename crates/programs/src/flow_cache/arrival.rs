@@ -1,6 +1,6 @@
 //! A packet as meters count it: its key, its properties for the cache, and its part of the record.
 
-use capture::{Icmp, Packet, Vlans};
+use capture::{Icmp, Macs, Packet, Vlans};
 use flowtable::flow_cache::{Packet as Shown, Protocol};
 use flowtable::{FlowKey, TcpFlags, Timestamp};
 
@@ -30,10 +30,12 @@ pub(crate) struct Arrival {
     pub(crate) flags: TcpFlags,
     /// Type and code of ICMP.
     pub(crate) icmp: Option<u16>,
+    /// The MAC addresses, if records have them.
+    pub(crate) macs: Option<Macs>,
 }
 
 impl View {
-    /// Returns the packet for a meter.
+    /// Returns the packet for a meter, without MAC addresses.
     #[inline(always)]
     pub(crate) fn arrival(self, packet: &Packet, now: Timestamp) -> Arrival {
         Arrival {
@@ -44,6 +46,7 @@ impl View {
             bytes: packet.bytes,
             flags: packet.flags.unwrap_or_default(),
             icmp: packet.icmp.map(Icmp::type_code),
+            macs: None,
         }
     }
 

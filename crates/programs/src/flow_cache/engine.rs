@@ -5,7 +5,7 @@ use flowtable::flow_cache::{Config, Metrics};
 use flowtable::{FlowKey, Timestamp};
 
 use super::Meter;
-use super::arrival::View;
+use super::arrival::{Arrival, View};
 use super::ending::Linger;
 use super::export::{Export, Sink};
 use super::options::Options;
@@ -86,25 +86,27 @@ impl Engine {
     #[inline]
     pub(crate) fn packet(&mut self, packet: &Packet, now: Timestamp) {
         let view = self.view;
+        self.pass(|| view.arrival(packet, now));
+    }
+
+    #[inline(always)]
+    fn pass(&mut self, arrival: impl FnOnce() -> Arrival) {
         // Each arm makes the arrival that it passes on: a common one would be stored in memory.
         match &mut self.meters {
             Meters::Single(single) => {
-                if single.meter.push(view.arrival(packet, now)) {
+                if single.meter.push(arrival()) {
                     single.settle();
                 }
             }
-            Meters::Workers(workers) => workers.packet(view.arrival(packet, now)),
+            Meters::Workers(workers) => workers.packet(arrival()),
         }
     }
 
     /// Counts a packet with these MAC addresses, if records have them, at this time.
     #[cold]
     pub(crate) fn packet_with(&mut self, packet: &Packet, macs: Option<Macs>, now: Timestamp) {
-        match &mut self.meters {
-            Meters::Single(single) => single.meter.announce(macs),
-            Meters::Workers(workers) => workers.announce(packet, macs),
-        }
-        self.packet(packet, now);
+        let view = self.view;
+        self.pass(|| Arrival { macs, ..view.arrival(packet, now) });
     }
 
     /// Counts an error of ICMP in the flow of the packet that it quotes, if there is one.
@@ -117,11 +119,11 @@ impl Engine {
         now: Timestamp,
     ) {
         if let Meters::Single(single) = &mut self.meters {
-            let arrival = self.view.arrival(error, now);
+            let arrival = Arrival { macs, ..self.view.arrival(error, now) };
             let quoted = (arrival.key.0, quoted);
             let mut is_joined = false;
             single.with_meter(|meter, mut take| {
-                is_joined = meter.join(&quoted, &arrival, macs, &mut take);
+                is_joined = meter.join(&quoted, &arrival, &mut take);
             });
             if is_joined {
                 return;

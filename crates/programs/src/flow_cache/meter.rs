@@ -12,13 +12,11 @@
 use core::mem;
 use core::time::Duration;
 
-use capture::Macs;
 use flowtable::flow_cache::{Config, Cursor, Metrics, RemovedFlow, Resident, Timeouts};
 use flowtable::{FlowCache, Timestamp};
 
 use super::arrival::{Arrival, Key};
 use super::biflow::Biflow;
-use super::burst::{Burst, Part};
 use super::mac_table::MacTable;
 use super::record::Record;
 
@@ -26,7 +24,7 @@ use super::record::Record;
 pub(crate) struct Meter {
     cache: FlowCache<Key, Biflow>,
     /// Packets that are not counted yet.
-    burst: Burst,
+    burst: Vec<Arrival>,
     /// If records have MAC addresses.
     macs: Option<MacTable>,
     /// Whether flows end or are reported after some time.
@@ -44,16 +42,8 @@ impl Meter {
         let is_limited = config.max_bytes() < usize::MAX;
         let is_timed = *config.timeouts() != Timeouts::OFF || is_limited;
         let macs = has_macs.then(MacTable::default);
-        let burst = Burst::with_capacity(Self::BURST);
+        let burst = Vec::with_capacity(Self::BURST);
         Self { cache: FlowCache::new(config), burst, macs, is_timed }
-    }
-
-    /// Sets the MAC addresses of the packet that is [pushed](Self::push) next, if records have MAC
-    /// addresses.
-    pub(crate) fn announce(&mut self, macs: Option<Macs>) {
-        if self.macs.is_some() {
-            self.burst.announce(macs);
-        }
     }
 
     /// Keeps a packet for a burst. Returns whether the burst is full, and must be
@@ -89,25 +79,24 @@ impl Meter {
     /// Counts the packets that were kept. Passes records of flows that end for packets to `take`.
     pub(crate) fn settle(&mut self, take: &mut impl FnMut(Record)) {
         let mut burst = mem::take(&mut self.burst);
-        self.count(burst.part(0..burst.len()), take);
+        self.count(&burst, take);
         burst.clear();
         self.burst = burst;
     }
 
     /// Counts packets, and none that are kept. Passes records of flows that end for packets to
     /// `take`.
-    pub(crate) fn count(&mut self, part: Part<'_>, take: &mut impl FnMut(Record)) {
+    pub(crate) fn count(&mut self, burst: &[Arrival], take: &mut impl FnMut(Record)) {
         let Self { cache, macs, .. } = self;
-        let packets = part.packets.iter();
-        let packets = packets.map(|arrival| (&arrival.key, arrival.shown, arrival.now));
+        let packets = burst.iter().map(|arrival| (&arrival.key, arrival.shown, arrival.now));
         cache.observe_batch(packets, |index, seen| {
             // A packet that is refused is counted by the cache.
             let Ok(mut seen) = seen else { return };
-            let arrival = &part.packets[index];
+            let arrival = &burst[index];
             if seen.flow.is_new(seen.direction) {
                 seen.flow.begin(seen.direction, arrival);
                 if let Some(table) = macs {
-                    table.set(seen.handle().id(), seen.direction, part.macs(index));
+                    table.set(seen.handle().id(), seen.direction, arrival.macs);
                 }
             }
             seen.flow.add(seen.direction, arrival);
@@ -123,7 +112,6 @@ impl Meter {
         &mut self,
         quoted: &Key,
         error: &Arrival,
-        macs: Option<Macs>,
         take: &mut impl FnMut(Record),
     ) -> bool {
         self.settle(take);
@@ -132,7 +120,7 @@ impl Meter {
         if flow.is_new(found.direction) {
             flow.begin(found.direction, error);
             if let Some(table) = &mut self.macs {
-                table.set(found.handle.id(), found.direction, macs);
+                table.set(found.handle.id(), found.direction, error.macs);
             }
         }
         flow.add_error(found.direction, error);

@@ -15,7 +15,7 @@
 
 mod arrival;
 mod biflow;
-mod burst;
+mod card;
 mod collector;
 mod community_id;
 mod destination;
@@ -53,6 +53,7 @@ mod usage;
 mod workers;
 
 use biflow::Biflow;
+pub use card::Card;
 use intake::{Intake, Times, Totals};
 use meter::Meter;
 pub use options::Options;

@@ -16,7 +16,6 @@
 //! panics, those before it find its queue closed and end, and the reading thread goes on with the
 //! panic.
 
-use std::array;
 use std::io;
 use std::mem;
 use std::num::NonZero;
@@ -27,14 +26,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use capture::{Macs, Packet};
+use flowtable::Timestamp;
 use flowtable::flow_cache::Metrics;
-use flowtable::hash::source_index::Toeplitz;
-use flowtable::{FlowKey, Timestamp};
 
 use super::Meter;
 use super::arrival::Arrival;
-use super::burst::Burst;
+use super::card::Card;
 use super::export::Export;
 use super::record::Record;
 
@@ -59,26 +56,26 @@ enum Step {
 /// The packets and steps of time of a worker.
 #[derive(Debug, Default)]
 struct Batch {
-    burst: Burst,
+    packets: Vec<Arrival>,
     /// Each with the number of packets before it.
     steps: Vec<(usize, Step)>,
 }
 
 impl Batch {
     fn new() -> Self {
-        Self { burst: Burst::with_capacity(BATCH), steps: Vec::new() }
+        Self { packets: Vec::with_capacity(BATCH), steps: Vec::new() }
     }
 
     fn is_empty(&self) -> bool {
-        self.burst.len() + self.steps.len() == 0
+        self.packets.len() + self.steps.len() == 0
     }
 
     fn is_full(&self) -> bool {
-        self.burst.len() + self.steps.len() >= BATCH
+        self.packets.len() + self.steps.len() >= BATCH
     }
 
     fn clear(&mut self) {
-        self.burst.clear();
+        self.packets.clear();
         self.steps.clear();
     }
 }
@@ -124,46 +121,6 @@ impl Shared {
     }
 }
 
-/// The workers of packets, by the last seven bits of the hash of a card with the symmetric key: as
-/// [`Steering`](flowtable::flow_cache::Steering), without redirected packets.
-///
-/// The key repeats every 16 bits, so the hash of a packet is the hash of the sum of its words of 16
-/// bits: the sum of the hashes of two bytes.
-struct Card {
-    bytes: [[u8; 256]; 2],
-    /// The indirection table.
-    workers: [u8; Self::ENTRIES],
-}
-
-impl Card {
-    const ENTRIES: usize = 128;
-
-    fn new(workers: NonZero<usize>) -> Self {
-        let hash = |word: u32| (Toeplitz::SYMMETRIC.hash(&word) as usize % Self::ENTRIES) as u8;
-        Self {
-            bytes: [0, 8].map(|shift| array::from_fn(|byte| hash((byte as u32) << shift))),
-            workers: array::from_fn(|entry| (entry % workers) as u8),
-        }
-    }
-
-    /// Returns the worker of a packet.
-    #[inline]
-    fn worker(&self, key: &FlowKey) -> usize {
-        let ports = u32::from(key.sport() ^ key.dport());
-        let words = match key {
-            FlowKey::V4(tuple) => tuple.src.to_bits() ^ tuple.dst.to_bits(),
-            FlowKey::V6(tuple) => {
-                let both = tuple.src.to_bits() ^ tuple.dst.to_bits();
-                let half = (both >> 64) as u64 ^ both as u64;
-                (half >> 32) as u32 ^ half as u32
-            }
-        };
-        let [lower, upper, ..] = (words ^ words >> 16 ^ ports).to_le_bytes();
-        let entry = self.bytes[0][usize::from(lower)] ^ self.bytes[1][usize::from(upper)];
-        usize::from(self.workers[usize::from(entry) % Self::ENTRIES])
-    }
-}
-
 impl Workers {
     /// Starts a thread for each meter, and one for the export.
     ///
@@ -202,16 +159,10 @@ impl Workers {
     pub(crate) fn packet(&mut self, arrival: Arrival) {
         let worker = self.card.worker(&arrival.key.1);
         let batch = &mut self.queues[worker].batch;
-        batch.burst.push(arrival);
+        batch.packets.push(arrival);
         if batch.is_full() {
             self.send(worker);
         }
-    }
-
-    /// Sends the MAC addresses of the next packet to its worker.
-    pub(crate) fn announce(&mut self, packet: &Packet, macs: Option<Macs>) {
-        let worker = self.card.worker(&packet.key);
-        self.queues[worker].batch.burst.announce(macs);
     }
 
     /// Sends the time to all workers.
@@ -227,7 +178,7 @@ impl Workers {
     fn push_to_all(&mut self, step: Step) {
         for worker in 0..self.queues.len() {
             let batch = &mut self.queues[worker].batch;
-            batch.steps.push((batch.burst.len(), step));
+            batch.steps.push((batch.packets.len(), step));
             if batch.is_full() {
                 self.send(worker);
             }
@@ -326,20 +277,20 @@ impl Worker {
         let mut records = Outbox::new(records, self.ids);
         for mut batch in batches {
             let take = &mut |record| records.push(record);
-            let Batch { burst, steps } = &batch;
+            let Batch { packets, steps } = &batch;
             let mut from = 0;
             for (before, step) in steps {
                 if matches!(step, Step::Time(now) if !self.meter.needs(*now)) {
                     continue;
                 }
-                self.meter.count(burst.part(from..*before), take);
+                self.meter.count(&packets[from..*before], take);
                 from = *before;
                 match *step {
                     Step::Time(now) => self.meter.time(now, take),
                     Step::Reset(now) => self.meter.reset(now, take),
                 }
             }
-            self.meter.count(burst.part(from..burst.len()), take);
+            self.meter.count(&packets[from..], take);
             batch.clear();
             // Without space, or at the end, it is dropped.
             let _ = emptied.try_send(batch);

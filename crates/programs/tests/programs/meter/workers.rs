@@ -2,12 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
+use std::net::IpAddr;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use capture::data::{
     ETHERNET, LITTLE, MICROSECONDS, NO_CAPTURES, announce, captures, folder, pcap, tcp6, udp,
 };
+use flowtable::flow_cache::Steering;
+use flowtable::hash::source_index::Toeplitz;
+use flowtable::{FlowKey, FourTuple};
+use programs::flow_cache::Card;
+use proptest::prelude::*;
 
 use super::Record;
 use crate::run::{Run, example};
@@ -164,4 +171,35 @@ fn a_reader_that_leaves_is_no_error() {
     drop(child.stdout.take());
     let run = Run::new(child.wait_with_output().expect("it ends"));
     assert_eq!((run.code, run.errors()), (Some(0), vec![]), "{run:?}");
+}
+
+proptest! {
+    /// The card has the formula of the library's [`Steering`] in tables.
+    #[test]
+    fn the_card_steers_as_the_library_does(
+        (src, dst, ports, protocol) in any::<(u128, u128, [u16; 2], u8)>(),
+        is_v4 in any::<bool>(),
+        workers in 1..=128_usize,
+    ) {
+        let address = |bits: u128| match is_v4 {
+            true => IpAddr::from((bits as u32).to_be_bytes()),
+            false => IpAddr::from(bits.to_be_bytes()),
+        };
+        let [src, dst] = [src, dst].map(address);
+        let [sport, dport] = ports;
+        let key = FlowKey::new(src, dst, sport, dport, protocol).expect("one version");
+        let workers = NonZero::new(workers).expect("some");
+        let hash = |key: &FlowKey| match (key.src(), key.dst()) {
+            (IpAddr::V4(src), IpAddr::V4(dst)) => {
+                Toeplitz::SYMMETRIC.hash(&FourTuple { src, dst, sport, dport })
+            }
+            (IpAddr::V6(src), IpAddr::V6(dst)) => {
+                Toeplitz::SYMMETRIC.hash(&FourTuple { src, dst, sport, dport })
+            }
+            _ => unreachable!("one version"),
+        };
+        let (card, steering) = (Card::new(workers), Steering::new(workers, hash));
+        prop_assert_eq!(card.worker(&key), steering.worker(&key));
+        prop_assert_eq!(card.worker(&key.reversed()), steering.worker(&key));
+    }
 }
