@@ -6,12 +6,13 @@
 //!                           └► lost               beyond BACKLOG bytes
 //! ```
 //!
-//! A file is never truncated, except by `--overwrite` at the start: records are appended. It ends
-//! with a whole row at any time, also on a full disk: a row of which only a part could be written
-//! is taken back.
+//! No record is removed from a file, except by `--overwrite` at the start: records are appended.
+//! The file ends with a whole row at any time, also on a full disk: a row of which only a part
+//! could be written is taken back; one that an earlier run could not finish is moved to another
+//! file.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Seek, SeekFrom};
 use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,12 +31,15 @@ pub(crate) trait Format: Send {
     /// The unit in which losses are counted, as a plural.
     fn unit(&self) -> &'static str;
 
-    /// Writes what a file needs before the next row. `existing` has bytes already.
+    /// Returns the length of the whole rows of a file that is not empty.
     ///
     /// # Errors
     ///
-    /// If rows cannot be appended to the existing file, since it has another format.
-    fn begin(&mut self, existing: Option<&Path>, out: &mut Vec<u8>) -> io::Result<()>;
+    /// If rows cannot be appended to the file, since it has another format.
+    fn whole_length(&self, existing: &Path) -> io::Result<u64>;
+
+    /// Writes what a file needs before the next row.
+    fn begin(&mut self, _is_empty: bool, _: &mut Vec<u8>) {}
 
     /// Writes a record, or keeps it until [`end`](Self::end).
     fn write(&mut self, record: &Record, out: &mut Vec<u8>);
@@ -132,8 +136,8 @@ impl FileSink {
             console,
             signals,
         };
-        // Without an existing file there is no error.
-        if sink.written.is_some() && sink.format.begin(None, &mut sink.pending).is_ok() {
+        if sink.written.is_some() {
+            sink.format.begin(true, &mut sink.pending);
             sink.front = sink.pending.len();
         }
         sink
@@ -164,15 +168,33 @@ impl FileSink {
             fs::create_dir_all(folder)?;
         }
         let file = identity::open(&path, captures)?;
-        let length = regular_length(&file);
+        let length = self.whole_length(&path, &file, captures)?;
         let file = PatientFile::new(file, self.signals.clone());
         let mut front = Vec::new();
-        let existing = length.is_some_and(|length| length > 0).then_some(&*path);
-        self.format.begin(existing, &mut front)?;
+        self.format.begin(length.is_none_or(|length| length == 0), &mut front);
         self.front = front.len();
         self.pending.splice(0..0, front);
         self.written = Some(Written { file, length, start_s });
         Ok(())
+    }
+
+    /// Returns the length of a file, if it has one, after its end is moved that is no whole row.
+    fn whole_length(
+        &self,
+        path: &Path,
+        file: &File,
+        captures: &[Identity],
+    ) -> io::Result<Option<u64>> {
+        let Some(length @ 1..) = regular_length(file) else { return Ok(regular_length(file)) };
+        let whole = self.format.whole_length(path)?;
+        if whole < length {
+            let (name, cut, unit) = (&self.name, length - whole, self.format.unit());
+            let aside = move_end(path, file, whole, captures)?;
+            let what = format_args!("the last {cut} bytes are no whole {unit}");
+            let aside = aside.display();
+            self.console.say(&format_args!("{name}: {what}, and are moved to {aside}"));
+        }
+        Ok(Some(whole))
     }
 
     /// Ends the file if the record of this second belongs to the next one.
@@ -349,6 +371,20 @@ impl Sink for FileSink {
         let unit = self.format.unit();
         (*lost > 0).then(|| format!("{name} cannot be written: {error}; {lost} {unit} are lost"))
     }
+}
+
+/// Moves the end of a file, after this length, to the end of another one, and returns its path.
+fn move_end(path: &Path, file: &File, from: u64, captures: &[Identity]) -> io::Result<PathBuf> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".cut");
+    let aside = PathBuf::from(name);
+    let mut source = File::open(path)?;
+    source.seek(SeekFrom::Start(from))?;
+    let mut copy = identity::open(&aside, captures)?;
+    io::copy(&mut source, &mut copy)?;
+    copy.sync_all()?;
+    file.set_len(from)?;
+    Ok(aside)
 }
 
 /// Returns the first path that a rotation by size can use: this one, or the one with the next

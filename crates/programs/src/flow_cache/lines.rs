@@ -11,7 +11,10 @@ use super::community_id;
 use super::file_sink::Format;
 use super::mac_table::RecordMacs;
 use super::record::{Record, ports};
-use super::text::{Columns, Existing, count_lines, whole_lines};
+use super::text::{Columns, count_lines, whole_length, whole_lines};
+
+/// The beginning of all lines.
+const START: &str = r#"{"flow_id":"#;
 
 /// The format of the lines. Their strings are addresses, flags and fixed words, which need no
 /// escapes.
@@ -34,7 +37,7 @@ struct Line<'a> {
 impl fmt::Display for Line<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Record { id, key, counted, reason, class, .. } = self.record;
-        write!(f, r#"{{"flow_id":{id},"src":"{}","dst":"{}","#, key.src(), key.dst())?;
+        write!(f, r#"{START}{id},"src":"{}","dst":"{}","#, key.src(), key.dst())?;
         let (proto, [sport, dport]) = (key.protocol(), ports(key));
         write!(f, r#""proto":{proto},"sport":{sport},"dport":{dport},"#)?;
         if self.columns.community_id {
@@ -78,16 +81,11 @@ impl Format for Lines {
         "lines"
     }
 
-    fn begin(&mut self, existing: Option<&Path>, out: &mut Vec<u8>) -> io::Result<()> {
-        let Some(path) = existing else { return Ok(()) };
-        let existing = Existing::read(path)?;
-        if !existing.first.starts_with('{') {
-            return Err(io::Error::other("exists, and is no JSON: --overwrite replaces it"));
-        }
-        if !existing.is_whole {
-            out.push(b'\n');
-        }
-        Ok(())
+    fn whole_length(&self, existing: &Path) -> io::Result<u64> {
+        let wrong = || {
+            io::Error::other("exists, and has no lines of this program: --overwrite replaces it")
+        };
+        whole_length(existing, START.as_bytes())?.ok_or_else(wrong)
     }
 
     fn write(&mut self, record: &Record, out: &mut Vec<u8>) {

@@ -123,15 +123,16 @@ impl Format for Messages {
         "messages"
     }
 
-    fn begin(&mut self, existing: Option<&Path>, out: &mut Vec<u8>) -> io::Result<()> {
-        if let Some(path) = existing {
-            check_whole(path)?;
-        }
+    fn whole_length(&self, existing: &Path) -> io::Result<u64> {
+        let wrong = || io::Error::other("exists, and is no IPFIX: --overwrite replaces it");
+        whole_length(existing)?.ok_or_else(wrong)
+    }
+
+    fn begin(&mut self, _: bool, out: &mut Vec<u8>) {
         self.packing.continue_after();
         for packed in self.packing.templates() {
             out.extend(packed);
         }
-        Ok(())
     }
 
     fn write(&mut self, record: &Record, out: &mut Vec<u8>) {
@@ -171,21 +172,23 @@ fn ends(bytes: &[u8]) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Checks that a file consists of whole messages.
-fn check_whole(path: &Path) -> io::Result<()> {
-    let wrong = || {
-        io::Error::other("exists, and is no file of whole IPFIX messages: --overwrite replaces it")
-    };
+/// Returns the length of the whole messages of a file; `None` if it has anything else, except for a
+/// message at the end that is cut.
+fn whole_length(path: &Path) -> io::Result<Option<u64>> {
     let mut file = BufReader::new(File::open(path)?);
+    let mut whole = 0;
     loop {
         let mut header = Vec::new();
         (&mut file).take(START as u64).read_to_end(&mut header)?;
-        if header.is_empty() {
-            return Ok(());
-        }
-        let rest = (length(&header).ok_or_else(wrong)? - START) as u64;
+        let Some(length) = length(&header) else {
+            let start = &header[..header.len().min(2)];
+            let is_cut = header.len() < START && [0, 10].starts_with(start);
+            return Ok(is_cut.then_some(whole));
+        };
+        let rest = (length - START) as u64;
         if io::copy(&mut (&mut file).take(rest), &mut io::sink())? != rest {
-            return Err(wrong());
+            return Ok(Some(whole));
         }
+        whole += length as u64;
     }
 }

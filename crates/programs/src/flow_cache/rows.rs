@@ -9,7 +9,7 @@ use capture::Macs;
 use super::community_id;
 use super::file_sink::Format;
 use super::record::{HalfRecord, Record, is_tcp, ports};
-use super::text::{Columns, Existing, count_lines, whole_lines};
+use super::text::{Columns, count_lines, whole_length, whole_lines};
 
 /// The columns of all rows.
 const HEADER: &str = "src,dst,proto,sport,dport,packets,ip_bytes,first_ns,last_ns,\
@@ -25,6 +25,7 @@ impl Rows {
         Self { columns }
     }
 
+    /// Returns the first line.
     fn header(&self) -> String {
         let mut header = HEADER.to_owned();
         if self.columns.community_id {
@@ -36,6 +37,7 @@ impl Rows {
         if self.columns.mac {
             header.push_str(",src_mac,dst_mac");
         }
+        header.push('\n');
         header
     }
 }
@@ -69,21 +71,15 @@ impl Format for Rows {
         "rows"
     }
 
-    fn begin(&mut self, existing: Option<&Path>, out: &mut Vec<u8>) -> io::Result<()> {
-        let header = self.header();
-        let Some(path) = existing else {
-            out.extend(header.as_bytes());
-            out.push(b'\n');
-            return Ok(());
-        };
-        let existing = Existing::read(path)?;
-        if existing.first != header {
-            return Err(io::Error::other("exists, and has other columns: --overwrite replaces it"));
+    fn whole_length(&self, existing: &Path) -> io::Result<u64> {
+        let wrong = || io::Error::other("exists, and has other columns: --overwrite replaces it");
+        whole_length(existing, self.header().as_bytes())?.ok_or_else(wrong)
+    }
+
+    fn begin(&mut self, is_empty: bool, out: &mut Vec<u8>) {
+        if is_empty {
+            out.extend(self.header().as_bytes());
         }
-        if !existing.is_whole {
-            out.push(b'\n');
-        }
-        Ok(())
     }
 
     fn write(&mut self, record: &Record, out: &mut Vec<u8>) {

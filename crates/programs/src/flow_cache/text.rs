@@ -1,7 +1,7 @@
 //! Files of lines: what CSV and JSON have in common.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// The columns that records have only on request.
@@ -12,28 +12,21 @@ pub(crate) struct Columns {
     pub(crate) mac: bool,
 }
 
-/// The contents of a file of lines before this run.
-pub(crate) struct Existing {
-    /// The beginning of the first line.
-    pub(crate) first: String,
-    /// Whether the last line has an end.
-    pub(crate) is_whole: bool,
-}
-
-impl Existing {
-    /// Reads it from a file that is not empty.
-    pub(crate) fn read(path: &Path) -> io::Result<Self> {
-        /// A line of this program is shorter.
-        const LONGEST: u64 = 4096;
-        let mut file = File::open(path)?;
-        let mut first = Vec::new();
-        BufReader::new((&mut file).take(LONGEST)).read_until(b'\n', &mut first)?;
-        file.seek(SeekFrom::End(-1))?;
-        let mut last = Vec::new();
-        file.read_to_end(&mut last)?;
-        let first = String::from_utf8_lossy(&first).trim_end().to_owned();
-        Ok(Self { first, is_whole: last.first() == Some(&b'\n') })
-    }
+/// Returns the length of the whole lines of a file whose lines begin with these bytes in the first
+/// one; `None` if it is another file.
+pub(crate) fn whole_length(path: &Path, start: &[u8]) -> io::Result<Option<u64>> {
+    /// A line of this program is shorter.
+    const LONGEST: u64 = 4096;
+    let mut file = File::open(path)?;
+    let (mut first, mut last) = (Vec::new(), Vec::new());
+    (&mut file).take(start.len() as u64).read_to_end(&mut first)?;
+    let length = file.seek(SeekFrom::End(0))?;
+    file.seek(SeekFrom::Start(length.saturating_sub(LONGEST)))?;
+    file.take(LONGEST).read_to_end(&mut last)?;
+    let cut = (last.len() - whole_lines(&last)) as u64;
+    // Without any whole line, a file that was cut in the first one.
+    let is_own = start.starts_with(&first) && cut < LONGEST;
+    Ok(is_own.then(|| length.saturating_sub(cut)))
 }
 
 /// Returns the length of the whole lines at the beginning of these bytes.

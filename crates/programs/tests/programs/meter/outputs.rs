@@ -66,17 +66,43 @@ fn records_are_appended_to_what_is_there() {
         lengths.push(fs::metadata(&names[2]).expect("it was written").len());
     }
     assert_eq!(lengths[1], 2 * lengths[0], "the templates come again");
-    // A row that another process was not able to write as a whole.
-    let mut rows = fs::read(&names[0]).expect("it was written");
-    rows.truncate(rows.len() - 20);
-    fs::write(&names[0], &rows).expect("it can be written");
-    assert_eq!(run(&capture, &arguments).code, Some(0));
-    let rows = fs::read_to_string(&names[0]).expect("it is text");
-    assert_eq!(rows.lines().count(), 1 + 15, "{rows}");
     // All is replaced on request.
     assert_eq!(run(&capture, &[&arguments[..], &["--overwrite"]].concat()).code, Some(0));
     assert_eq!(fs::read_to_string(&names[0]).expect("it is text").lines().count(), 6);
     assert_eq!(fs::metadata(&names[2]).expect("it was written").len(), lengths[0]);
+}
+
+/// An earlier run was ended by a loss of power: its last row, or the first one, is cut.
+#[test]
+fn a_cut_end_is_moved_to_another_file() {
+    let folder = folder("a cut end");
+    let capture = flows_at(1..=5);
+    for (option, unit) in [("--csv", "rows"), ("--json", "lines"), ("--ipfix", "messages")] {
+        let name = text(&folder.join(unit));
+        let aside = format!("{name}.cut");
+        let append = || run(&capture, &[option, &name]);
+        assert_eq!(append().code, Some(0));
+        let whole = fs::read(&name).expect("it was written");
+        for cut in [1, 2, 3, 20, whole.len() - 20, whole.len() - 1] {
+            fs::write(&name, &whole[..cut]).expect("it can be written");
+            let _ = fs::remove_file(&aside);
+            let ended = append();
+            let message = format!(
+                "flow_cache: {option} {name}: the last {} bytes are no whole {unit}, and are \
+                 moved to {aside}",
+                fs::metadata(&aside).expect("it was written").len()
+            );
+            assert_eq!((ended.code, ended.errors()), (Some(0), vec![&message[..]]), "{cut}");
+            let [kept, moved] = [&name, &aside].map(|name| fs::read(name).expect("a file"));
+            let before = cut - moved.len();
+            assert_eq!([&whole[..before], &moved].concat(), &whole[..cut], "{unit}");
+            // Then as if the end had never been there.
+            fs::write(&name, &whole[..before]).expect("it can be written");
+            let ended = append();
+            assert_eq!((ended.code, ended.errors()), (Some(0), vec![]), "{unit}");
+            assert!(fs::read(&name).expect("a file") == kept, "{unit} {cut}");
+        }
+    }
 }
 
 #[test]
@@ -87,7 +113,8 @@ fn a_file_of_something_else_is_refused_and_kept() {
         ("--csv", "src,dst,proto,sport,dport,packets,ip_bytes,first_ns,last_ns\n1,2,3\n"),
         ("--json", "Dear Sir\n"),
         ("--ipfix", "Dear Madam\n"),
-        ("--ipfix", "\0\x0a\0\x20 cut"),
+        ("--ipfix", "\0\x0a\0\x06ok\0\x0bno"),
+        ("--json", "{\"flow\":1}\n"),
     ] {
         fs::write(&path, content).expect("it can be written");
         let refused = run(&flows_at(1..=5), &[option, &text(&path)]);
