@@ -12,11 +12,6 @@ pub fn text(parser: &mut Parser) -> Result<String, lexopt::Error> {
     Ok(parser.value()?.to_string_lossy().into_owned())
 }
 
-/// Parses the value of the option `name`.
-pub fn parsed<T: FromStr<Err: fmt::Display>>(name: &str, text: &str) -> Result<T, lexopt::Error> {
-    text.parse().map_err(|error| wrong(name, text, &error))
-}
-
 /// Returns the value of the option `name`: a number within these bounds.
 pub fn number<N: FromStr<Err: fmt::Display> + PartialOrd + fmt::Display>(
     name: &str,

@@ -6,7 +6,7 @@ use lexopt::Parser;
 
 use super::network::Links;
 use crate::program;
-use crate::values::{number, parsed, text};
+use crate::values::number;
 
 /// Parsed command line options.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ Options:
             "loss" => self.links.lost = number(name, parser, 0..=1000)?,
             "duplication" => self.links.duplicated = number(name, parser, 0..=1000)?,
             "rounds" => self.rounds = number(name, parser, 1..=1000)?,
-            "seed" => self.seed = parsed(name, &text(parser)?)?,
+            "seed" => self.seed = number(name, parser, 0..=u64::MAX)?,
             _ => return Ok(false),
         }
         Ok(true)

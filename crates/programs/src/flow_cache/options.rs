@@ -277,7 +277,7 @@ impl program::Options for Options {
                 return Err("--capacity and --threshold are one option: give one of them".into());
             }
             "capacity" | "threshold" => {
-                self.capacity = capacity(name, parser)?;
+                self.capacity = number(name, parser, 1..=Config::MAX_FLOWS)?;
                 self.is_capacity_given = true;
             }
             "max-memory" => {
@@ -352,12 +352,6 @@ fn interface(parser: &mut Parser) -> Result<String, lexopt::Error> {
 
 fn config(name: &str, capacity: usize, text: &str) -> Result<Config, lexopt::Error> {
     Config::new(capacity).map_err(|error| wrong(name, text, &error))
-}
-
-fn capacity(name: &str, parser: &mut Parser) -> Result<usize, lexopt::Error> {
-    let text = text(parser)?;
-    let flows = text.parse().map_err(|_| wrong(name, &text, &"not a number of flows"))?;
-    config(name, flows, &text).map(|_| flows)
 }
 
 /// Parses a number of bytes, perhaps with one of the letters K, M, G.

@@ -43,9 +43,10 @@ MEMORY
     --max-memory BYTES  use at most this, such as 512M, and evict flows as above
 
 CORES
-    --workers N         meter in N threads (1), each with a cache of its part of
-                        the flows and the memory. Both directions of a flow have
-                        one worker. The records are the same, in another order
+    --workers N         meter in N threads (1, at most 128), each with a cache
+                        of its part of the flows and the memory. Both directions
+                        of a flow have one worker. The records are the same, in
+                        another order
 
 OUTPUT, to a FILE or, as -, to standard output. Records are appended to a FILE
     --csv FILE          one row for each direction of a record
@@ -67,7 +68,7 @@ IPFIX
                         collector takes as one packet, at most 1232)
 
 DISPLAY
-    --top N             list the N largest records (10)
+    --top N             list the N largest records (10, at most 1000000)
     --live              on a terminal, show a table of the cache; not with
                         --workers
 

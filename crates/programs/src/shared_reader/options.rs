@@ -48,9 +48,9 @@ Looks flows up from many threads, while another inserts and removes them.
 
 Usage: shared_reader [CAPTURE | -] [OPTION]...
 
-CAPTURE is a pcap or pcapng file, compressed with gzip or not; - is standard
-input. Its packets are repeated: four million of them at most.
-Without CAPTURE, traffic is generated: Zipf's distribution over changing flows.
+CAPTURE is a pcap or pcapng file, perhaps compressed; - is standard input. Its
+packets are repeated: four million of them at most. Without CAPTURE, traffic is
+generated: Zipf's distribution over changing flows.
 
 Workers look flows up in bursts and count packets in them. Packets without a
 flow go to the control thread, which inserts the flow, and removes those that
@@ -60,9 +60,11 @@ writes.
 SECONDS may have a fraction: 0.5.
 
 Options:
-    --threads N         number of workers (one less than there are CPUs)
-    --flows N           number of generated flows at a time (100000)
-    --seconds SECONDS   duration of the run (2)
+    --threads N         number of workers (one less than there are CPUs), at
+                        most 1024
+    --flows N           number of generated flows at a time (100000), at most
+                        100000000
+    --seconds SECONDS   duration of the run (2), at most 1000000
     --timeout SECONDS   a flow ends after this time without a packet (60), by
                         the packets' time
 ";
@@ -95,7 +97,7 @@ fn time(name: &str, parser: &mut Parser) -> Result<Duration, lexopt::Error> {
     let time = seconds(name, &text)?;
     if time > Options::LONGEST {
         let most = Options::LONGEST.as_secs();
-        return Err(wrong(name, &text, &format_args!("not above 0 and up to {most}")));
+        return Err(wrong(name, &text, &format_args!("more than {most} seconds")));
     }
     Ok(time)
 }

@@ -36,11 +36,11 @@ Forwards the packets of a capture, under several schedules.
 
 Usage: software_router [CAPTURE | -] [OPTION]...
 
-CAPTURE is a pcap or pcapng file, compressed with gzip or not; - is standard
-input. At most 131072 of its IP packets are read. Without CAPTURE, traffic is
-generated. Packets arrive in the order of the capture, with its relative times
-scaled to the load. A packet costs as much as in the paper, so the output is
-equal on every computer.
+CAPTURE is a pcap or pcapng file, perhaps compressed; - is standard input. At
+most 131072 of its IP packets are read. Without CAPTURE, traffic is generated.
+Packets arrive in the order of the capture, with its relative times scaled to
+the load. A packet costs as much as in the paper, so the output is equal on
+every computer.
 
 Printed are, for each schedule, the packets sent by each of the router's
 functions, and the efficiency index (the part of the busy time that is spent on

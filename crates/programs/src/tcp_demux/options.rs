@@ -33,8 +33,8 @@ Compares seven ways of finding the PCBs of TCP segments.
 
 Usage: tcp_demux [CAPTURE | -] [OPTION]...
 
-CAPTURE is a pcap or pcapng file, compressed with gzip or not; - is standard
-input. At most four million of its TCP segments are read. All hosts that receive
+CAPTURE is a pcap or pcapng file, perhaps compressed; - is standard input. At
+most four million of its TCP segments are read. All hosts that receive
 connections are treated as one: segments towards them are looked up, the others
 are sent. Without CAPTURE, traffic is generated: tellers enter transactions and
 think, as in the benchmark TPC/A.

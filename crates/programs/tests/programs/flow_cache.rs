@@ -415,7 +415,7 @@ fn what_is_no_capture_is_refused_in_one_line() {
 #[test]
 fn wrong_arguments_are_refused_in_one_line() {
     for (arguments, words) in [
-        (&["--capacity", "0"][..], "--capacity 0: capacity of 0 flows"),
+        (&["--capacity", "0"][..], "--capacity 0: not from 1 to 1073741823"),
         (&["--capacity", "many"], "--capacity many"),
         (&["--capacity", "-1"], "-1"),
         (&["--capacity", "4000000000"], "--capacity 4000000000"),
@@ -451,7 +451,7 @@ fn wrong_arguments_are_refused_in_one_line() {
         (&["--ipfix", "::1"], "--ipfix ::1: no port"),
         (&["--ipfix", "[::1]"], "--ipfix [::1]: no port"),
         (&["--ipfix", "localhost"], "--ipfix localhost: no port"),
-        (&["--threshold", "0"], "--threshold 0: capacity of 0 flows"),
+        (&["--threshold", "0"], "--threshold 0: not from 1 to 1073741823"),
         (&["--csv", "-", "--json", "-"], "only one of the results"),
     ] {
         let arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();

@@ -262,7 +262,7 @@ fn options_are_read() {
         (&["--flows", "100000001"], "--flows 100000001: not from 1 to 100000000"),
         (&["--seconds", "0"], "--seconds 0: --seconds needs a number of seconds above 0"),
         (&["--seconds", "nan"], "--seconds nan: --seconds needs a number of seconds above 0"),
-        (&["--timeout", "1e9"], "--timeout 1e9: not above 0 and up to 1000000"),
+        (&["--timeout", "1e9"], "--timeout 1e9: more than 1000000 seconds"),
         (&["a.pcap", "--flows", "5"], "--flows is for generated traffic"),
         (&["a.pcap", "b.pcap"], "unexpected argument \"b.pcap\""),
         (&["--loud"], "invalid option '--loud'"),
