@@ -123,20 +123,33 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("writing to a vector succeeds")
 }
 
+/// Returns these bytes compressed by xz with a preset: 9 needs 64 MiB to decompress them.
+pub fn xz(bytes: &[u8], preset: u32) -> Vec<u8> {
+    let mut encoder = liblzma::write::XzEncoder::new(Vec::new(), preset);
+    encoder.write_all(bytes).expect("writing to a vector succeeds");
+    encoder.finish().expect("writing to a vector succeeds")
+}
+
+/// Returns these bytes as a frame of zstd that needs a window of this logarithm.
+pub fn zstd_of_window(bytes: &[u8], window: u8) -> Vec<u8> {
+    // One block that is not compressed, the last one.
+    let block = (bytes.len() as u32) << 3 | 1;
+    [&[0x28, 0xb5, 0x2f, 0xfd, 0, (window - 10) << 3][..], &block.to_le_bytes()[..3], bytes]
+        .concat()
+}
+
 /// Returns these bytes in each format of compression that is read, with its name.
 pub fn compressed(bytes: &[u8]) -> [(&'static str, Vec<u8>); 5] {
     const WHY: &str = "writing to a vector succeeds";
     let mut bzip2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
     bzip2.write_all(bytes).expect(WHY);
-    let mut xz = liblzma::write::XzEncoder::new(Vec::new(), 1);
-    xz.write_all(bytes).expect(WHY);
     let mut lz4 = lz4::EncoderBuilder::new().build(Vec::new()).expect(WHY);
     lz4.write_all(bytes).expect(WHY);
     [
         ("gzip", gzip(bytes)),
         ("bzip2", bzip2.finish().expect(WHY)),
         ("zstd", zstd::encode_all(bytes, 1).expect(WHY)),
-        ("xz", xz.finish().expect(WHY)),
+        ("xz", xz(bytes, 1)),
         ("lz4", lz4.finish().0),
     ]
 }

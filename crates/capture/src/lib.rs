@@ -54,5 +54,5 @@ pub use packet::{Icmp, Numbers, Packet, Packets, Ports, Tunnels, packets};
 pub use reader::{Capture, OpenError, Opening};
 pub use record::{End, Frame};
 pub use reject::Reject;
-pub use source::{Decompressed, decompressed};
+pub use source::{Decompressed, decompressed, decompressed_within, is_compressed};
 pub use step::Vlans;

@@ -24,7 +24,7 @@ use super::layout::Layout;
 use super::pcap::{Covered, Pcap};
 use super::pcapng::Pcapng;
 use super::record::{End, Frame, Located, Next};
-use super::source::decompressed;
+use super::source::{self, decompressed_within};
 use super::window::Window;
 
 enum Format {
@@ -55,18 +55,24 @@ impl Opening {
     /// The usual length of a buffer: some hundred packets, so that reads are few.
     pub const BUFFER: usize = 1 << 18;
 
-    /// Memory of the decoder of gzip and its buffer. Others need megabytes, by how their files were
-    /// compressed.
+    /// Memory of the decoder of gzip and its buffer.
     pub const DECODER: usize = 1 << 17;
+
+    /// Memory of a decoder of lz4 or bzip2, at most.
+    pub const BLOCK_DECODER: usize = 1 << 23;
+
+    /// Memory of a decoder of xz or zstd, without another limit.
+    pub const WINDOW_DECODER: usize = source::DECODER;
 
     /// Creates it for any source, compressed or not.
     pub fn new(bytes: impl Read + 'static) -> Self {
-        Self::with_buffer(bytes, Self::BUFFER)
+        Self::within(bytes, Self::BUFFER, Self::WINDOW_DECODER)
     }
 
-    /// Creates it with a buffer of at least this length, which grows if a record is longer.
-    pub fn with_buffer(bytes: impl Read + 'static, len: usize) -> Self {
-        Self { window: Window::new(Box::new(decompressed(bytes)), len) }
+    /// Creates it with a buffer of at least this length, which grows if a record is longer, and
+    /// with a limit for the memory of a decoder of xz or zstd.
+    pub fn within(bytes: impl Read + 'static, len: usize, decoder: usize) -> Self {
+        Self { window: Window::new(Box::new(decompressed_within(bytes, decoder)), len) }
     }
 
     /// Reads the beginning of the source. Returns `None` if it has not arrived yet; then it can be

@@ -27,6 +27,8 @@ pub struct Decompressed<R: Read> {
     state: State<R>,
     /// Whether a compressed part was found.
     is_compressed: bool,
+    /// The memory of a decoder of xz or zstd.
+    memory: usize,
     /// Bytes that the present call may still read from the source.
     left: Rc<Cell<usize>>,
 }
@@ -42,19 +44,31 @@ enum State<R: Read> {
     Ended,
 }
 
+/// The memory of a decoder of xz or zstd without another limit: twice that of `zstd --long`, four
+/// times that of `xz -9`.
+pub(crate) const DECODER: usize = 1 << 28;
+
 /// Returns a reader of decompressed bytes.
 pub fn decompressed<R: Read>(origin: R) -> Decompressed<R> {
+    decompressed_within(origin, DECODER)
+}
+
+/// Returns a reader of decompressed bytes. A part of xz or zstd whose decoder needs more memory
+/// than this is an error.
+pub fn decompressed_within<R: Read>(origin: R, memory: usize) -> Decompressed<R> {
     let left = Rc::new(Cell::new(0));
     let source = Source::new(origin, Rc::clone(&left));
-    Decompressed { state: State::Opening(source), is_compressed: false, left }
+    Decompressed { state: State::Opening(source), is_compressed: false, memory, left }
+}
+
+/// Returns whether a file with these first bytes is read through a decoder.
+pub fn is_compressed(head: &[u8]) -> bool {
+    Format::of(head).is_some()
 }
 
 impl<R: Read> Decompressed<R> {
     /// Bytes that a call may read without a result.
     const SLICE: usize = 1 << 22;
-
-    /// Memory of an xz decoder: the highest preset needs a quarter.
-    const XZ_MEMORY: u64 = 1 << 28;
 
     /// Selects the decoder of the next part, by its first bytes.
     fn open(&mut self) -> io::Result<()> {
@@ -74,7 +88,7 @@ impl<R: Read> Decompressed<R> {
         };
         self.state = match format {
             Some(Format::Skippable(length)) => State::Skipping(source, 8 + u64::from(length)),
-            Some(format) => State::Part(Box::new(format.decoder(source)?)),
+            Some(format) => State::Part(Box::new(format.decoder(source, self.memory)?)),
             None if is_plain => State::Plain(source),
             None if is_end => State::Ended,
             None => {
@@ -163,15 +177,21 @@ impl Format {
         })
     }
 
-    fn decoder<R: Read>(self, source: Source<R>) -> io::Result<Decoder<R>> {
+    /// The logarithms of the windows of zstd: the least, and the largest without a request.
+    const WINDOWS: [u32; 2] = [10, 27];
+
+    fn decoder<R: Read>(self, source: Source<R>, memory: usize) -> io::Result<Decoder<R>> {
         Ok(match self {
             Self::Gzip => Decoder::Gzip(GzDecoder::new(source)),
             Self::Bzip2 => Decoder::Bzip2(BzDecoder::new(source)),
             Self::Zstd | Self::Skippable(_) => {
-                Decoder::Zstd(zstd::Decoder::with_buffer(source)?.single_frame())
+                let mut decoder = zstd::Decoder::with_buffer(source)?.single_frame();
+                let [least, most] = Self::WINDOWS;
+                decoder.window_log_max(memory.max(1).ilog2().clamp(least, most))?;
+                Decoder::Zstd(decoder)
             }
             Self::Xz => {
-                let stream = Stream::new_stream_decoder(Decompressed::<R>::XZ_MEMORY, 0)?;
+                let stream = Stream::new_stream_decoder(memory as u64, 0)?;
                 Decoder::Xz(XzDecoder::new_stream(source, stream))
             }
             Self::Lz4 => Decoder::Lz4(lz4::Decoder::new(source)?),
@@ -194,7 +214,15 @@ impl<R: Read> Decoder<R> {
             Self::Gzip(decoder) => decoder.read(buffer),
             Self::Bzip2(decoder) => decoder.read(buffer),
             Self::Zstd(decoder) => decoder.read(buffer),
-            Self::Xz(decoder) => decoder.read(buffer),
+            Self::Xz(decoder) => decoder.read(buffer).map_err(|error| {
+                match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+                    // The words of zstd.
+                    Some(liblzma::stream::Error::MemLimit) => {
+                        io::Error::other("Stream requires too much memory for decoding")
+                    }
+                    _ => error,
+                }
+            }),
             Self::Lz4(decoder) => decoder.read(buffer),
         }
     }

@@ -10,6 +10,7 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::rc::Rc;
 
+use capture::is_compressed;
 use indicatif::ProgressBar;
 #[cfg(unix)]
 use rustix::event::PollFlags;
@@ -55,6 +56,17 @@ impl Input {
             _ if about.is_file() => Origin { bytes: Box::new(file), size: Some(about.len()) },
             _ => Origin { bytes: Box::new(Patient { file }), size: None },
         })
+    }
+
+    /// Returns whether the input is read through a decoder, as far as that is known: a pipe may be.
+    pub fn may_be_compressed(&self) -> bool {
+        let Self::File(path) = self else { return true };
+        if !path.is_file() {
+            return true;
+        }
+        let mut head = Vec::new();
+        let read = File::open(path).and_then(|file| file.take(16).read_to_end(&mut head));
+        read.is_ok() && is_compressed(&head)
     }
 
     /// Opens the input, with a bar that shows the bytes read, and for a file the total.

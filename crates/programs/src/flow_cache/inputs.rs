@@ -39,6 +39,8 @@ pub(crate) struct Inputs {
     files: OpenFiles,
     /// The length of the buffer of a capture.
     buffer: usize,
+    /// The memory of the decoder of a capture, at most.
+    decoder: usize,
     /// Whether there is only one capture, which messages need not name.
     is_single: bool,
     /// Whether a capture is no file, and more packets may arrive at any time.
@@ -107,6 +109,7 @@ impl Inputs {
             Some(_) => "{bytes}/{total_bytes}, {eta} left",
             None => "{bytes}",
         };
+        let demand = options.demand();
         let mut opened = Self {
             open: Vec::new(),
             interfaces: None,
@@ -114,7 +117,8 @@ impl Inputs {
             later: Vec::new(),
             opening: None,
             files: OpenFiles::within_limit(options.outputs()),
-            buffer: options.demand().buffer_len(),
+            buffer: demand.buffer_len(),
+            decoder: demand.decoder_len(),
             is_single: inputs.len() < 2,
             is_live: false,
             bar: program.bar(bytes.filter(|_| !inputs.is_empty()), label),
@@ -152,7 +156,7 @@ impl Inputs {
             input.open_patient(&self.files).map_err(|error| failed(error.into()))?;
         let is_peeked = !self.is_single && size.is_some();
         let bar = if is_peeked { ProgressBar::hidden() } else { self.bar.clone() };
-        let mut opening = Opening::with_buffer(bar.wrap_read(bytes), self.buffer);
+        let mut opening = Opening::within(bar.wrap_read(bytes), self.buffer, self.decoder);
         let continues = || match signals.ending() {
             None => Ok(()),
             Some(signal) => {
@@ -287,7 +291,7 @@ impl Inputs {
         match input.open_patient(&self.files) {
             Ok(origin) => {
                 let bytes = self.bar.wrap_read(origin.bytes);
-                let opening = Opening::with_buffer(bytes, self.buffer);
+                let opening = Opening::within(bytes, self.buffer, self.decoder);
                 self.opening = Some((input.to_string(), opening));
             }
             Err(error) => self.skipped.add(&input.to_string(), &error.into()),

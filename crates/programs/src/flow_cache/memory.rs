@@ -29,6 +29,8 @@ pub(crate) struct Limit {
 pub(crate) struct Demand {
     /// Number of captures that may be open.
     pub(crate) captures: usize,
+    /// Whether one of them may be compressed.
+    pub(crate) is_compressed: bool,
     pub(crate) workers: usize,
     pub(crate) max_memory: Option<Limit>,
     /// Whether records have MAC addresses, which are in a table beside the cache.
@@ -43,6 +45,14 @@ impl Demand {
     pub(crate) fn buffer_len(&self) -> usize {
         let all = self.max_memory.as_ref().map_or(64 << 20, |most| most.bytes / 8);
         (all / self.captures.max(1)).clamp(1 << 12, Opening::BUFFER)
+    }
+
+    /// Returns the memory of the largest decoder that is accepted: a quarter of the memory of the
+    /// run, if that is limited.
+    pub(crate) fn decoder_len(&self) -> usize {
+        let quarter = |most: &Limit| (most.bytes / 4).max(Opening::BLOCK_DECODER);
+        let limited = self.max_memory.as_ref().map(quarter);
+        limited.map_or(Opening::WINDOW_DECODER, |memory| memory.min(Opening::WINDOW_DECODER))
     }
 
     /// Returns the memory for the buffers of all captures.
@@ -62,15 +72,21 @@ impl Demand {
         let buffers = BUFFERS + self.buffers_len() + if workers > 1 { workers * WORKER } else { 0 };
         let wanted = buffers.saturating_add(config.flows().saturating_mul(FLOW + self.beside()));
         if let Some(Limit { bytes, text }) = &self.max_memory {
-            let least = buffers + workers * Config::MIN_BYTES;
             let most = *bytes;
+            let mut least = buffers + workers * Config::MIN_BYTES;
+            if self.is_compressed {
+                // The decoder has a quarter.
+                least = (least + Opening::BLOCK_DECODER).max(least / 3 * 4 + 4);
+            }
             if most <= least {
                 return Err(format!("--max-memory {text}: must be more than {least} bytes"));
             }
             can_be_had(wanted.min(most)).map_err(|available| {
                 format!("--max-memory {text}: only about {available} bytes are available")
             })?;
-            return config.with_max_bytes(self.for_cache(most - buffers)).map_err(invalid);
+            let decoder = if self.is_compressed { self.decoder_len() } else { 0 };
+            let for_cache = self.for_cache(most - buffers - decoder);
+            return config.with_max_bytes(for_cache).map_err(invalid);
         }
         match can_be_had(wanted) {
             Ok(()) => Ok(config),

@@ -220,6 +220,7 @@ impl Options {
     pub(crate) fn demand(&self) -> Demand {
         Demand {
             captures: self.captures.len(),
+            is_compressed: self.captures.iter().any(Input::may_be_compressed),
             workers: self.workers,
             max_memory: self.max_memory.clone(),
             has_macs: self.columns.mac,

@@ -7,7 +7,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use capture::data::{ETHERNET, LITTLE, MICROSECONDS, pcap, udp};
+use capture::data::{
+    ETHERNET, LITTLE, MICROSECONDS, compressed, gzip, pcap, small, udp, xz, zstd_of_window,
+};
 
 use super::Record;
 use crate::run::{Run, example};
@@ -35,6 +37,33 @@ fn memory_that_cannot_be_had_is_an_error_with_numbers() {
     ] {
         Run::with(&arguments.map(OsStr::new)).assert_refused(words);
     }
+}
+
+/// A small file whose decoder needs much memory.
+#[test]
+fn a_decoder_has_a_quarter_of_the_memory() {
+    let plain = small(LITTLE, MICROSECONDS);
+    let run = |bytes: &[u8], memory| {
+        let run = Run::piped(bytes, usize::MAX, &["--max-memory", memory]);
+        assert!(matches!(run.code, Some(0 | 2)), "{run:?}");
+        run
+    };
+    for (bytes, enough, too_few) in [
+        (xz(&plain, 9), "270M", "250M"),
+        (zstd_of_window(&plain, 26), "256M", "255M"),
+        (zstd_of_window(&plain, 27), "512M", "511M"),
+    ] {
+        assert_eq!(run(&bytes, enough).code, Some(0), "{enough}");
+        run(&bytes, too_few).assert_refused("requires too much memory for decoding");
+    }
+    // Formats of small blocks are read with any memory.
+    for (name, bytes) in compressed(&plain) {
+        assert_eq!(run(&bytes, "20M").code, Some(0), "{name}");
+    }
+    run(&gzip(&plain), "16M").assert_refused("--max-memory 16M: must be more than ");
+    // More than any memory is used for.
+    let huge = zstd_of_window(&plain, 28);
+    Run::piped(&huge, usize::MAX, &[]).assert_refused("requires too much memory for decoding");
 }
 
 /// A million flows in 100 MB: evicted ones are written, and so are those left at the end.
