@@ -17,7 +17,7 @@ use model::sockets::{CheckedSockets, PORTS, addresses, packets};
 /// The maximum number of steps and of sockets, and the steps from one comparison to the next: a
 /// thousand inputs a second find more than longer ones that are compared after each step.
 const MANY: usize = 8;
-const LIMIT: usize = 24;
+const LIMIT: usize = 40;
 const EVERY: usize = 4;
 
 #[derive(Arbitrary, Debug)]
@@ -52,13 +52,13 @@ enum Op {
     Clone,
 }
 
-/// The upper bits are a count of up to 8, the lowest bit is a flag.
+/// The upper bits are a count of up to 16, the lowest bit is a flag.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 struct Run(u8);
 
 impl Run {
     fn count(self) -> u16 {
-        1 + u16::from(self.0 >> 1) % 8
+        1 + u16::from(self.0 >> 1) % 16
     }
 
     fn is_spread(self) -> bool {

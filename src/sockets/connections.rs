@@ -1,7 +1,7 @@
-//! Connected sockets: an array, or maps if there are more than 16.
+//! Connected sockets: an array, or maps if there are more than 32.
 //!
 //! ```text
-//!     up to 16    few    │ key, socket │ key, socket │ …          see small_table.rs
+//!     up to 32    few    │ key, socket │ key, socket │ …          see small_table.rs
 //!
 //!     above       v4     Ends<Ipv4Addr> → socket
 //!                 v6     Ends<Ipv6Addr> → socket
@@ -328,18 +328,14 @@ impl<T, S: BuildHasher, A: Allocator + Clone> Connections<T, S, A> {
         rejected(removed, SocketError::NoMemory)
     }
 
-    /// Looks up the connections of at most [`BURST`] packets. Writes each socket to the position of
-    /// its packet.
+    /// Looks up the connections of at most [`BURST`] packets in the maps. Writes each socket to the
+    /// position of its packet.
     #[inline]
     pub(super) fn get_burst<'a, Q: PacketQuery>(
         &'a self,
         packets: impl Iterator<Item = Q> + Clone,
         found: &mut [Looked<&'a T>; BURST],
     ) {
-        if !self.few.is_empty() {
-            let each = found.iter_mut().zip(packets);
-            return each.for_each(|(found, packet)| found.0 = self.few.get(packet.key()));
-        }
         let (packets, hasher) = (packets.enumerate(), self.hasher());
         if !self.v4.is_empty() {
             let v4 = |(at, packet): (usize, Q)| {

@@ -16,7 +16,7 @@
 //! The protocol is a part of each key, so one table serves TCP, UDP and others. Interfaces are not:
 //! a host with several address realms (VRFs, link-local addresses) has a table for each.
 //!
-//! Connections and bound sockets are stored separately: up to 16 connections in an array,
+//! Connections and bound sockets are stored separately: up to 32 connections in an array,
 //! more of them and all bound sockets in [`TrashMap`]s. So neither kind slows the other
 //! down, and a packet for one of many listeners takes as long as for the only one. See
 //! `connections.rs`, `listeners/`.
@@ -84,14 +84,13 @@
 //! finds the ports in use. It has sets of 512 ports at an address, with an entry of 112 bytes for
 //! each set, and a count for each port of several sockets. Connections from ports of 32,768 or
 //! more, and from a range of ephemeral ports or above it, are in one more set for each remote
-//! socket. So to open and close a connection takes 1.1 to 1.8 times as long as in a `TrashMap` of
-//! flow keys. `docs/PEERS.md` compares more:
+//! socket. So to open and close one of more than 32 connections takes 1.1 to 1.8 times as long as
+//! in a `TrashMap` of flow keys. `docs/PEERS.md` compares more:
 //!
 //! | connections | lookups take, in comparison |
 //! |---|---|
-//! | up to 4 | up to 4 times as long as in a plain array, which needs no tags |
-//! | 8 to 16 | hits 0.6 to 0.7 of an array's time, misses up to 1.6 times |
-//! | 17 to 32 | 1.3 to 1.9 times as long as in a `TrashMap` of flow keys |
+//! | up to 2 | hits up to 3 times as long as in a plain array, which needs no tags, misses up to 2.4 |
+//! | 4 to 32 | hits 0.4 to 0.7 of an array's time, misses 0.2 to 1.0 |
 //! | 100,000 | hits half as long as in that map, misses 1.2 times as long |
 //!
 //! A search for a free port looks up each of the sets that are in the way once for 512 ports, if
@@ -149,7 +148,7 @@ pub use local::{Local, Match, Name, Reuse, Specificity};
 ///
 /// | method | cost |
 /// |---|---|
-/// | `lookup` of a connection | as [`TrashMap::get`](crate::TrashMap::get); up to 16, one comparison of 16 tags |
+/// | `lookup` of a connection | as [`TrashMap::get`](crate::TrashMap::get); up to 32, one or two comparisons of 16 tags |
 /// | `lookup` of a bound socket | one or two more of these, up to four with sockets of all ports; in a group of N, O(N) |
 /// | `bind`, `connect`, `accept`, `connect_bound`, `rebind`, `queue`, `remove` | O(1), in a group of N, O(N); and a growth step of a [`TrashMap`](crate::TrashMap) |
 /// | `bind_ephemeral`, `connect_ephemeral` | as above, and up to 7 or 4 lookups per 512 ports of the range |

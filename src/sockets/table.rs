@@ -273,6 +273,10 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
         I: IntoIterator<Item: Query<FlowKey, Key = FlowKey>, IntoIter: Clone>,
     {
         let mut packets = packets.into_iter();
+        if !self.connections.few().is_empty() {
+            let each = |(index, packet)| each(index, self.lookup(packet));
+            return packets.enumerate().for_each(each);
+        }
         let mut index = 0;
         loop {
             let mut connected = [(None, None); BURST];
@@ -415,12 +419,12 @@ impl<T, S: BuildHasher, A: Allocator + Clone> SocketTable<T, S, A> {
     /// If there is none.
     pub fn remove(&mut self, name: &Name) -> Result<T, NotFound> {
         let Self { connections, listeners, ports, .. } = self;
-        let (place, id) = match *name {
-            Name::Connected(key) => return connections.remove(ports, &key).ok_or(NotFound),
-            Name::Bound { local, id } => (Place::Bound(local), id),
-            Name::Queued { key, id } => (Place::Queued(key), id),
+        let (place, id) = match name {
+            Name::Connected(key) => return connections.remove(ports, key).ok_or(NotFound),
+            Name::Bound { local, id } => (Place::Bound(*local), id),
+            Name::Queued { key, id } => (Place::Queued(*key), id),
         };
-        let removed = listeners.remove(place, id).ok_or(NotFound)?;
+        let removed = listeners.remove(place, *id).ok_or(NotFound)?;
         ports.remove_listener(&removed);
         Ok(removed.socket)
     }

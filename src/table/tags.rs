@@ -110,6 +110,15 @@ impl<const SHIFT: u32> Bits<SHIFT> {
         (self.0 >> (((slot + 1) << SHIFT) - 1) & 1) as usize
     }
 
+    /// A bit for each slot, the lowest one for the first slot.
+    #[inline(always)]
+    pub(crate) fn bits(self) -> u32 {
+        match SHIFT {
+            0 => self.0 as u32,
+            _ => self.fold(0, |bits, slot| bits | 1 << slot),
+        }
+    }
+
     /// All of these slots but the lowest. There is one.
     #[inline(always)]
     pub(crate) fn without_lowest(self) -> Self {

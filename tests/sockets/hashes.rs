@@ -118,7 +118,7 @@ impl Recorded {
 }
 
 /// For packets of both versions, in an array of connections and in maps. The check inserts at most
-/// 16, since a move from the array to the maps hashes all of them.
+/// 32, since a move from the array to the maps hashes all of them.
 fn of_all_kinds(mut check: impl FnMut(Recorded, [&'static str; 3])) {
     for connections in [0, 200] {
         check(Recorded::new(connections), ["203.0.113.80", "0.0.0.0", "198.51.100.3"]);

@@ -66,7 +66,7 @@ fn found<T: Copy + Debug + PartialEq>(
 
 /// Inserts unrelated sockets, more than an array holds.
 fn insert_unrelated(sockets: &mut SocketTable<&'static str>) {
-    for number in 0..20 {
+    for number in 0..40 {
         let (here, there) = (end("192.0.2.200:9999"), end("198.51.100.200:1"));
         let there = SocketAddr::new(there.ip(), 1 + number);
         sockets.connect(here, there, 99, "unrelated").unwrap();

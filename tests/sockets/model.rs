@@ -107,7 +107,7 @@ fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(at, ports, reuse)| Op::BindEphemeral(at, ports, reuse)),
         10 => (socket(), socket(), protocol())
             .prop_map(|(local, remote, protocol)| Op::Connect(local, remote, protocol)),
-        4 => (socket(), socket(), protocol(), 1..24_u16).prop_map(
+        4 => (socket(), socket(), protocol(), 1..40_u16).prop_map(
             |(local, remote, protocol, count)| Op::ConnectRun(local, remote, protocol, count)
         ),
         5 => (end(), socket(), protocol(), range(), 1..10_u16).prop_map(
@@ -258,7 +258,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 
 /// Full after few steps, around the size of the array, and unlimited.
 fn limit() -> impl Strategy<Value = usize> {
-    prop_oneof![1 => 0..6_usize, 2 => 14..20_usize, 2 => 30..60_usize, 3 => Just(usize::MAX)]
+    prop_oneof![1 => 0..6_usize, 2 => 30..36_usize, 2 => 40..80_usize, 3 => Just(usize::MAX)]
 }
 
 proptest! {
