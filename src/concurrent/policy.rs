@@ -53,30 +53,14 @@ pub(super) fn mix(hash: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// Returns the shard of a mixed hash, if all shards are open.
+/// Returns the root of a mixed hash.
 #[inline]
 pub(super) fn root_of(mixed: u64) -> usize {
     mixed as usize % SHARDS
 }
 
-/// Returns the shard of a mixed hash; `open` has a bit for each open shard, the first one for sure.
-#[inline]
-pub(super) fn shard_of(mixed: u64, open: u64) -> usize {
-    let root = root_of(mixed);
-    if open >> root & 1 != 0 { root } else { parent_of(root, open) % SHARDS }
-}
-
-/// Returns the open shard that will be split into another one.
-#[cold]
-#[inline(never)]
-fn parent_of(root: usize, open: u64) -> usize {
-    // A shard has one bit less than those that are split from it.
-    let mut parents = (0..SHARD_BITS).rev().map(|bits| root % (1 << bits));
-    parents.find(|parent| open >> parent & 1 != 0).unwrap_or(0)
-}
-
-/// Returns the shards whose roots refer to the segment of this depth of a mixed hash: the first one
-/// is its own.
+/// Returns the roots that lead to the segment of this depth of a mixed hash: the first one is that
+/// of its shard.
 #[inline]
 pub(super) fn roots_of(mixed: u64, depth: u32) -> impl Iterator<Item = usize> {
     let step = 1 << depth.min(SHARD_BITS);
@@ -168,9 +152,5 @@ mod tests {
                 assert!(roots_of(mixed, depth).any(|root| root == root_of(mixed)));
             }
         }
-        // The first shard has been split.
-        let shards = [0, 1, 2, 3].map(|mixed| shard_of(mixed, 0b11) + 10 * shard_of(mixed, 1));
-        assert_eq!(shards, [0, 1, 0, 1].map(|shard| shard % SHARDS));
-        assert!((0..SHARDS as u64).all(|mixed| shard_of(mixed, u64::MAX) == mixed as usize));
     }
 }

@@ -19,7 +19,7 @@ mod chosen {
     use super::Freeing;
 
     pub(crate) use loom::sync::atomic::{
-        AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence,
+        AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, fence,
     };
     pub(crate) use loom::sync::{Mutex, MutexGuard};
     pub(crate) use loom::thread::yield_now;
@@ -38,7 +38,7 @@ mod chosen {
 
     pub(crate) use core::sync::atomic::fence;
     pub(crate) use shuttle::sync::atomic::{
-        AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize,
+        AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize,
     };
     pub(crate) use shuttle::sync::{Mutex, MutexGuard};
     pub(crate) use shuttle::thread::yield_now;
@@ -56,7 +56,7 @@ mod chosen {
     use super::Freeing;
 
     pub(crate) use core::sync::atomic::{
-        AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence,
+        AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, fence,
     };
     pub(crate) use std::sync::{Mutex, MutexGuard};
     pub(crate) use std::thread::yield_now;
@@ -70,8 +70,8 @@ mod chosen {
 
 pub(crate) use alloc::sync::Arc;
 pub(crate) use chosen::{
-    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, FREEING, HAS_LOCK, Mutex, MutexGuard,
-    fence, yield_now,
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, FREEING, HAS_LOCK, Mutex,
+    MutexGuard, fence, yield_now,
 };
 pub(crate) use core::sync::atomic::Ordering;
 

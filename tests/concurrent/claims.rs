@@ -16,9 +16,9 @@ fn flows() -> Flows {
 }
 
 #[test]
-fn an_empty_map_takes_17_kilobytes() {
+fn an_empty_map_takes_13_kilobytes() {
     let bytes = flows().allocation_size();
-    assert!((16 << 10..18 << 10).contains(&bytes), "{bytes} bytes");
+    assert!((12 << 10..14 << 10).contains(&bytes), "{bytes} bytes");
 }
 
 #[test]

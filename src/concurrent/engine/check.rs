@@ -41,9 +41,11 @@ impl<C: Storage> Writer<'_, C> {
                 && entries[first..first + span].iter().all(|at| *at == segment.ptr());
             ensure(is_prefix, || "the directory entries of a segment are not a prefix")?;
             let mixed = (first as u64) << (64 - directory.depth()) | self.nth as u64;
-            let is_shared = roots_of(mixed, segment.depth())
-                .map(|root| self.engine.segment(mixed | root as u64, self.pin))
-                .all(|other| other.ptr() == segment.ptr());
+            let is_shared = roots_of(mixed, segment.depth()).all(|root| {
+                let mixed = mixed | root as u64;
+                self.engine.segment(mixed, self.pin).ptr() == segment.ptr()
+                    && self.engine.shard_of(mixed) == self.nth
+            });
             ensure(is_shared, || "the roots of a segment are not those of its shard")?;
             self.validate_segment(segment, mixed, &hash_of)?;
             len += segment.load().live;

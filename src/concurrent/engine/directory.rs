@@ -13,9 +13,10 @@
 //!
 //! - **D1** A directory has a power of two of entries, at least two. A segment of depth `6 + s` has
 //!   the `2^(d − s)` entries whose index has its prefix. A segment of a depth below 6 has all
-//!   entries of several directories: those of the roots that have its bits.
+//!   entries of the directory of its shard, to which all roots refer that have its bits.
 //! - **D2** Entries are stored by the lock holder, in the directory that is published: so a reader
-//!   that has loaded it before it was replaced finds the segments of that time.
+//!   that has loaded it before it was replaced finds the segments of that time. A shard that is
+//!   split leaves its directory as it is, and both halves have new ones.
 #![allow(unsafe_code)]
 
 use core::marker::PhantomData;
@@ -108,7 +109,13 @@ impl DirectoryBox {
         Ok(Self(DirectoryPtr(first.map_addr(|address| address | shift))))
     }
 
-    fn into_ptr(self) -> DirectoryPtr {
+    /// Allocates the directory of a shard of one segment.
+    pub(super) fn of<C: Storage>(segment: &SegmentBox<C>) -> Result<Self, TryReserveError> {
+        Self::new(1, |_| segment.segment().ptr())
+    }
+
+    /// Returns the pointer, for publication.
+    pub(super) fn into_ptr(self) -> DirectoryPtr {
         ManuallyDrop::new(self).0
     }
 }
@@ -125,13 +132,8 @@ impl DirectoryBox {
 pub(super) struct Root<C>(AtomicPtr<Entry>, PhantomData<AtomicPtr<C>>);
 
 impl<C: Storage> Root<C> {
-    /// Bytes of the first directory.
-    pub(super) const BYTES: usize = bytes(1);
-
-    /// Creates a root with a directory of one segment.
-    pub(super) fn new(segment: &SegmentBox<C>) -> Result<Self, TryReserveError> {
-        let directory = DirectoryBox::new(1, |_| segment.segment().ptr())?;
-        Ok(Self(AtomicPtr::new(directory.into_ptr().0), PhantomData))
+    pub(super) fn new(directory: DirectoryPtr) -> Self {
+        Self(AtomicPtr::new(directory.0), PhantomData)
     }
 
     /// Returns the directory.
@@ -147,21 +149,20 @@ impl<C: Storage> Root<C> {
     }
 
     /// Publishes a directory, for the lock holder. The former one has to be retired.
-    pub(super) fn publish(&self, directory: DirectoryBox) {
+    pub(super) fn publish(&self, directory: DirectoryPtr) {
         // Release: pairs with the Acquire in `directory`.
-        self.0.store(directory.into_ptr().0, Ordering::Release);
+        self.0.store(directory.0, Ordering::Release);
     }
 
-    /// Frees the directory, and its segments if the shard is open.
+    /// Frees the directory and its segments.
     ///
     /// # Safety
     ///
-    /// No thread uses them any more, and the root is not used again.
-    pub(super) unsafe fn free(&self, is_open: bool) {
+    /// No thread uses them any more, they are freed once, and the root is not used again.
+    pub(super) unsafe fn free(&self) {
         // SAFETY: by the contract.
         let directory = unsafe { self.directory() };
-        let segments = is_open.then(|| directory.segments());
-        for segment in segments.into_iter().flatten() {
+        for segment in directory.segments() {
             // SAFETY: by the contract; the iterator has read its depth before.
             unsafe { segment.ptr().free::<C>() };
         }

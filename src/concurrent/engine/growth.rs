@@ -69,24 +69,26 @@ impl<C: Storage> Writer<'_, C> {
         SegmentBox::new(size, depth, seed(mixed, depth))
     }
 
-    /// Publishes a segment for the entries of a mixed hash, in the directories of its shard, which
-    /// this one is or is split into.
+    /// Publishes a segment for the entries of a mixed hash.
     fn set(&self, mixed: u64, depth: u32, segment: SegmentBox<C>) {
         let segment = segment.into_ptr();
-        for (nth, root) in roots_of(mixed, depth).enumerate() {
-            if nth == 0 {
-                self.engine.shards[root].add_to_bytes(segment.allocation_size::<C>(), 0);
-            }
-            self.engine.directory(root, self.pin).set(mixed, depth, segment);
-        }
+        self.shard().add_to_bytes(segment.allocation_size::<C>(), 0);
+        self.directory().set(mixed, depth, segment);
     }
 
-    /// Publishes a directory. Returns the former one.
-    fn publish(&self, directory: DirectoryBox) -> DirectoryPtr {
+    /// Publishes the directory of a shard whose segments have at least `depth` bits: this one, or
+    /// one into which it is split.
+    fn publish(&self, nth: usize, depth: u32, directory: DirectoryBox) {
+        let directory = directory.into_ptr();
+        self.engine.shards[nth].add_to_bytes(directory.allocation_size(), 0);
+        roots_of(nth as u64, depth).for_each(|root| self.engine.roots[root].publish(directory));
+    }
+
+    /// Replaces the directory. Returns the former one.
+    fn replace(&self, depth: u32, directory: DirectoryBox) -> DirectoryPtr {
         let old = self.directory().ptr();
-        self.engine.roots[self.nth].publish(directory);
-        let new = self.directory().ptr();
-        self.shard().add_to_bytes(new.allocation_size(), old.allocation_size());
+        self.publish(self.nth, depth, directory);
+        self.shard().add_to_bytes(0, old.allocation_size());
         old
     }
 
@@ -100,7 +102,7 @@ impl<C: Storage> Writer<'_, C> {
         }
         let fitted = directory.resized(depth).ok()?;
         test_memory().ok()?;
-        Some(Retired::NOTHING.with(self.publish(fitted)))
+        Some(Retired::NOTHING.with(self.replace(SHARD_BITS, fitted)))
     }
 
     /// Makes the segment of a mixed hash large enough for its share of `entries` entries, by one
@@ -157,7 +159,7 @@ impl<C: Storage> Writer<'_, C> {
         Ok(Retired::of(old, None))
     }
 
-    /// Splits a segment in two, and its shard, unless all shards are open.
+    /// Splits a segment in two, and its shard, if that has several roots.
     pub(super) fn split(
         &self,
         segment: Segment<'_, C>,
@@ -174,19 +176,30 @@ impl<C: Storage> Writer<'_, C> {
         let high = self.allocate(size(high), mixed | bit, depth + 1)?;
         let directory = self.directory();
         let is_deepest = depth == SHARD_BITS + directory.depth();
-        let doubled = is_deepest.then(|| directory.resized(directory.depth() + 1)).transpose()?;
+        let own = match depth {
+            _ if is_shard => Some(DirectoryBox::of(&low)?),
+            _ if is_deepest => Some(directory.resized(directory.depth() + 1)?),
+            _ => None,
+        };
+        let other = is_shard.then(|| DirectoryBox::of(&high)).transpose()?;
         test_memory()?;
         hashes.copy(segment, &low, bit, false);
         hashes.copy(segment, &high, bit, true);
         let mut retired = Retired::of(old, None);
-        if let Some(doubled) = doubled {
-            retired = retired.with(self.publish(doubled));
+        if let Some(own) = own {
+            retired = retired.with(self.replace(depth + 1, own));
         }
         self.set(mixed & !bit, depth + 1, low);
-        self.set(mixed | bit, depth + 1, high);
         self.shard().add_to_bytes(0, old.allocation_size::<C>());
-        if is_shard {
-            self.open(self.nth | bit as usize);
+        match other {
+            None => self.set(mixed | bit, depth + 1, high),
+            Some(other) => {
+                let nth = self.nth | bit as usize;
+                let bytes = high.into_ptr().allocation_size::<C>();
+                self.engine.shards[nth].add_to_bytes(bytes, 0);
+                self.publish(nth, depth + 1, other);
+                self.open(nth, depth + 1);
+            }
         }
         Ok(retired)
     }

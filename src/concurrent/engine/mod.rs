@@ -33,7 +33,8 @@
 //! | word | store | load | the load makes visible |
 //! |---|---|---|---|
 //! | root of a shard | Release, `Root::publish` | Acquire, `Root::directory` | the entries of the directory |
-//! | open shards | Release, `Writer::open` | Acquire, `Engine::open` | the directory entries of their roots |
+//! | open shards | Release, `Writer::open` | Acquire, `Engine::open` | the directories of their roots |
+//! | shard of a root | Release, `Writer::open` | Acquire, `Engine::shard_of` | the directory of the root, and that the shard is open |
 //! | directory entry | Release, `Directory::set` | Acquire, `Directory::at` | the groups of the segment |
 //! | word of a header | Release, `Group::set` | Acquire, `Group::header` | the words of the entry, and the entries that the overflow count counts |
 //! | words of a key | Relaxed, `Group::write` | Relaxed, `Group::key_word` | nothing: ordered by the header, or by the lock under which a traversal has noted the slot |
@@ -83,12 +84,12 @@ use crossbeam_epoch::Guard;
 
 use super::collector::{Garbage, forget_panic};
 use super::error::Refused;
-use super::policy::{SHARD_BITS, SHARDS, mixed_of, root_of, shard_of};
-use super::sync::{AtomicU64, IS_CHECKED, Ordering};
+use super::policy::{SHARD_BITS, SHARDS, mixed_of, root_of};
+use super::sync::{AtomicU8, AtomicU64, IS_CHECKED, Ordering};
 use crate::raw::prefetch::SMALL;
 use crate::table::error::TryReserveError;
 
-use directory::{Directory, Root};
+use directory::{Directory, DirectoryBox, Root};
 use growth::Retired;
 use segment::SegmentBox;
 use shard::{Room, Shard};
@@ -103,12 +104,14 @@ pub(super) use shard::{Expected, Place, Writer};
 /// The roots and the shards of a table. Nothing in its cache lines is written often.
 #[repr(align(128))]
 pub(super) struct Engine<C: Storage> {
-    /// The readers' part of each shard.
+    /// The readers' part of each shard. A shard that is not split yet has several.
     roots: [Root<C>; SHARDS],
+    /// The shard of each root, for writers.
+    owners: [AtomicU8; SHARDS],
     /// The writers' part of each shard.
     shards: Box<[Shard<C>; SHARDS]>,
     /// A bit for each open shard. A shard that is not open has no entries: its root refers to the
-    /// segment of the shard from which it will be split.
+    /// directory of the shard from which it will be split.
     open: AtomicU64,
     pub(super) garbage: Garbage,
 }
@@ -123,13 +126,19 @@ impl<C: Storage> Engine<C> {
         fn raise<T>(error: TryReserveError) -> T {
             error.raise()
         }
-        let segment = SegmentBox::new(1, 0, 0).unwrap_or_else(raise);
-        let roots = array::from_fn(|_| Root::new(&segment).unwrap_or_else(raise));
-        let shard = |nth| Shard::new(Root::<C>::BYTES, state(nth));
-        let shards: Box<[_]> = (0..SHARDS).map(shard).collect();
+        let segment = SegmentBox::<C>::new(C::SIZES.first(), 0, 0).unwrap_or_else(raise);
+        let directory = DirectoryBox::of(&segment).unwrap_or_else(raise);
+        let shards: Box<[_]> = (0..SHARDS).map(|nth| Shard::new(state(nth))).collect();
         let shards: Box<[_; SHARDS]> = shards.try_into().ok().expect("as many as roots");
-        shards[0].add_to_bytes(segment.into_ptr().allocation_size::<C>(), 0);
-        Self { roots, shards, open: AtomicU64::new(1), garbage: Garbage::new() }
+        let (segment, directory) = (segment.into_ptr(), directory.into_ptr());
+        shards[0].add_to_bytes(segment.allocation_size::<C>() + directory.allocation_size(), 0);
+        Self {
+            roots: array::from_fn(|_| Root::new(directory)),
+            owners: array::from_fn(|_| AtomicU8::new(0)),
+            shards,
+            open: AtomicU64::new(1),
+            garbage: Garbage::new(),
+        }
     }
 
     /// Returns a bit for each open shard.
@@ -151,7 +160,13 @@ impl<C: Storage> Engine<C> {
 
     /// Returns the shard of a mixed hash. It may be split at any time.
     pub(super) fn shard_of(&self, mixed: u64) -> usize {
-        shard_of(mixed, self.open())
+        self.owner(mixed).into()
+    }
+
+    #[inline]
+    fn owner(&self, mixed: u64) -> u8 {
+        // Acquire: pairs with the Release in `Writer::open`: the lock holder finds the directory.
+        self.owners[root_of(mixed)].load(Ordering::Acquire)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -248,17 +263,18 @@ impl<C: Storage> Engine<C> {
         }
     }
 
-    /// Locks the shard of a mixed hash, if it has one of its own, and no other thread has the lock.
+    /// Locks the shard of a mixed hash, unless another thread has the lock, or splits the shard.
     #[inline(always)]
     fn try_lock<'p>(&'p self, mixed: u64, pin: &'p Guard) -> Option<Writer<'p, C>> {
-        let nth = root_of(mixed);
-        // An open shard keeps its root when it is split.
-        let is_open = self.open() >> nth & 1 != 0;
-        let state = is_open.then(|| self.shards[nth].lock.try_lock()).flatten()?;
-        Some(Writer { engine: self, nth, pin, state })
+        let owner = self.owner(mixed);
+        let nth = usize::from(owner) % SHARDS;
+        let state = self.shards[nth].lock.try_lock()?;
+        // It may have been split before it was locked.
+        (self.owner(mixed) == owner).then_some(Writer { engine: self, nth, pin, state })
     }
 
-    /// Locks the shard of a mixed hash. Splits it if another thread has the lock.
+    /// Locks the shard of a mixed hash. Splits it if another thread has the lock, unless that
+    /// thread has split it meanwhile.
     #[inline(never)]
     fn lock_or_split<'p>(
         &'p self,
@@ -266,16 +282,14 @@ impl<C: Storage> Engine<C> {
         hash_of: impl Fn(Slot<'_, C>, Bits) -> u64,
         pin: &'p Guard,
     ) -> Writer<'p, C> {
-        let nth = self.shard_of(mixed);
-        let state = self.shards[nth].lock.try_lock();
-        let is_contended = state.is_none();
-        if let Some(state) = state.filter(|_| self.shard_of(mixed) == nth) {
-            return Writer { engine: self, nth, pin, state };
+        let depth = self.segment(mixed, pin).depth();
+        if let Some(writer) = self.try_lock(mixed, pin) {
+            return writer;
         }
         let writer = self.lock(mixed, pin);
         let segment = writer.segment(mixed);
-        let is_divisible = segment.depth() < SHARD_BITS && !self.garbage.is_above_limit();
-        if !is_contended || !is_divisible {
+        let is_divisible = depth < SHARD_BITS && !self.garbage.is_above_limit();
+        if segment.depth() > depth || !is_divisible {
             return writer;
         }
         // Without memory it is not split.
@@ -440,10 +454,10 @@ impl<C: Entries> Engine<C> {
 impl<C: Storage> Drop for Engine<C> {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
-        let open = self.open();
-        for (nth, root) in self.roots.iter().enumerate() {
-            // SAFETY: no pin of the table exists any more, and the table is not used again.
-            unsafe { root.free(open >> nth & 1 != 0) };
+        for nth in self.open_shards() {
+            // SAFETY: no pin of the table exists any more, and the table is not used again; each
+            // open shard has a directory of its own.
+            unsafe { self.roots[nth].free() };
         }
         self.garbage.reduce_at_drop();
     }

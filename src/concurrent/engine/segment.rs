@@ -348,8 +348,9 @@ impl<'p, C: Storage> Segment<'p, C> {
         let counts = self.counts();
         let [used, live] =
             [&counts.used, &counts.live].map(|count| count.load(Ordering::Relaxed) as usize);
-        let (size, limit) = (self.len() as u32, counts.limit as usize);
-        Load { size, sizes: C::SIZES, slots: C::SLOTS, used, live, limit }
+        let (size, sizes, limit) = (self.len() as u32, C::SIZES, counts.limit as usize);
+        let least = if counts.depth == 0 { sizes.first() } else { 1 };
+        Load { size, sizes, least, slots: C::SLOTS, used, live, limit }
     }
 
     /// Changes the counts of used slots and of entries.

@@ -7,7 +7,7 @@ use super::directory::Directory;
 use super::group::Group;
 use super::segment::{Position, Segment, SegmentPtr};
 use super::storage::{Entries, Storage, is_same};
-use crate::concurrent::policy::may_split;
+use crate::concurrent::policy::{may_split, roots_of};
 use crate::concurrent::sync::{AtomicU64, AtomicUsize, Lock, LockGuard, Ordering};
 use bytemuck::NoUninit;
 
@@ -18,7 +18,7 @@ pub(super) struct Shard<C: Storage> {
     pub(super) lock: Lock<C::State>,
     /// The number of entries, and in the upper half that of removals. Written under the lock.
     counts: AtomicU64,
-    /// Allocated bytes. Written under the lock; before the shard is open, under the lock of the
+    /// Allocated bytes. Written under the lock; of a shard that is not open, under the lock of the
     /// shard that is split.
     bytes: AtomicUsize,
     /// The bytes of a reserved capacity, below which it does not shrink. Written as `bytes` are.
@@ -38,8 +38,8 @@ pub(super) struct Counts {
 }
 
 impl<C: Storage> Shard<C> {
-    pub(super) fn new(bytes: usize, state: C::State) -> Self {
-        let [bytes, reserved] = [bytes, 0].map(AtomicUsize::new);
+    pub(super) fn new(state: C::State) -> Self {
+        let [bytes, reserved] = [0; 2].map(AtomicUsize::new);
         Self { lock: Lock::new(state), counts: AtomicU64::new(0), bytes, reserved }
     }
 
@@ -137,7 +137,7 @@ impl<'p, C: Storage> Writer<'p, C> {
 
     /// Returns the segment of a mixed hash.
     pub(in crate::concurrent) fn segment(&self, mixed: u64) -> Segment<'p, C> {
-        self.directory().segment(mixed)
+        self.engine.segment(mixed, self.pin)
     }
 
     pub(in crate::concurrent) fn add_to_len(&self, difference: i32) {
@@ -149,13 +149,19 @@ impl<'p, C: Storage> Writer<'p, C> {
         shard.counts.store(u64::from(removals) << 32 | u64::from(len), Ordering::Release);
     }
 
-    /// Opens a shard into which this one was split, with the same reserved capacity.
-    pub(super) fn open(&self, nth: usize) {
+    /// Opens a shard into which this one was split, with the same reserved capacity, for the roots
+    /// that share `depth` bits with its number.
+    pub(super) fn open(&self, nth: usize, depth: u32) {
         // Relaxed, here and below: for lock holders.
         let reserved = self.shard().reserved.load(Ordering::Relaxed);
         self.engine.shards[nth].reserved.store(reserved, Ordering::Relaxed);
-        // Release: pairs with the Acquire in `Engine::open`: its segment is visible.
+        // Release: pairs with the Acquire in `Engine::open`: its directory is visible. Before it
+        // has owned a root, so that its entries are counted.
         self.engine.open.fetch_or(1 << nth, Ordering::Release);
+        for root in roots_of(nth as u64, depth) {
+            // Release: pairs with the Acquire in `Engine::shard_of`.
+            self.engine.owners[root].store(nth as u8, Ordering::Release);
+        }
     }
 
     /// Returns whether the shard may give this number of bytes back.
@@ -274,9 +280,17 @@ impl<'p, C: Entries> Writer<'p, C> {
         is: impl Fn(Group<'p, C>, usize) -> bool,
         change: impl FnOnce(C::Value) -> u64,
     ) -> Option<C::Value> {
-        let (_, found) = self.find(hash, is);
-        let (at, old) = found?;
-        let (group, slot) = at.slot.place();
+        let mixed = C::mix(hash);
+        let segment = self.segment(mixed);
+        let home = segment.home(mixed);
+        let (group, slot) = match home.first(hash).filter(|&slot| is(home, slot)) {
+            Some(slot) => (home, slot),
+            None => {
+                let is = |group, slot| is(group, slot).then_some((group, slot));
+                segment.find_further(hash, mixed, is)?
+            }
+        };
+        let old = group.value(slot);
         let word = change(old);
         group.replace(slot, |_| word);
         Some(old)

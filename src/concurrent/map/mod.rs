@@ -161,7 +161,7 @@
 //! # Cost
 //!
 //! 7.5 bytes of index for a slot, 1.2 to 2.6 slots for an entry, and the entry itself in a chunk of
-//! up to 1024; 17 KiB for an empty map, and 25 more for the first hundred entries. For entries of
+//! up to 1024; 13 KiB for an empty map, and 25 more for the first hundred entries. For entries of
 //! 24 bytes that is 35 to 41 bytes each, from 100,000 on. The slots of freed entries are reused by
 //! their shard, but not released before the map is dropped. The index shrinks by removals, while
 //! there is less garbage than the limit. Insertions above 2^31 slots are refused.

@@ -117,7 +117,7 @@
 //! A group of 128 bytes has five entries of three words, or seven of two, three of four or five;
 //! one of 64 bytes seven entries of a word; larger entries have larger groups, which are not
 //! fetched in one go. Groups are filled to 65 percent on average: for entries of 24 bytes that is
-//! 38 to 44 bytes each, from 100,000 on; 13 KiB for an empty table. Memory is given back by
+//! 38 to 44 bytes each, from 100,000 on; 10 KiB for an empty table. Memory is given back by
 //! removals, `clear` and `shrink_to_fit`.
 //!
 //! A removal leaves a dead slot, and so does a value of more than eight bytes that is replaced:

@@ -11,9 +11,9 @@ fn flows() -> Flows {
 }
 
 #[test]
-fn an_empty_table_takes_13_kilobytes() {
+fn an_empty_table_takes_10_kilobytes() {
     let bytes = flows().allocation_size();
-    assert!((12 << 10..14 << 10).contains(&bytes), "{bytes} bytes");
+    assert!((9 << 10..11 << 10).contains(&bytes), "{bytes} bytes");
 }
 
 #[test]
