@@ -6,8 +6,8 @@
 //!
 //! Garbage is memory that is retired and not freed yet. Retired memory is counted and deferred to
 //! the collector, which calls back when all earlier pins have ended; then it is freed and
-//! subtracted. The collector does not bound garbage: the count
-//! does, as writers compare it with a limit first.
+//! subtracted. The collector does not bound garbage: the count does, as writers compare it with a
+//! limit first.
 #![allow(unsafe_code)]
 
 use alloc::boxed::Box;

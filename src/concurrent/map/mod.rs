@@ -107,9 +107,8 @@
 //! - **E4** An insertion copies or splits at most one segment, of up to 48 groups with 336 entries
 //!   (in a *map* 32 with 330), and the directory of its shard when it doubles: 8 bytes a segment.
 //!   An insertion that finds the lock taken splits one more. Colliding hashes may require several
-//!   of these steps. One insertion in 1024 into a *map*
-//!   allocates a chunk for entries, of 32 KiB at most, or of one entry, and may double the list of
-//!   chunks.
+//!   of these steps. One insertion in 1024 into a *map* allocates a chunk for entries, of 32 KiB at
+//!   most, or of one entry, and may double the list of chunks.
 //!
 //! # Misuse that does not compile
 //!
@@ -213,8 +212,7 @@ mod write;
 
 use core::hash::{BuildHasher, Hash};
 
-use super::collector;
-use super::collector::LIMIT;
+use super::collector::{self, LIMIT};
 use super::engine::storage::Bits;
 use super::engine::{Engine, Slot};
 use super::pinned::{Guard, Pinned};

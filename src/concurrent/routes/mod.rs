@@ -10,11 +10,11 @@
 //!     writer      copy a block, and those above it ─→ store the slot ─→ retire the old ones
 //! ```
 //!
-//! It is the trie of a [`RouteTable`], with strides of six bits. A node is a
-//! *block*: bitmaps of its routes and children, and the values themselves (`block.rs`). A block
-//! never changes, but for one word. An update copies the block that has the route, and those above
-//! it up to the *slot* of the first 18 bits, and publishes the copies by one store, of the word of
-//! that slot (`edit.rs`). So all that a lookup reads follows from one load of one word.
+//! It is the trie of a [`RouteTable`], with strides of six bits. A node is a *block*: bitmaps of
+//! its routes and children, and the values themselves (`block.rs`). A block never changes, but for
+//! one word. An update copies the block that has the route, and those above it up to the *slot* of
+//! the first 18 bits, and publishes the copies by one store, of the word of that slot (`edit.rs`).
+//! So all that a lookup reads follows from one load of one word.
 //!
 //! A route of up to 18 bits is *inherited* by all slots for which it is the longest one, which are
 //! published one by one. Slots without longer routes share the block that has its value; the block
@@ -52,9 +52,9 @@
 //!   one update of each writer. Above, an update is refused and returned, and nothing has changed.
 //!   Calls that withdraw many routes do so step by step: if one is refused, the earlier ones are
 //!   made, and the call can be repeated.
-//! - **R7, progress.** A lookup takes no lock, never waits and never retries. A writer
-//!   waits for other writers only; it yields to readers a bounded number of times, and only above
-//!   the limit. A thread that holds a pin and writes never hangs.
+//! - **R7, progress.** A lookup takes no lock, never waits and never retries. A writer waits for
+//!   other writers only; it yields to readers a bounded number of times, and only above the limit.
+//!   A thread that holds a pin and writes never hangs.
 //! - **R8, code of the caller.** Clones of values and methods of addresses run under the lock. If
 //!   one panics, so does the call, and the update is not made; the clones made before the panic are
 //!   dropped under the lock. Other values are dropped after the lock is released, those that
@@ -77,10 +77,10 @@
 //! in the CPU's caches and TLB. A block is one more cache line to read. The pool keeps the blocks
 //! on few pages: the blocks of the Internet's routes are on a fifth fewer pages than in a heap,
 //! also after millions of updates. So single lookups take up to 1.3 times as long, lookups in
-//! bursts up to 1.2 times. Single lookups of IPv6 take two thirds of the instructions, but on a
-//! Sapphire Rapids CPU 1.4 times as long, and elsewhere 2 to 2.6 times: they read a block for
-//! each six bits, one after the other, where a `RouteTable` reads three hashed levels at once.
-//! Bursts of IPv6 overlap their cache misses, and their steps have no branches: 1.2 to 1.3 times.
+//! bursts up to 1.2 times. Single lookups of IPv6 take two thirds of the instructions, but 1.3 to
+//! 1.4 times as long: they read a block for each six bits, one after the other, where a
+//! `RouteTable` reads three hashed levels at once. Bursts of IPv6 overlap their cache misses, and
+//! their steps have no branches: 1.2 to 1.3 times.
 //!
 //! A lookup of the Internet's IPv6 routes reads 4.4 blocks in a mean. It reads 4.1 if blocks with
 //! one child are left out, 3.9 if the last 16 routes of a subtree are in one block, and 3.6 with

@@ -28,9 +28,9 @@
 //!   group at once, and then the key beside them: one cache line that is not in L1 or L2, or two
 //!   adjacent ones. `get_batch` prefetches the lines of 32 keys.
 //! - **A write** takes the lock of one shard: one in the beginning, up to 64 as the table grows, or
-//!   as writers find locks taken. It stores the words of an entry to a free slot,
-//!   and publishes them by one store of the header; a value of up to eight bytes is replaced in
-//!   place, by one store.
+//!   as writers find locks taken. It stores the words of an entry to a free slot, and publishes
+//!   them by one store of the header; a value of up to eight bytes is replaced in place, by one
+//!   store.
 //! - **A removed slot** is dead: readers may still copy from it, so it is not reused. A segment
 //!   whose dead slots are many is copied without them.
 //! - **Growth** copies or splits one segment of up to 48 groups, hashes its keys, which are in the
