@@ -7,7 +7,7 @@ use flowtable::Prehashed;
 use model::cases;
 use std::collections::{HashMap, HashSet};
 
-use flowtable::concurrent::{Compute, Computed, Pinned};
+use flowtable::concurrent::{Compute, Computed, Pinned, TryInsert};
 use flowtable::{ConcurrentMap, DefaultHashBuilder};
 use model::hashers::{Weak, mix};
 use model::scaled;
@@ -63,10 +63,13 @@ impl Part for Aligned {
 enum Op {
     Insert(u32, u32),
     Remove(u32),
+    RemoveIf(u32, bool),
     Get(u32),
     GetOrInsert(u32, u32),
+    /// Of an odd key, by [`Pinned::try_insert_with`].
     GetOrInsertWith(u32, u32),
     Update(u32, u32),
+    UpdateOrInsertWith(u32, u32),
     /// Inserts (`Some(Some)`), keeps (`None`) or removes (`Some(None)`).
     Compute(u32, Option<Option<u32>>),
     /// Every operation on a single key by its hash.
@@ -77,6 +80,7 @@ enum Op {
     InsertRun(u32, u32, u32),
     RemoveRun(u32, u32, u32),
     Extend(Vec<(u32, u32)>),
+    Reserve(u32),
     /// Keeps the keys whose hash modulo 4 is, or is not, this remainder.
     Retain(u64, bool),
     Clear,
@@ -99,10 +103,12 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         5 => pair.clone().prop_map(|(key, value)| Op::Insert(key, value)),
         4 => key.clone().prop_map(Op::Remove),
+        2 => (key.clone(), any::<bool>()).prop_map(|(key, is)| Op::RemoveIf(key, is)),
         2 => key.clone().prop_map(Op::Get),
         3 => pair.clone().prop_map(|(key, value)| Op::GetOrInsert(key, value)),
         3 => pair.clone().prop_map(|(key, value)| Op::GetOrInsertWith(key, value)),
         3 => pair.clone().prop_map(|(key, value)| Op::Update(key, value)),
+        3 => pair.clone().prop_map(|(key, value)| Op::UpdateOrInsertWith(key, value)),
         4 => (key.clone(), any::<Option<Option<u32>>>())
             .prop_map(|(key, what)| Op::Compute(key, what)),
         4 => pair.clone().prop_map(|(key, value)| Op::Hashed(key, value)),
@@ -111,6 +117,7 @@ fn op() -> impl Strategy<Value = Op> {
         6 => run.clone().prop_map(|(first, apart, count)| Op::InsertRun(first, apart, count)),
         5 => run.prop_map(|(first, apart, count)| Op::RemoveRun(first, apart, count)),
         1 => vec(pair, 0..100).prop_map(Op::Extend),
+        1 => (0..RUN).prop_map(Op::Reserve),
         1 => (0..4_u64, any::<bool>()).prop_map(|(remainder, keep)| Op::Retain(remainder, keep)),
         1 => Just(Op::Clear),
         2 => Just(Op::Flush),
@@ -158,6 +165,17 @@ impl<K: Part, V: Part, S: BuildHasher + Clone> Pair<'_, K, V, S> {
                     );
                 }
             }
+            Op::RemoveIf(at, is) => {
+                let old = model.get(&key(at)).cloned().filter(|_| is);
+                let found = |own: &K, value: &V| {
+                    assert_eq!(model.get_key_value(&key(at)), Some((own, value)));
+                    is
+                };
+                assert_eq!(pin.remove_if(&key(at), found), old.as_ref());
+                if is {
+                    model.remove(&key(at));
+                }
+            }
             Op::Get(at) => {
                 assert_eq!(pin.get(&key(at)), model.get(&key(at)));
                 assert_eq!(pin.get_key_value(&key(at)), model.get_key_value(&key(at)));
@@ -174,7 +192,15 @@ impl<K: Part, V: Part, S: BuildHasher + Clone> Pair<'_, K, V, S> {
                     assert!(!is_present);
                     V::make(value)
                 };
-                assert_eq!(pin.get_or_insert_with(&key(at), make), Ok(&*current));
+                let expected = match is_present {
+                    false => TryInsert::Inserted(&*current),
+                    true => TryInsert::Occupied { current: &*current, refused: None },
+                };
+                if at % 2 == 0 {
+                    assert_eq!(pin.get_or_insert_with(&key(at), make), Ok(expected.value()));
+                } else {
+                    assert_eq!(pin.try_insert_with(&key(at), make), Ok(expected));
+                }
             }
             Op::Update(at, value) => {
                 let current = model.get_mut(&key(at));
@@ -187,6 +213,19 @@ impl<K: Part, V: Part, S: BuildHasher + Clone> Pair<'_, K, V, S> {
                     Ok(current.is_some().then_some(&V::make(value)))
                 );
                 current.into_iter().for_each(|current| *current = V::make(value));
+            }
+            Op::UpdateOrInsertWith(at, value) => {
+                let old = model.insert(key(at), V::make(value));
+                let update = |now: &V| {
+                    assert_eq!(Some(now), old.as_ref());
+                    V::make(value)
+                };
+                let make = || {
+                    assert_eq!(old, None);
+                    V::make(value)
+                };
+                let updated = pin.update_or_insert_with(&key(at), update, make);
+                assert_eq!(updated, Ok(&V::make(value)));
             }
             Op::Compute(at, what) => Self::compute(pin, model, key(at), what),
             Op::Hashed(at, value) => Self::hashed(pin, model, &key(at), &V::make(value)),
@@ -306,6 +345,7 @@ impl<K: Part, V: Part, S: BuildHasher + Clone> Pair<'_, K, V, S> {
                 self.model.clear();
             }
             Op::Flush => self.ours.pin().flush(),
+            Op::Reserve(additional) => self.ours.pin().reserve(additional as usize).unwrap(),
             Op::Pin if self.pins.len() < 4 => self.pins.push(self.ours.pin()),
             Op::Repin(at) => self.pins.iter_mut().skip(at).take(1).for_each(Pinned::repin),
             Op::Unpin(at) if at < self.pins.len() => drop(self.pins.remove(at)),
