@@ -52,8 +52,8 @@ impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Iter<'_, K, V> {
     }
 }
 
-/// An iterator over the entries of a [`BoundedCache`] with mutable references
-/// to their values, in no particular order.
+/// An iterator over the entries of a [`BoundedCache`] with mutable references to their values, in
+/// no particular order.
 pub struct IterMut<'a, K, V> {
     entries: OccupiedMut<'a, LastUse, K, V>,
     /// The entries that remain.

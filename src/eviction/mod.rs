@@ -25,8 +25,7 @@
 //! Guarantees of each policy: all operations are O(1), amortised over dense slots. Memory is 8
 //! bytes for each slot up to the greatest one (half a byte for [`ByClass`], a bit for
 //! [`SecondChance`]), allocated for 1024 or 8192 slots at a time and freed with the policy; growth
-//! moves nothing. Operations on slots that are not in
-//! the policy do nothing.
+//! moves nothing. Operations on slots that are not in the policy do nothing.
 //!
 //! Papers: Olsson and Nilsson, *TRASH* (2006), section 4, for [`Passive`]; Corbató, *A paging
 //! experiment with the Multics system* (1968), for [`SecondChance`].

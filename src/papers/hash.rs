@@ -36,8 +36,8 @@
 //! A load and an XOR for each word: the cheapest function of all bytes. But it does not mix bits:
 //! each bit of the key affects one bit of the hash. If two fields count up, such as a host and a
 //! flow number, their low bits overlap, and different keys collide. Of 40,000 keys with addresses
-//! in few subnets and small flow numbers, nine in ten collide; at random it would
-//! be one in four. Eight bits address no more than 256 buckets of a table of any size.
+//! in few subnets and small flow numbers, nine in ten collide; at random it would be one in four.
+//! Eight bits address no more than 256 buckets of a table of any size.
 //!
 //! # Fletcher's checksum
 //!

@@ -29,8 +29,7 @@
 //!
 //! A route of 19 bits or more costs one slot; one of 13 to 18 bits up to 64 slots; one of 7 to 12
 //! bits the inherited routes of up to 4096 slots: those whose route has changed, or whose value has
-//! moved. Routes of up to six bits are not in the slots, so a default
-//! route costs none.
+//! moved. Routes of up to six bits are not in the slots, so a default route costs none.
 //!
 //! A lookup selects the slot by a mask instead of a branch: which of the 64 parts of the address
 //! space have tables is unpredictable for addresses that are spread over all of it.

@@ -124,8 +124,8 @@ unsafe impl<M: Allocator + Clone + Send> Send for Levels<M> {}
 unsafe impl<M: Allocator + Clone + Sync> Sync for Levels<M> {}
 
 impl<M: Allocator + Clone> Levels<M> {
-    /// Creates levels without entries, in which that number of entries splits each
-    /// segment once or not at all, as a rule.
+    /// Creates levels without entries, in which that number of entries splits each segment once or
+    /// not at all, as a rule.
     pub(super) fn with_capacity_in(entries: usize, memory: M) -> Result<Self, Exhausted> {
         let depth = (entries / FULL).max(1).ilog2();
         let mut directory = Vec::new_in(memory);

@@ -1,8 +1,8 @@
 //! Pins of `ConcurrentMap` that never end, or end late: they retain garbage only.
 //!
-//! All maps of a program have one collector, so a leaked pin affects all maps
-//! from then on, and tests that wait for garbage to be reclaimed would hang. That is why these
-//! tests have a process of their own.
+//! All maps of a program have one collector, so a leaked pin affects all maps from then on, and
+//! tests that wait for garbage to be reclaimed would hang. That is why these tests have a process
+//! of their own.
 
 use core::cell::RefCell;
 use std::sync::LazyLock;

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Links have the rate of 100 Mb/s, which A and C nearly use up: 140 of 148.8 Kpps. Input threads
-//! sleep by the estimator of the crate. All turns are limited to 16 packets; the
-//! figures vary the turns of forwarding threads.
+//! sleep by the estimator of the crate. All turns are limited to 16 packets; the figures vary the
+//! turns of forwarding threads.
 
 use std::error::Error;
 use std::time::Duration;

@@ -270,8 +270,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
     ///
     /// For single flows with other needs than their protocol: an answered DNS query, a registration
     /// of SIP. Where many flows have the same, a [protocol](crate::flow_cache::Protocol) of their
-    /// own needs no
-    /// memory. A closed connection lingers as long as others. The flow counts as changed.
+    /// own needs no memory. A closed connection lingers as long as others. The flow counts as
+    /// changed.
     ///
     /// Flows with a timeout of their own need about 30 bytes more.
     ///

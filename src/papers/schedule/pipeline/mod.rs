@@ -30,8 +30,8 @@
 //! # Cost
 //!
 //! O(log threads + log paths) for each packet and each turn, and O(log threads) for each packet and
-//! each input of which its path is the only one. Queues are allocated when a path
-//! is added, and nothing after that.
+//! each input of which its path is the only one. Queues are allocated when a path is added, and
+//! nothing after that.
 //!
 //! # Example
 //!

@@ -46,9 +46,9 @@ impl Entry {
 
 /// A proportional-share scheduler: WF²Q+ or start-time fair queueing, in integers.
 ///
-/// See the [module](super) for the algorithm. A thread is idle, active (it has
-/// work and waits for its turn) or running (it was [picked](Self::pick) and is not yet
-/// [charged](Self::charge)). Several may run at once. Operations are O(1) unless stated otherwise.
+/// See the [module](super) for the algorithm. A thread is idle, active (it has work and waits for
+/// its turn) or running (it was [picked](Self::pick) and is not yet [charged](Self::charge)).
+/// Several may run at once. Operations are O(1) unless stated otherwise.
 ///
 /// Paper: Qie et al., section 3.1; the algorithms: Bennett and Zhang 1996, and
 /// Goyal, Vin and Cheng 1996.
