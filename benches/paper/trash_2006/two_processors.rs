@@ -9,19 +9,20 @@
 
 use std::hash::BuildHasher;
 use std::ops::Bound;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
 use flowtable::DefaultHashBuilder;
+use flowtable::cache::Chains;
 use flowtable::concurrent::{ConcurrentLcTrie, Pinned};
-use flowtable::eviction::PassiveGc;
+use flowtable::eviction::{Passive, PassiveGc};
 use flowtable::key::bits::BitString;
 use flowtable::trie::Tuning;
-use model::papers::trash_2006::traffic::{Flow, Packet, PaperKey, Rings, src_dst, trash};
+use model::papers::trash_2006::traffic::{Flow, Packet, Rings, src_dst, trash};
 
-use super::cache::{BUCKETS, Tick};
+use super::cache::{BUCKETS, Cache, Chained, Tick};
 use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table, median, two};
 
@@ -137,94 +138,45 @@ where
     }
 }
 
-/// Keys with the times of their last use.
-type Chain = Vec<(PaperKey, Tick)>;
+/// The parts of the chained table.
+const PARTS: usize = 64;
 
-/// The chained table, with a lock for each chain.
+/// The chained table in parts by hash, with a lock for each part.
 ///
-/// In Linux only writers took that lock. Two threads that do not meet in a chain never wait here.
+/// In Linux each chain had a lock, which only writers took. Two threads that do not meet in a part
+/// never wait here.
 struct SharedChained {
-    buckets: Box<[Mutex<Chain>]>,
-    len: AtomicUsize,
-    gc: PassiveGc,
+    parts: Vec<Mutex<Chained<Passive>>>,
     hasher: DefaultHashBuilder,
-    /// The next bucket to examine. Locked by the thread that collects.
-    rover: Mutex<usize>,
 }
 
 impl SharedChained {
     fn new(gc: PassiveGc, hasher: DefaultHashBuilder) -> Self {
-        let buckets = (0..BUCKETS).map(|_| Mutex::default()).collect();
-        Self { buckets, len: AtomicUsize::new(0), gc, hasher, rover: Mutex::new(0) }
-    }
-
-    fn chain(&self, hash: u64) -> MutexGuard<'_, Chain> {
-        let bucket = &self.buckets[hash as usize % BUCKETS];
-        bucket.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Evicts `goal` entries, each the least recently used of the next four, rounded up to whole
-    /// chains.
-    fn collect(&self, rover: &mut usize) {
-        for _ in 0..self.gc.goal() {
-            let mut ring = 0;
-            let mut oldest: Option<(Tick, usize, PaperKey)> = None;
-            while ring < PassiveGc::RING {
-                for &(key, last_use) in self.chain(*rover as u64).iter() {
-                    ring += 1;
-                    if oldest.is_none_or(|(oldest, ..)| last_use <= oldest) {
-                        oldest = Some((last_use, *rover, key));
-                    }
-                }
-                *rover = (*rover + 1) % BUCKETS;
-            }
-            if let Some((_, bucket, key)) = oldest {
-                self.remove(bucket as u64, key);
-            }
-        }
-    }
-
-    fn remove(&self, hash: u64, key: PaperKey) {
-        let mut chain = self.chain(hash);
-        if let Some(at) = chain.iter().position(|entry| entry.0 == key) {
-            chain.swap_remove(at);
-            self.len.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Returns whether the flow is in the table, and updates the time of its last use.
-    fn touch(&self, hash: u64, key: PaperKey, now: Tick) -> bool {
-        let mut chain = self.chain(hash);
-        let entry = chain.iter_mut().find(|entry| entry.0 == key);
-        entry.map(|entry| entry.1 = now).is_some()
+        let [threshold, goal] = [gc.threshold(), gc.goal()].map(|all| all.div_ceil(PARTS));
+        let gc = PassiveGc::new(threshold, goal).expect("neither is zero");
+        let chains = Chains { buckets: BUCKETS / PARTS, elasticity: 8 };
+        let part = || Chained::with_policy(gc, chains, Passive::new(gc), hasher.clone());
+        Self { parts: (0..PARTS).map(|_| Mutex::new(part())).collect(), hasher }
     }
 }
 
 impl SharedCache for SharedChained {
-    fn forward(&self, packets: &[Packet], mut now: Tick) -> usize {
-        let mut hits = 0;
-        for packet in packets {
+    fn forward(&self, packets: &[Packet], now: Tick) -> usize {
+        let is_hit = |(packet, now): (&Packet, Tick)| {
             let key = src_dst(&packet.flow);
             let hash = self.hasher.hash_one(key);
-            if self.touch(hash, key, now) {
-                hits += 1;
-            } else {
-                if self.len() >= self.gc.threshold() {
-                    let mut rover = self.rover.lock().unwrap_or_else(PoisonError::into_inner);
-                    if self.len() >= self.gc.threshold() {
-                        self.collect(&mut rover);
-                    }
-                }
-                self.chain(hash).push((key, now));
-                self.len.fetch_add(1, Ordering::Relaxed);
-            }
-            now += 1;
-        }
-        hits
+            // A part selects the chain by the lowest bits.
+            let part = &self.parts[(hash >> 32) as usize % PARTS];
+            part.lock().unwrap_or_else(PoisonError::into_inner).access(&(hash, key), now)
+        };
+        packets.iter().zip(now..).map(is_hit).filter(|is_hit| *is_hit).count()
     }
 
     fn len(&self) -> usize {
-        self.len.load(Ordering::Relaxed)
+        let len = |part: &Mutex<Chained<Passive>>| {
+            part.lock().unwrap_or_else(PoisonError::into_inner).state().entries
+        };
+        self.parts.iter().map(len).sum()
     }
 
     fn depth(&self) -> Option<f64> {
