@@ -51,9 +51,10 @@ pub enum CallVerdict {
 /// | `new`, `with_hasher` | O(capacity) |
 /// | `len`, `allocation_size` | O(1) |
 ///
-/// So it is as long as few hashes are equal: they are keyed. An accepted packet takes longer than
-/// in an LRU list without expiry, by a quarter where all is in the CPU's caches: it also follows
-/// the clock, and reads whether the oldest sender has expired.
+/// So it is as long as few hashes are equal: they are keyed. An accepted packet takes 1.1 to 1.4
+/// times as long as in an LRU list without expiry. Of its 166 instructions, 41 are the search of
+/// [`EphemeralStore::get`](crate::EphemeralStore::get); 43 follow the clock and read whether the
+/// oldest sender has expired, as for a duplicate; 82 move the sender to the end of the list.
 ///
 /// Paper: Birrell and Nelson 1984, section 3; the table of Chandranmenon and Varghese, section 3.
 /// Theirs are chained; this one has the index of [`BoundedCache`](super::BoundedCache).

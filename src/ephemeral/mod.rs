@@ -41,8 +41,13 @@
 //! in their home line, and another binding has the same eight bits in two or three of a hundred
 //! lookups. A creation writes its binding in place of the one that has just expired, which is next
 //! to the newest one in the list. In a hash table with a queue a creation has four cache misses,
-//! and takes 1.4 to 2.8 times as long; a single lookup in a large one takes less time. A removal
-//! costs as much as a lookup, and writes the two neighbours in the list.
+//! and takes 1.4 to 2.8 times as long. A removal costs as much as a lookup, and writes the two
+//! neighbours in the list.
+//!
+//! A single lookup takes 41 instructions. With a million bindings it takes 1.2 times as long as in
+//! a Swiss table with a queue of expiry times: the line of the index is a cache miss, as eleven
+//! bytes a binding do not fit a cache that one or two bytes of tags fit, and half of the bindings
+//! of 40 bytes are in two lines. The lookups of a batch overlap these misses.
 //!
 //! Tags whose hashes are equal fill lines one after the other: a lookup compares all of them. If a
 //! thousand tags or more have equal hashes, their creation allocates memory, and without memory it
