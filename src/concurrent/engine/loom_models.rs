@@ -398,7 +398,10 @@ fn split_shard_no_insertion_is_lost() {
     // the choice, or during the split, if the writer finds the lock taken. With two, there are too
     // many interleavings.
     let split: fn(&Word) = |table| open_all(&table.engine, |_| table.hasher().hash_one(1_u64));
-    let insert: fn(&Word) = |table| table.insert(1, 7);
+    let insert: fn(&Word) = |table| {
+        table.insert(1, 7);
+        assert_eq!(table.len(), 1, "an entry is not counted");
+    };
     for [first, second] in [[split, insert], [insert, split]] {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(1);
