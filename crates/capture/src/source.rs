@@ -210,7 +210,7 @@ enum Decoder<R: Read> {
 
 impl<R: Read> Decoder<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
+        let read = match self {
             Self::Gzip(decoder) => decoder.read(buffer),
             Self::Bzip2(decoder) => decoder.read(buffer),
             Self::Zstd(decoder) => decoder.read(buffer),
@@ -224,7 +224,16 @@ impl<R: Read> Decoder<R> {
                 }
             }),
             Self::Lz4(decoder) => decoder.read(buffer),
-        }
+        };
+        read.map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof => Self::cut(),
+            _ => error,
+        })
+    }
+
+    /// One error for all formats, whose libraries have words of their own.
+    fn cut() -> io::Error {
+        io::Error::new(ErrorKind::UnexpectedEof, "the compressed data ends early")
     }
 
     /// Returns the source after the part.
@@ -240,7 +249,7 @@ impl<R: Read> Decoder<R> {
             Self::Xz(decoder) => decoder.into_inner(),
             Self::Lz4(decoder) => match decoder.finish() {
                 (source, Ok(())) => source,
-                (_, Err(_)) => return Err(ErrorKind::UnexpectedEof.into()),
+                (_, Err(_)) => return Err(Self::cut()),
             },
         })
     }

@@ -103,6 +103,7 @@ fn a_cut_compression_is_an_end() {
             let is_cut = matches!(capture.end(), Some(End::Unreadable(error))
                 if error.kind() == ErrorKind::UnexpectedEof);
             assert!(is_cut, "{name}: {end:?}");
+            assert_eq!(end.as_deref(), Some("the compressed data ends early"), "{name}");
         }
     }
 }

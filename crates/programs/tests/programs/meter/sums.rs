@@ -222,6 +222,11 @@ fn community_ids_are_those_of_the_specification() {
         let lines: Vec<&str> = rows.lines().collect();
         assert_eq!(lines[0], format!("{HEADER},community_id"));
         assert!(lines[1].ends_with(&format!(",1:{id}")), "{flow:?} {id}: {rows}");
+        if [1, 58].contains(&protocol) {
+            let report = Run::piped(&capture, usize::MAX, &[]);
+            let line = report.stdout.lines().find(|line| line.contains(" > ")).expect("a flow");
+            assert!(line.contains(&format!("{dst} icmp")), "no port: {line}");
+        }
         let in_json = Record::all(&run("--json"))[0].community_id.clone();
         assert_eq!(in_json, Some(format!("1:{id}")));
     }
