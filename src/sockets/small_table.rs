@@ -17,7 +17,7 @@ use alloc::format;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::invariant::{InvariantError, ensure};
-use crate::key::flow::{FiveTuple, FlowKey};
+use crate::key::flow::{FiveTuple, FlowKey, ports};
 use crate::memory::{Allocator, Global, Vec};
 use crate::table::tags::{FREE, GROUP, Group, tag};
 
@@ -224,12 +224,6 @@ fn tag_of(key: &FlowKey) -> u8 {
 fn words_v4(key: &FiveTuple<Ipv4Addr>) -> (u64, u32, u8) {
     let [src, dst] = [key.src, key.dst].map(|address| u32::from_le_bytes(address.octets()));
     (u64::from(dst) << 32 | u64::from(src), ports(key), key.protocol)
-}
-
-/// Both ports.
-#[inline(always)]
-fn ports<I>(key: &FiveTuple<I>) -> u32 {
-    u32::from(key.dport) << 16 | u32::from(key.sport)
 }
 
 /// A hash, whose highest byte is the tag.

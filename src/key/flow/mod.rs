@@ -283,7 +283,7 @@ impl<A: Copy + Ord> FiveTuple<A> {
 
 /// Both ports: on little-endian CPUs, by one load.
 #[inline]
-fn ports<A>(tuple: &FiveTuple<A>) -> u32 {
+pub(crate) fn ports<A>(tuple: &FiveTuple<A>) -> u32 {
     u32::from(tuple.sport) | u32::from(tuple.dport) << 16
 }
 
