@@ -71,20 +71,11 @@ pub(crate) fn run(report: &mut Report, quick: bool) -> Outcome {
     Ok(())
 }
 
-/// Records that the shared caches of `two_processors` are not compiled.
+/// Records that the shared cache of `two_processors` is not compiled.
 #[cfg(not(feature = "concurrent"))]
 fn without_two_processors(report: &mut Report) {
     const PLACE: &str = "section 4, results, two processors";
     let why = "It needs --all-features.";
-    let names = ["plain src,dst", "TRASH 160", "TRASH 160 + AGC"];
-    for what in names.map(|name| format!("{name}: speed, as a multiple of the chained hash's")) {
-        report.record(Finding::not_measured(PLACE, &what, why));
-    }
-    for what in [
-        "plain src,dst: average depth",
-        "TRASH 160: average depth",
-        "TRASH 160, hits only: two processors beside one",
-    ] {
-        report.record(Finding::not_measured(PLACE, what, why));
-    }
+    let what = "TRASH 160, hits only: two processors beside one";
+    report.record(Finding::not_measured(PLACE, what, why));
 }
