@@ -62,6 +62,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher, A: Allocator + Clone> FlowCach
 
     /// Whether the share of a tenant, and the memory limit, have room for its flow in the slot
     /// `over`, whose flow is over.
+    #[inline(never)]
     fn has_room_over(&self, over: u32, tenant: Tenant) -> bool {
         tenant == self.store.tenant(over)
             || !self.accounting.tenants.is_at_share(tenant)
