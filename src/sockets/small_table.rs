@@ -235,8 +235,11 @@ fn hash_v4((addresses, ports, _): (u64, u32, u8)) -> u64 {
 /// See [`hash_v4`].
 #[inline(always)]
 fn hash_v6(key: &FiveTuple<Ipv6Addr>) -> u64 {
-    let src = u128::from_le_bytes(key.src.octets());
-    ((src >> 64) as u64 ^ src as u64 ^ u64::from(ports(key)) << 32).wrapping_mul(MULTIPLIER)
+    let [src, dst] = [key.src, key.dst].map(|address| u128::from_le_bytes(address.octets()));
+    // Rotated, as hosts of one network have the first half in common, and differ in the last bytes.
+    let src = (src >> 64) as u64 ^ src as u64;
+    let dst = ((dst >> 64) as u64 ^ dst as u64).rotate_left(20);
+    (src ^ dst ^ u64::from(ports(key)) << 32).wrapping_mul(MULTIPLIER)
 }
 
 #[cfg(test)]
@@ -248,11 +251,25 @@ mod tests {
         FiveTuple { src, dst, sport: port, dport: 443, protocol: 6 }.into()
     }
 
+    fn key_v6(client: u16, host: u16, port: u16) -> FlowKey {
+        let [src, dst] =
+            [client, host].map(|last| Ipv6Addr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, last]));
+        FiveTuple { src, dst, sport: port, dport: 443, protocol: 6 }.into()
+    }
+
     #[test]
-    fn tags_of_other_clients_and_ports_differ_mostly() {
-        let near = (0..64).map(|n| tag_of(&key(0xc000_0200 + n, 40_000)));
-        let ports = (0..64).map(|n| tag_of(&key(0xc000_0200, 40_000 + n)));
-        for tags in [near.collect::<alloc::vec::Vec<u8>>(), ports.collect()] {
+    fn tags_of_other_clients_hosts_and_ports_differ_mostly() {
+        let tags = |key: &dyn Fn(u16) -> FlowKey| -> alloc::vec::Vec<u8> {
+            (0..64).map(|n| tag_of(&key(n))).collect()
+        };
+        for tags in [
+            tags(&|n| key(0xc000_0200 + u32::from(n), 40_000)),
+            tags(&|n| key(0xc000_0200, 40_000 + n)),
+            tags(&|n| key(0xc000_0200 + u32::from(n), 40_000).reversed()),
+            tags(&|n| key_v6(n, 1, 40_000)),
+            tags(&|n| key_v6(1, n, 40_000)),
+            tags(&|n| key_v6(1, 1, 40_000 + n)),
+        ] {
             let pairs = (0..64).flat_map(|one| (0..one).map(move |other| (one, other)));
             let equal = pairs.filter(|&(one, other)| tags[one] == tags[other]).count();
             // 2016 pairs, and 255 tags.

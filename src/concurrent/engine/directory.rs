@@ -1,5 +1,5 @@
-//! Directories of extendible hashing: a word per shard refers to the directory, and its entries to
-//! the segments.
+//! Directories of extendible hashing: roots refer to the directory of their shard, and its entries
+//! to the segments.
 //!
 //! ```text
 //!     mixed hash  d bits              …          6 bits
@@ -148,7 +148,8 @@ impl<C: Storage> Root<C> {
         Directory { at: DirectoryPtr(self.0.load(Ordering::Acquire)), pin: PhantomData }
     }
 
-    /// Publishes a directory, for the lock holder. The former one has to be retired.
+    /// Publishes a directory, for the lock holder. The former one has to be retired, once all its
+    /// roots are replaced.
     pub(super) fn publish(&self, directory: DirectoryPtr) {
         // Release: pairs with the Acquire in `directory`.
         self.0.store(directory.0, Ordering::Release);

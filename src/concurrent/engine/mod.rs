@@ -144,7 +144,8 @@ impl<C: Storage> Engine<C> {
     /// Returns a bit for each open shard.
     #[inline]
     fn open(&self) -> u64 {
-        // Acquire: pairs with the Release in `Writer::open`: the segments of a shard are visible.
+        // Acquire: pairs with the Release in `Writer::open`: the directories of the shards are
+        // visible.
         self.open.load(Ordering::Acquire)
     }
 
@@ -273,8 +274,8 @@ impl<C: Storage> Engine<C> {
         (self.owner(mixed) == owner).then_some(Writer { engine: self, nth, pin, state })
     }
 
-    /// Locks the shard of a mixed hash. Splits it if another thread has the lock, unless that
-    /// thread has split it meanwhile.
+    /// Locks the shard of a mixed hash. Splits it if another thread has the lock, unless the shard
+    /// is seen to be split while this thread waits: so it is hardly ever split twice for one wait.
     #[inline(never)]
     fn lock_or_split<'p>(
         &'p self,

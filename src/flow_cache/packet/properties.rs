@@ -187,8 +187,9 @@ impl Packet {
 
     /// Sets the tenant. A flow belongs to the tenant of its first packet. One exception: the flow
     /// takes the place of a flow with the same key that has expired, or is closing, and the tenant
-    /// of the packet is at its share. Then it belongs to the tenant of the flow before it. Where
-    /// tenants have equal addresses, keys should have a zone.
+    /// of the packet is at its share, or the memory limit has no room for tenants. Then it belongs
+    /// to the tenant of the flow before it. Where tenants have equal addresses, keys should have a
+    /// zone.
     #[inline]
     #[must_use]
     pub const fn from_tenant(self, tenant: Tenant) -> Self {
