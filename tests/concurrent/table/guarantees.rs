@@ -375,10 +375,10 @@ fn d1_memory_is_freed_when_pins_have_ended() {
         table.pin().garbage() == 0
     });
     table.pin().shrink_to_fit();
-    // Each shard has an empty segment of one group, and its count of bytes.
+    // Each shard has an empty segment of one group with its counts, and a directory.
     let empty: Table<[u64; 4]> = super::table(Weak::Mixed);
-    let segments = (table.allocation_size() - empty.allocation_size()) / (128 + 64);
-    assert!(segments < 64, "{segments} more segments");
+    let shards = (table.allocation_size() - empty.allocation_size()) / (128 + 64 + 64);
+    assert!(shards < 64, "the memory of {shards} more shards");
 }
 
 /// The limit, and what one writer retires beyond it.
