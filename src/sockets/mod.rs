@@ -89,9 +89,9 @@
 //!
 //! | connections | lookups take, in comparison |
 //! |---|---|
-//! | up to 2 | hits up to 3 times as long as in a plain array, which needs no tags, misses up to 2.4 |
-//! | 4 to 32 | hits 0.4 to 0.7 of an array's time, misses 0.2 to 1.0 |
-//! | 100,000 | hits half as long as in that map, misses 1.2 times as long |
+//! | up to 2 | hits up to 3 times as long as in a plain array, which needs no tags, misses up to 2 |
+//! | 4 to 32 | hits 0.4 to 0.7 of an array's time, misses 0.3 to 1.5 |
+//! | 100,000 | hits half as long as in that map, misses 1.1 times as long |
 //!
 //! A search for a free port looks up each of the sets that are in the way once for 512 ports, if
 //! need be all. Lookups of the longest search among the 28,232 ports from 32,768 on, which examines

@@ -160,14 +160,10 @@ impl<C: Storage> Engine<C> {
     }
 
     /// Returns the shard of a mixed hash. It may be split at any time.
-    pub(super) fn shard_of(&self, mixed: u64) -> usize {
-        self.owner(mixed).into()
-    }
-
     #[inline]
-    fn owner(&self, mixed: u64) -> u8 {
+    pub(super) fn shard_of(&self, mixed: u64) -> usize {
         // Acquire: pairs with the Release in `Writer::open`: the lock holder finds the directory.
-        self.owners[root_of(mixed)].load(Ordering::Acquire)
+        usize::from(self.owners[root_of(mixed)].load(Ordering::Acquire))
     }
 
     pub(super) fn len(&self) -> usize {
@@ -267,11 +263,10 @@ impl<C: Storage> Engine<C> {
     /// Locks the shard of a mixed hash, unless another thread has the lock, or splits the shard.
     #[inline(always)]
     fn try_lock<'p>(&'p self, mixed: u64, pin: &'p Guard) -> Option<Writer<'p, C>> {
-        let owner = self.owner(mixed);
-        let nth = usize::from(owner) % SHARDS;
-        let state = self.shards[nth].lock.try_lock()?;
-        // It may have been split before it was locked.
-        (self.owner(mixed) == owner).then_some(Writer { engine: self, nth, pin, state })
+        let nth = self.shard_of(mixed);
+        let state = self.shards[nth % SHARDS].lock.try_lock()?;
+        // Another thread may have split the shard before it was locked.
+        (self.shard_of(mixed) == nth).then_some(Writer { engine: self, nth, pin, state })
     }
 
     /// Locks the shard of a mixed hash. Splits it if another thread has the lock, unless the shard

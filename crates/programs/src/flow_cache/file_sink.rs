@@ -373,7 +373,8 @@ impl Sink for FileSink {
     }
 }
 
-/// Moves the end of a file, after this length, to the end of another one, and returns its path.
+/// Moves the bytes of a file from the offset `from` on to the end of `FILE.cut`, and returns the
+/// path of `FILE.cut`.
 fn move_end(path: &Path, file: &File, from: u64, captures: &[Identity]) -> io::Result<PathBuf> {
     let mut name = path.as_os_str().to_owned();
     name.push(".cut");
